@@ -5,7 +5,16 @@
 extension Checker {
     /// The interval of a job restarts when none of its runs is left.
     func settleIntervals(_ seen: ArraySlice<Seen>) {
+        for job in states.indices where states[job].isKnown && !states[job].isPresent {
+            // The last run of a job that is not configured has ended.
+            guard states[job].awaitsEnd, states[job].endedWhileAway == nil,
+                !orphans.contains(where: { $0.job == job })
+            else { continue }
+            states[job].endedWhileAway = wall
+        }
         for job in states.indices where states[job].isPresent {
+            let ended = min(states[job].endedWhileAway ?? wall, wall)
+            states[job].endedWhileAway = nil
             let restarts = states[job].spec.restartsAtEnd
             let waits = restarts && !states[job].runs.isEmpty
             defer { states[job].awaitsEnd = waits }
@@ -18,7 +27,7 @@ extension Checker {
             states[job].afterPauseMost = 0
             // What `fire-if-due` needs: the part of the pause since the end.
             states[job].pausedFor = 0
-            states[job].pausedSince = wall
+            states[job].pausedSince = ended
             guard let account = seen.last(where: { $0.kind == .account && $0.job == job }) else {
                 continue
             }

@@ -68,6 +68,8 @@ extension Checker {
         var isDueThisBoot = false
         /// Whether its interval restarts when its runs have ended.
         var awaitsEnd = false
+        /// When its last run ended, by the wall clock, if that was while it was not configured.
+        var endedWhileAway: Int64?
         /// Whether the starting daemon is the first in this boot to know the job.
         var isNewInBoot = false
         var isConfiguredPaused = false
