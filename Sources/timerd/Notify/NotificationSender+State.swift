@@ -138,7 +138,8 @@ extension NotificationSender {
                 variables: RunVariables(contents.reports[0].notification, message: nil))
             return around.order(order) { answer in
                 reply(
-                    NotifierTest(message: nil, result: MessageResult(answer), elapsed: .zero))
+                    NotifierTest(message: nil, result: MessageResult(ofJob: answer), elapsed: .zero)
+                )
             }
         }
         let message = contents.message(of: notifier, [:])
@@ -174,7 +175,7 @@ extension NotificationSender {
         around.order(order) { answer in
             self.later {
                 $0.receive(
-                    .ended(contents.number, attempt: attempt, MessageResult(answer)))
+                    .ended(contents.number, attempt: attempt, MessageResult(ofJob: answer)))
             }
         }
     }
@@ -182,7 +183,8 @@ extension NotificationSender {
 
 extension MessageResult {
     /// The result of a command to run the job of a notifier.
-    init(_ answer: Answer) {
+    /// It has a label, because `.refused` is an answer, too.
+    init(ofJob answer: Answer) {
         switch answer {
         case .requested: self.init(.sent)
         case .noSuchJob: self.init(.refused("there is no such job any more"))
