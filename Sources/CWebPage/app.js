@@ -31,7 +31,6 @@ function make(create, tag, rest) {
   return element;
 }
 
-/** A button; its parts are text or a sign. */
 const button = (parts, onclick, attributes) => h('button', { type: 'button', onclick, ...attributes }, parts);
 
 /** A sign of index.html. */
@@ -52,7 +51,6 @@ function put(element, text) {
   }
 }
 
-/** A field that filters what is shown. */
 const searchField = (label, oninput) => h('input', { type: 'search', placeholder: label, 'aria-label': label, autocomplete: 'off', spellcheck: 'false', oninput });
 
 /** Whether a text has all words of such a field. */
@@ -77,6 +75,8 @@ function printable(text) {
 
 /** Text of others within a sentence: its direction ends with it. */
 const quote = (text, attributes) => h('bdi', attributes, printable(text));
+
+const encode = encodeURIComponent;
 
 const plural = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
@@ -114,6 +114,13 @@ const two = (number) => String(number).padStart(2, '0');
 const dayOf = (d) => `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}`;
 const timeOf = (d) => `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
 
+/** Milliseconds of a clock that nobody sets. */
+const steady = () => performance.now();
+
+/** An instant of the API in milliseconds, and back. */
+const msOf = Date.parse;
+const iso = (ms) => new Date(ms).toISOString();
+
 /** What the server's clock says now, in milliseconds: the browser's may be wrong. */
 const serverNow = () => Date.now() + model.skew;
 
@@ -135,7 +142,7 @@ function longTime(ms) {
 
 /** An instant of the API as an element: short, and in full when it is pointed at. */
 function timeElement(text, shown) {
-  const ms = Date.parse(text);
+  const ms = msOf(text);
   return h('time', { datetime: text, title: `${longTime(ms)} (${text})` }, shown ?? clock(ms));
 }
 
@@ -144,7 +151,7 @@ const ago = (ms) => `${wholeSpan(Math.max(0, serverNow() - ms) * 1e3, 1)} ago`;
 /** When a run was due, by its identity, in milliseconds. */
 function dueOf(id) {
   const [, y, mo, d, h, mi, s] = /:(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d\.\d{3})\d{3}Z:\d+$/.exec(id) ?? [];
-  return y ? Date.parse(`${y}-${mo}-${d}T${h}:${mi}:${s}Z`) : NaN;
+  return y ? msOf(`${y}-${mo}-${d}T${h}:${mi}:${s}Z`) : NaN;
 }
 
 const attemptOf = (id) => Number(/:(\d+)$/.exec(id)?.[1] ?? 1);
@@ -225,7 +232,7 @@ function waiting(run) {
   switch (run.waits) {
     case 'capacity': return 'waits for max-concurrent';
     case 'previous-run': return 'waits for the previous run to end';
-    case 'retry-delay': return run.starts_at ? `retries at ${clock(Date.parse(run.starts_at))}` : 'waits for its delay';
+    case 'retry-delay': return run.starts_at ? `retries at ${clock(msOf(run.starts_at))}` : 'waits for its delay';
     default: return run.waits === undefined ? null : `waits (${printable(run.waits)})`;
   }
 }
@@ -234,7 +241,7 @@ const skipWords = ({ skips }) => `the next ${skips === 1 ? 'run' : `${skips} run
 
 /** `by alice until 18:00`. */
 function pausedBy(pause) {
-  const end = pause.until ? ` until ${clock(Date.parse(pause.until))}` : '';
+  const end = pause.until ? ` until ${clock(msOf(pause.until))}` : '';
   return `by ${printable(pause.by)}${end}`;
 }
 
@@ -274,18 +281,16 @@ function cronWords(line) {
 
 const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** When a job runs, in words. */
 function schedule(job) {
-  if (job.every_usec !== undefined) return job.from === 'end' ? `${span(job.every_usec)} after the end of each run` : `every ${span(job.every_usec)}`;
+  if (job.every_usec !== undefined) return `every ${span(job.every_usec)}`;
   if (job.after_usec !== undefined) return `once, after ${span(job.after_usec)}`;
   if (job.on_boot_usec !== undefined) return job.on_boot_usec ? `${span(job.on_boot_usec)} after each boot` : 'at each boot';
-  if (job.at) return `once, at ${clock(Date.parse(job.at))}`;
+  if (job.at) return `once, at ${clock(msOf(job.at))}`;
   const zone = job.timezone && job.timezone !== browserZone ? ` (${job.timezone})` : '';
   if (job.calendar) return job.calendar.map(calendarWords).join('; ') + zone;
   return job.cron ? job.cron.map(cronWords).join('; ') + zone : '';
 }
 
-/** The schedule as the configuration has it, for those who want to know exactly. */
 function exactSchedule(job) {
   const list = job.calendar ? `calendar ${job.calendar.join('; ')}` : job.cron ? `cron ${job.cron.join('; ')}` : '';
   return list && printable(list + (job.timezone ? ` in ${job.timezone}` : ''));
@@ -299,7 +304,7 @@ const attemptFirst = (job) => job.next_attempt_usec !== undefined
 function nextStart(job) {
   if (!('nextMs' in job)) {
     const text = attemptFirst(job) ? job.next_attempt : job.next;
-    job.nextMs = text === undefined ? undefined : Date.parse(text);
+    job.nextMs = text === undefined ? undefined : msOf(text);
   }
   return job.nextMs;
 }
@@ -316,7 +321,7 @@ function left(entry) {
 }
 
 /** How long ago timerd said it, in microseconds; while it does not answer, no time passes here. */
-const sinceHeard = ({ heard }) => Math.max(0, (model.frozenAt ?? performance.now()) - heard) * 1e3;
+const sinceHeard = ({ heard }) => Math.max(0, (model.frozenAt ?? steady()) - heard) * 1e3;
 
 /** The share of its interval that is left, from 0 to 1. */
 function share(entry, remaining = left(entry)) {
@@ -330,7 +335,7 @@ function share(entry, remaining = left(entry)) {
 // 4  What timerd says
 
 const model = {
-  /** Of each job what was said of it (`job`) and when that was heard (`heard`, by performance.now()). */
+  /** Of each job what was said of it (`job`) and when that was heard (`heard`, by `steady`). */
   jobs: new Map(),
   daemon: null,
   /** Who looks at the page, if the server says so. */
@@ -375,11 +380,11 @@ async function ask(path, body) {
   return answer;
 }
 
-const runsPath = (name) => `/v1/runs?job=${encodeURIComponent(name)}&output=0`;
-const jobPath = (name) => `/v1/jobs/${encodeURIComponent(name)}`;
+const runsPath = (name) => `/v1/runs?job=${encode(name)}&output=0`;
+const jobPath = (name) => `/v1/jobs/${encode(name)}`;
 
 /** Takes over what timerd said of a job, if it is not older than what is known. Returns whether it is news. */
-function learn(job, heard = performance.now(), asked = heard) {
+function learn(job, heard = steady(), asked = heard) {
   const entry = model.jobs.get(job.job) ?? {};
   const before = entry.job;
   // A list can be overtaken by an event. The active time never goes back while the daemon runs.
@@ -397,19 +402,18 @@ function learn(job, heard = performance.now(), asked = heard) {
 function noteRecent(job) {
   if (!model.recent) return;
   const list = model.recent.get(job.job) ?? [];
-  const ended = Date.parse(job.last.ended ?? job.last.scheduled);
+  const ended = msOf(job.last.ended ?? job.last.scheduled);
   if (list.length && Math.floor(list.at(-1).ended) >= ended) return; // It was listed already.
   list.push({ verdict: verdict(job.last), ended, elapsed: job.last.elapsed_usec ?? 0 });
   model.recent.set(job.job, list.slice(-RECENT_MAX));
 }
 
-/** Lists all jobs. */
 async function list() {
-  const asked = Date.now(), from = performance.now();
+  const asked = Date.now(), from = steady();
   const daemon = await ask('/v1/jobs');
-  const heard = performance.now();
+  const heard = steady();
   // The answer was made somewhere between the question and its arrival.
-  model.skew = Date.parse(daemon.now) - (asked + (heard - from) / 2);
+  model.skew = msOf(daemon.now) - (asked + (heard - from) / 2);
   if (model.daemon?.since !== daemon.since) model.jobs.clear();
   const { jobs, ...rest } = daemon;
   model.daemon = rest;
@@ -421,7 +425,6 @@ async function list() {
   changed(null);
 }
 
-/** The last 20 runs of each job. */
 async function listRecent() {
   const found = new Map();
   let after = '';
@@ -430,10 +433,25 @@ async function listRecent() {
     for (const { job, verdicts, end_times: ended, durations: elapsed } of answer.recent) {
       found.set(job, [...verdicts].map((verdict, i) => ({ verdict, ended: ended[i] / 1e3, elapsed: elapsed[i] })));
     }
-    after = answer.next_job === undefined ? null : `&after=${encodeURIComponent(answer.next_job)}`;
+    after = answer.next_job === undefined ? null : `&after=${encode(answer.next_job)}`;
   } while (after !== null);
   model.recent = found;
   changed(null);
+}
+
+/** A browser opens six connections to a host, for all its tabs: so many tabs have a stream, and the others ask again and again. */
+const STREAMS_MAX = 4;
+
+/** Becomes one of the tabs with a stream, as long as this one is open. Returns whether it is one. */
+async function takePlace() {
+  let place = !navigator.locks;
+  for (let n = 0; n < STREAMS_MAX && !place; n += 1) {
+    place = await new Promise((tell) => navigator.locks.request(`timerd-${n}`, { ifAvailable: true }, (lock) => {
+      tell(lock);
+      return lock && new Promise(() => {});
+    }));
+  }
+  return place;
 }
 
 /** The connection to timerd: the event stream, and asking again and again only while there is none. */
@@ -444,7 +462,10 @@ const feed = {
   wantsPast: false,
 
   /** Opens the stream, behind what was heard already. */
-  open() {
+  async open() {
+    // Once at a time.
+    this.place ??= takePlace();
+    if (!await this.place) { this.place = null; return; }
     this.stream?.close();
     const from = model.instance !== null ? `?after=${model.lastEvent}` : this.wantsPast ? `?last=${EVENTS_MAX}` : '';
     const stream = this.stream = new EventSource(`/v1/events${from}`);
@@ -482,7 +503,7 @@ const feed = {
   },
 
   take({ events, jobs, removed_jobs: removed, relist }) {
-    const heard = performance.now();
+    const heard = steady();
     const names = new Set();
     for (const job of jobs ?? []) if (learn(job, heard)) names.add(job.job);
     for (const name of removed ?? []) model.jobs.delete(name);
@@ -495,7 +516,6 @@ const feed = {
     changed(removed?.length ? null : names, fresh);
   },
 
-  /** Lists everything again, once at a time. */
   async relist() {
     if (this.isListing) { this.isListingAgain = true; return; }
     this.isListing = true;
@@ -525,12 +545,12 @@ const feed = {
   /** While there is no stream, or no answer: lists, and tries to open it again. */
   async poll() {
     if (this.isLive && model.frozenAt === null) return;
-    const from = performance.now();
+    const from = steady();
     await this.relist();
     if (this.isLive) return;
     if (!this.stream) this.open();
     // A long list is asked for less often.
-    this.again(Math.max(1500, 10 * (performance.now() - from)));
+    this.again(Math.max(1500, 10 * (steady() - from)));
   },
 };
 
@@ -554,10 +574,10 @@ function answered(isAnswering, error) {
     model.frozenAt = null;
     banner.hidden = true;
   } else {
-    model.frozenAt ??= performance.now();
+    model.frozenAt ??= steady();
     const text = isOut ? 'You are not logged in. Run `timerctl web` and open the link that it prints.'
-      : `timerd does not answer; trying again.${model.daemon ? ` This is from ${timeOf(new Date(serverNow() - performance.now() + model.frozenAt))}.` : ''}`;
-    if (banner.lastText !== text || banner.hidden) { put(banner, text); banner.hidden = false; }
+      : `timerd does not answer; trying again.${model.daemon ? ` This is from ${timeOf(new Date(serverNow() - steady() + model.frozenAt))}.` : ''}`;
+    if (banner.said !== text || banner.hidden) { banner.replaceChildren(sentence(banner.said = text)); banner.hidden = false; }
   }
   showLink(isOut);
 }
@@ -575,7 +595,6 @@ function showLink(isOut) {
 const PAST = { pause: 'paused', resume: 'resumed', run: 'run requested', retry: 'retry requested', start: 'timer restarted',
   stop: 'stopped', 'skip-next': 'skips set', kill: 'runs are being stopped' };
 
-/** A line at the edge of the page that goes by itself; an error stays longer. */
 function toast(text, isError = false) {
   const line = h('div', { class: isError ? 'toast bad' : 'toast' }, quote(text));
   $('toasts').append(line);
@@ -596,7 +615,6 @@ function told(verb, name, answer, job) {
   return `${name}: ${PAST[verb]}; ${span(rest)} will be left when it is resumed`;
 }
 
-/** Commands one job. */
 async function command(verb, name, body = {}) {
   try {
     const answer = await ask(`${jobPath(name)}/${verb}`, body);
@@ -635,7 +653,6 @@ function openDialog(dialog, submit) {
   dialog.showModal();
 }
 
-/** Asks before something is done that cannot be undone. */
 function confirmThat(title, lines, word, act) {
   put($('ask-title'), title);
   $('ask-text').replaceChildren(...lines.map((line) => h('p', line)));
@@ -751,7 +768,6 @@ function remainingBar(className) {
   return bar;
 }
 
-/** A path of each kind. */
 const drawn = (paths) => Object.keys(paths).filter((kind) => paths[kind]).map((kind) => s('path', { d: paths[kind], class: `run-${kind}` }));
 
 /** The last runs as small columns: as high as they took long, red where they failed. */
@@ -788,17 +804,16 @@ const SORTS = {
   name: (a, b) => (a.job < b.job ? -1 : 1),
   state: (a, b) => hasFailed(b) - hasFailed(a) || RANK[stateWord(a)] - RANK[stateWord(b)],
   next: (a, b) => (nextStart(a) ?? never) - (nextStart(b) ?? never),
-  last: (a, b) => Date.parse(b.last?.ended ?? 0) - Date.parse(a.last?.ended ?? 0),
+  last: (a, b) => msOf(b.last?.ended ?? 0) - msOf(a.last?.ended ?? 0),
   active: (a, b) => b.active_usec - a.active_usec,
 };
 
-/** How long a run is active already. */
-const activeFor = (run) => `for ${wholeSpan((serverNow() - Date.parse(run.began)) * 1e3)}`;
+const activeFor = (run) => `for ${wholeSpan((serverNow() - msOf(run.began)) * 1e3)}`;
 
 /** What is seen at a glance: each list with what is said of a job in it, and what is said if there is none. */
 const GLANCE = {
   failed: [(jobs) => jobs.filter(hasFailed).sort(SORTS.last), 'No last run failed.',
-    ({ last }) => `${printable(shortEnding(last))}, ${ago(Date.parse(last.ended ?? last.scheduled))}`],
+    ({ last }) => `${printable(shortEnding(last))}, ${ago(msOf(last.ended ?? last.scheduled))}`],
   running: [(jobs) => jobs.filter(isRunning), 'Nothing is running.', ({ running }) => {
     const run = running.find((run) => run.began && isActive(run));
     return run ? activeFor(run) : waiting(running.find(isActive)) ?? 'is being started';
@@ -861,6 +876,7 @@ function makeRow(name, selection) {
   const recent = s('svg.recent', { viewBox: '0 0 118 22', width: 118, height: 22, role: 'img' });
   const active = h('span');
   const pause = actButton('pause', 'paused', 'Pause', name), resume = actButton('resume', 'resume', 'Resume', name);
+  const start = actButton('start', 'armed', 'Start the timer of', name), skip = actButton('skip', 'skip', 'Skip the next run of', name);
   const kill = actButton('kill', 'kill', 'Stop the runs of', name);
   const cell = (kind, ...parts) => h('td', { role: 'cell', class: `c-${kind}` }, parts);
   const el = h('tr', { role: 'row', 'data-job': name },
@@ -871,7 +887,7 @@ function makeRow(name, selection) {
     cell('last', h('div', result), when),
     cell('recent', recent),
     cell('active', active),
-    cell('acts', kill, actButton('run', 'running', 'Run', name), pause, resume, actButton('skip', 'skip', 'Skip the next run of', name)));
+    cell('acts', kill, actButton('run', 'running', 'Run', name), pause, resume, start, skip));
   let shownRuns;
   const row = { el, box, name };
   row.tick = (entry) => {
@@ -880,12 +896,13 @@ function makeRow(name, selection) {
     bar.show(entry);
     put(rest, remaining === undefined ? (job.state === 'paused' ? 'kept' : '') : wholeSpan(remaining));
     if (stateWord(job) === 'running') put(detail, GLANCE.running[2](job));
-    if (job.last?.ended) put(when, ago(Date.parse(job.last.ended)));
+    if (job.last?.ended) put(when, ago(msOf(job.last.ended)));
     put(active, wholeSpan(job.active_usec + (['armed', 'retrying'].includes(job.state) ? sinceHeard(entry) : 0)));
   };
   row.show = (entry) => {
     const { job } = entry;
     const state = stateWord(job);
+    el.classList.toggle('failed', hasFailed(job));
     mark(el, 'data-state', state);
     sign.show(state);
     put(word, state);
@@ -904,8 +921,11 @@ function makeRow(name, selection) {
     mark(result, 'class', !job.last ? 'soft' : hasFailed(job) ? 'bad' : 'fine');
     mark(result, 'title', job.last ? printable(ending(job.last)) : '');
     if (!job.last?.ended) put(when, '');
-    pause.hidden = job.state === 'paused';
-    resume.hidden = !pause.hidden;
+    const isEnded = state === 'stopped' || state === 'finished';
+    resume.hidden = job.state !== 'paused';
+    pause.hidden = !resume.hidden || isEnded;
+    start.hidden = !isEnded;
+    skip.classList.toggle('away', isEnded);
     kill.classList.toggle('away', job.running.length === 0);
     const runs = model.recent?.get(name) ?? NONE;
     if (runs !== shownRuns) drawRecent(recent, shownRuns = runs);
@@ -969,7 +989,6 @@ const jobsView = (() => {
     put(bar.firstChild, `${selected.size} selected`);
   }
 
-  /** Which jobs are shown, in which order. */
   function arrange() {
     const matches = matcher(search);
     const state = MATCHES[stateFilter.value];
@@ -995,7 +1014,8 @@ const jobsView = (() => {
     }
     put(count, names.length === model.jobs.size ? plural(names.length, 'job') : `${names.length} of ${plural(model.jobs.size, 'job')}`);
     empty.hidden = names.length > 0 || model.daemon === null;
-    put(empty, model.jobs.size ? 'No job matches.' : 'There are no jobs yet; `timerctl edit` opens the configuration.');
+    empty.replaceChildren(sentence(model.jobs.size ? 'No job matches.' : 'There are no jobs yet; `timerctl edit` opens the configuration.'));
+    root.classList.toggle('none-yet', !model.jobs.size);
     selectAll.checked = names.length > 0 && names.every((name) => selected.has(name));
   }
 
@@ -1041,10 +1061,10 @@ async function listRuns(since) {
   const found = { runs: [], skipped: [], hasMore: false };
   let cursor = '';
   do {
-    const answer = await ask(`/v1/runs?limit=1000&since=${new Date(since).toISOString()}&output=0&skipped=1${cursor}`);
+    const answer = await ask(`/v1/runs?limit=1000&since=${iso(since)}&output=0&skipped=1${cursor}`);
     found.runs.push(...answer.runs);
     found.skipped.push(...answer.skipped_runs ?? []);
-    cursor = answer.next_cursor === undefined ? '' : `&cursor=${encodeURIComponent(answer.next_cursor)}`;
+    cursor = answer.next_cursor === undefined ? '' : `&cursor=${encode(answer.next_cursor)}`;
     found.hasMore = cursor !== '';
   } while (cursor && found.runs.length + found.skipped.length < RUNS_MAX);
   return found;
@@ -1057,7 +1077,7 @@ function median(numbers) {
 }
 
 /** What comes: `upcoming` has the earliest first. */
-const listUpcoming = (until, limit, more = '') => ask(`/v1/upcoming?until=${new Date(until).toISOString()}&limit=${limit}${more}`);
+const listUpcoming = (until, limit, more = '') => ask(`/v1/upcoming?until=${iso(until)}&limit=${limit}${more}`);
 
 const HOUR = 36e5;
 const RANGES = { '1h': HOUR, '3h': 3 * HOUR, '12h': 12 * HOUR, '24h': 24 * HOUR, '3d': 72 * HOUR, '7d': 168 * HOUR };
@@ -1066,6 +1086,7 @@ const STEPS = [1, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880];
 /** How much of the picture is behind now. */
 const PAST_SHARE = 0.75;
 const LANE = 26;
+const emptyLane = () => ({ runs: [], skips: [], coming: [], pauses: [] });
 
 const timelineView = (() => {
   let root, lanes, load, axis, nowLine, summary, table, tableBody, note, range = '3h', search;
@@ -1131,7 +1152,7 @@ const timelineView = (() => {
     const mine = asked;
     const last = data.runs[0]?.ended;
     try {
-      const [found, coming] = await Promise.all([listRuns(last ? Date.parse(last) : data.since), listComing()]);
+      const [found, coming] = await Promise.all([listRuns(last ? msOf(last) : data.since), listComing()]);
       if (mine !== asked || !data) return;
       data.coming = coming;
       const known = new Set(data.runs.slice(0, 2000).map((run) => run.id));
@@ -1147,28 +1168,28 @@ const timelineView = (() => {
   /** Sorts what is known into lanes. */
   function index() {
     data.of = new Map();
-    const of = (job) => data.of.get(job) ?? data.of.set(job, { runs: [], skips: [], coming: [] }).get(job);
+    const of = (job) => data.of.get(job) ?? data.of.set(job, emptyLane()).get(job);
     for (const run of data.runs) {
       if (!run.ended) continue;
-      const end = Date.parse(run.ended);
-      of(run.job).runs.push({ run, start: run.began ? Date.parse(run.began) : end, end, kind: verdict(run) });
+      const end = msOf(run.ended);
+      of(run.job).runs.push({ run, start: run.began ? msOf(run.began) : end, end, kind: verdict(run) });
     }
-    for (const skip of data.skipped) of(skip.job).skips.push({ skip, start: Date.parse(skip.first_scheduled), end: Date.parse(skip.last_scheduled) });
-    for (const { at, job, kind } of data.coming) of(job).coming.push({ start: Date.parse(at), isSkipped: kind === 'skipped', isRetry: kind === 'retry', isComing: true });
+    for (const skip of data.skipped) of(skip.job).skips.push({ skip, start: msOf(skip.first_scheduled), end: msOf(skip.last_scheduled) });
+    for (const { at, job, kind } of data.coming) of(job).coming.push({ start: msOf(at), isSkipped: kind === 'skipped', isRetry: kind === 'retry', isComing: true });
     for (const [, lane] of data.of) lane.median = median(lane.runs.map(({ start, end }) => end - start));
   }
 
   /** What there is of a job: past runs, active ones, skips, its pause, and what comes. */
   function laneData(job, from, to, now) {
-    const known = data.of.get(job.job) ?? { runs: [], skips: [], coming: [] };
+    const known = data.of.get(job.job) ?? emptyLane();
     const active = job.running.filter((run) => run.began && !known.runs.some((past) => past.run.id === run.id))
-      .map((run) => ({ run, start: Date.parse(run.began), end: now, kind: 'l' }));
-    // They are as long as the runs of this job mostly are.
+      .map((run) => ({ run, start: msOf(run.began), end: now, kind: 'l' }));
     const coming = known.coming.filter(({ start }) => start >= now - 1000).map((run) => ({ ...run, end: run.start + (known.median ?? 0) }));
-    const pause = job.paused && { start: Date.parse(job.paused.since), end: job.paused.until ? Date.parse(job.paused.until) : Infinity, pause: job.paused };
+    const pauses = known.pauses.filter(({ end }) => end >= from);
+    if (job.paused) pauses.push({ pause: job.paused, start: msOf(job.paused.since), end: job.paused.until ? msOf(job.paused.until) : Infinity });
     // The latest skip is known in any case.
-    const skip = job.skipped && { skip: job.skipped, start: Date.parse(job.skipped.scheduled), end: Date.parse(job.skipped.at) };
-    return { runs: [...known.runs, ...active], skips: skip && !known.skips.length ? [skip] : known.skips, coming, pause };
+    const skip = job.skipped && { skip: job.skipped, start: msOf(job.skipped.scheduled), end: msOf(job.skipped.at) };
+    return { runs: [...known.runs, ...active], skips: skip && !known.skips.length ? [skip] : known.skips, coming, pauses };
   }
 
   function draw() {
@@ -1188,7 +1209,7 @@ const timelineView = (() => {
       lane.skips = lane.skips.filter((skip) => skip.end >= from);
       if (!matches(job.job)) continue;
       for (const run of lane.runs) { all.push(run); if (run.kind !== 'l') done += 1; if (run.kind === 'f') failed += 1; }
-      if (lane.runs.length || lane.skips.length || lane.coming.length || lane.pause) shown.push([job, lane]);
+      if (lane.runs.length || lane.skips.length || lane.coming.length || lane.pauses.length) shown.push([job, lane]);
     }
     const most = drawLoad(all);
     const names = new Set(shown.map(([job]) => job.job));
@@ -1261,7 +1282,7 @@ const timelineView = (() => {
     const paths = { paused: '', s: '', i: '', f: '', l: '', next: '', skipped: '' };
     const box = (a, width, top, height) => `M${a.toFixed(1)} ${top}h${width.toFixed(1)}v${height}h${(-width).toFixed(1)}z`;
     const tick = (at) => `M${x(at).toFixed(1)} 4v${LANE - 8}`;
-    if (lane.pause) paths.paused = box(x(lane.pause.start), x(lane.pause.end) - x(lane.pause.start), 3, LANE - 6);
+    for (const { start, end } of lane.pauses) paths.paused += box(x(start), Math.max(1, x(end) - x(start)), 3, LANE - 6);
     for (const { start, end, kind } of lane.runs) paths[kind] += box(x(start), Math.max(2.5, x(end) - x(start)), 6, LANE - 12);
     for (const { start, end } of lane.skips) paths.skipped += tick(start) + tick(end);
     let last = -9;
@@ -1296,14 +1317,15 @@ const timelineView = (() => {
       const away = at < a ? a - at : at > b ? at - b : 0;
       if (away < distance || (away === distance && item.kind === 'f')) { best = item; distance = away; }
     }
-    const { pause } = row.lane;
-    if (!best && pause && at >= x(pause.start) && at <= x(pause.end)) best = pause;
-    return best;
+    return best ?? row.lane.pauses.find(({ start, end }) => at >= x(start) && at <= x(end) + 1);
   }
 
   /** An item of a lane in words: what it is, when, how long, how it ended. */
   function words(item) {
-    if (item.pause) return ['pause', item.start, '', `${pausedBy(item.pause)}${item.pause.note ? `: ${printable(item.pause.note)}` : ''}`];
+    if (item.pause) {
+      const { ended, ended_by: by, note } = item.pause;
+      return ['pause', item.start, ended ? span((item.end - item.start) * 1e3) : '', pausedBy(item.pause) + (ended && by ? `, ended by ${printable(by)}` : '') + (note ? `: ${printable(note)}` : '')];
+    }
     if (item.skip) return [item.skip.skipped_count === 1 ? 'skipped' : `${item.skip.skipped_count} skipped`, item.start, '', SKIPPED[item.skip.reason] ?? item.skip.reason];
     if (item.isComing) return [item.isSkipped ? 'will be skipped' : item.isRetry ? 'coming retry' : 'coming', item.start, item.end > item.start ? `some ${span((item.end - item.start) * 1e3)}` : '', ''];
     return [item.kind === 'l' ? 'running' : 'run', item.start, span((item.end - item.start) * 1e3), item.kind === 'l' ? '' : printable(ending(item.run))];
@@ -1319,7 +1341,7 @@ const timelineView = (() => {
   function drawTable() {
     if (!table.open || !data) return;
     const rows = [];
-    for (const [name, row] of laneOf) for (const item of [...row.lane.runs, ...row.lane.skips, ...row.lane.coming.slice(0, 5), ...(row.lane.pause ? [row.lane.pause] : [])]) rows.push([name, item]);
+    for (const [name, row] of laneOf) for (const item of [...row.lane.runs, ...row.lane.skips, ...row.lane.coming.slice(0, 5), ...row.lane.pauses]) rows.push([name, item]);
     rows.sort((a, b) => b[1].start - a[1].start);
     tableBody.replaceChildren(...rows.slice(0, 500).map(([name, item]) => {
       const [what, when, long, how] = words(item);
@@ -1432,7 +1454,6 @@ function makeOutput(name) {
   return { el, look, stop() { isOver = true; clearTimeout(timer); } };
 }
 
-/** The durations of the last runs: a column each, and the median as a line. */
 function makeDurations(runs, name) {
   const timed = runs.filter((run) => run.began && run.ended).reverse();
   if (timed.length < 2) return null;
@@ -1470,13 +1491,13 @@ function makeYear({ days, today, timezone }, name) {
     const day = byDay.get(key);
     const week = Math.floor(index / 7);
     if (date.getUTCDate() <= 7 && index % 7 === 0 && week < WEEKS - 1) months.push(s('text', { x: week * 14, y: 9 }, MONTHS[date.getUTCMonth()]));
-    const kind = !day ? 'none' : day.failed_count ? (day.failed_count * 2 > day.run_count ? 'bad' : 'some') : !day.run_count ? 'skip' : `ok${1 + Math.min(3, Math.floor(Math.log2(day.run_count) / Math.max(1, Math.log2(most)) * 3.01))}`;
+    const kind = !day ? 'none' : day.failed_count ? (day.failed_count * 2 > day.run_count ? 'bad' : 'some') : !day.run_count ? 'skip' : `ok${Math.ceil(day.run_count / most * 4)}`;
     const text = `${DAYS[date.getUTCDay()]} ${key}: ${day ? [plural(day.run_count, 'run'), day.failed_count ? `${day.failed_count} failed` : '', day.skipped_count ? `${day.skipped_count} skipped` : ''].filter(Boolean).join(', ') : 'no runs'}`;
     squares.push(s('rect', { class: `day-${kind}`, x: week * 14, y: 14 + (index % 7) * 14, width: 11, height: 11, rx: 2 }, s('title', text)));
   }
   const sum = (key) => days.reduce((all, day) => all + (day[key] ?? 0), 0);
   const bad = days.filter((day) => day.failed_count);
-  const summary = `${plural(sum('run_count'), 'run')} in 26 weeks, ${sum('failed_count')} failed on ${plural(bad.length, 'day')}, ${sum('skipped_count')} skipped`;
+  const summary = `${plural(sum('run_count'), 'run')} in 26 weeks, ${bad.length ? `${sum('failed_count')} failed on ${plural(bad.length, 'day')}` : 'none failed'}, ${sum('skipped_count')} skipped`;
   return h('section.panel', h('h2', '26 weeks'), h('p.soft', summary, timezone ? ` (${printable(timezone)})` : ''),
     s('svg.year', { viewBox: `0 0 ${WEEKS * 14} 112`, role: 'img', 'aria-label': `Calendar of ${name}: ${summary}` }, months, squares),
     bad.length ? h('details', h('summary', 'Days with failed runs'), h('ul.bare', bad.slice(-20).reverse().map((day) => h('li', `${day.day}: ${day.failed_count} of ${plural(day.run_count, 'run')}`)))) : null);
@@ -1485,7 +1506,7 @@ function makeYear({ days, today, timezone }, name) {
 /** What a run used, and the end of its output: the row below it. */
 function runDetails(run) {
   const facts = [
-    ['Run', run.id], ['Cause', cause(run)], ['Planned', run.scheduled && longTime(Date.parse(run.scheduled))],
+    ['Run', run.id], ['Cause', cause(run)], ['Planned', run.scheduled && longTime(msOf(run.scheduled))],
     ['Result', ending(run)],
     ['CPU', run.user_usec + run.system_usec > 0 && `${span(run.user_usec)} user, ${span(run.system_usec)} system`],
     ['Peak memory', run.peak_bytes && `${(run.peak_bytes / 2 ** 20).toFixed(1)}${NARROW}MiB`],
@@ -1523,7 +1544,7 @@ function makeHistory(name, openRun) {
       opener.setAttribute('aria-expanded', String(!below.hidden));
       if (below.hidden || place.firstChild) return;
       try {
-        const answer = await ask(`/v1/runs/${encodeURIComponent(run.id)}`);
+        const answer = await ask(`/v1/runs/${encode(run.id)}`);
         place.replaceChildren(...runDetails(answer.run_status));
       } catch (error) { place.replaceChildren(h('p.soft', quote(error.message))); }
     };
@@ -1546,13 +1567,12 @@ function makeHistory(name, openRun) {
   }
   async function older() {
     try {
-      const answer = await ask(`${runsPath(name)}&limit=20&cursor=${encodeURIComponent(next)}`);
+      const answer = await ask(`${runsPath(name)}&limit=20&cursor=${encode(next)}`);
       next = answer.next_cursor;
       show(answer.runs);
       more.hidden = next === undefined;
     } catch (error) { toast(error.message, true); }
   }
-  /** The latest runs: 20 of them are shown at first. */
   async function look(isFirst) {
     const answer = await ask(`${runsPath(name)}&limit=20`);
     if (isFirst) { next = answer.next_cursor; more.hidden = next === undefined; }
@@ -1632,7 +1652,7 @@ const jobView = (() => {
       ['Command', job.shell ?? job.command?.map(shellWord).join(' '), 'code'], ['Schedule', exactSchedule(job) || schedule(job)],
       ['Counts', job.count && `${job.count} time`], ['Policy', policy], ['Runs due', String(job.firings)], ['Active time', wholeSpan(job.active_usec)],
       ['Not counted', job.uncertain_usec && `up to ${span(job.uncertain_usec)} (crash)`],
-      ['Skipped', job.skipped && `${clock(Date.parse(job.skipped.scheduled))}: ${SKIPPED[job.skipped.reason] ?? job.skipped.reason}`],
+      ['Skipped', job.skipped && `${clock(msOf(job.skipped.scheduled))}: ${SKIPPED[job.skipped.reason] ?? job.skipped.reason}`],
       ['One-off', job.one_off && 'it runs once'],
     ];
     const key = JSON.stringify(facts);
@@ -1641,11 +1661,10 @@ const jobView = (() => {
     parts.facts.replaceChildren(...factList(facts));
   }
 
-  /** The next 10 runs. */
   async function lookNext() {
     const mine = parts;
     const { job } = model.jobs.get(name);
-    const { upcoming: runs } = await listUpcoming(Date.parse('2199-12-31'), 10, `&job=${encodeURIComponent(name)}`);
+    const { upcoming: runs } = await listUpcoming(msOf('2199-12-31'), 10, `&job=${encode(name)}`);
     if (mine !== parts) return;
     parts.next.hidden = runs.length === 0;
     parts.next.replaceChildren(h('h2', runs.length > 1 ? `Next ${runs.length}` : 'Next'), h('ol.next.bare', runs.map(({ at, kind }) => h('li', timeElement(at),
@@ -1665,8 +1684,8 @@ const jobView = (() => {
     let text = '';
     if (job.state === 'paused') {
       const pause = job.paused;
-      text = `${remaining === undefined ? '' : 'left; '}paused ${pause ? `by ${printable(pause.by)} since ${clock(Date.parse(pause.since))}` : ''}`
-        + (pause?.until ? `, until ${clock(Date.parse(pause.until))}` : ', until it is resumed') + (pause?.with_run ? ', with its runs' : '');
+      text = `${remaining === undefined ? '' : 'left; '}paused ${pause ? `by ${printable(pause.by)} since ${clock(msOf(pause.since))}` : ''}`
+        + (pause?.until ? `, until ${clock(msOf(pause.until))}` : ', until it is resumed') + (pause?.with_run ? ', with its runs' : '');
     } else if (start !== undefined) text = attemptFirst(job) ? 'until the next attempt' : 'until the next run';
     else text = { stopped: 'stopped: its timer does not run', finished: 'no more runs are scheduled' }[job.state] ?? 'no run is scheduled';
     const note = job.paused?.note ?? '';
@@ -1677,7 +1696,7 @@ const jobView = (() => {
     put(parts.at, start === undefined ? '' : longTime(start));
   }
 
-  /** Asks again when something happened to the job: soon, and not for each event of a burst. */
+  /** Soon, and once for a burst of events. */
   function later(key, delay, look) {
     timers[key] ||= setTimeout(() => { timers[key] = 0; look().catch(() => {}); }, delay);
   }
@@ -1756,7 +1775,6 @@ const eventsView = (() => {
     root = h('div', h('div.heading', h('h1', { tabindex: -1 }, 'Events'), level, search), note, listing, more);
   }
 
-  /** Those that are wanted, behind the event of this number. */
   function wanted(after) {
     const matches = matcher(search);
     return model.events.filter((event) => event.number > after && (!level.value || BAD_LEVELS.includes(event.level))
@@ -1781,7 +1799,7 @@ const eventsView = (() => {
   function say() {
     shown = model.lastEvent;
     note.hidden = listing.childElementCount > 0;
-    put(note, !feed.isLive ? 'There is no event stream; trying again.' : search.value || level.value ? 'No event matches.' : 'Nothing has happened yet.');
+    put(note, !feed.isLive ? 'This tab has no event stream; trying again.' : search.value || level.value ? 'No event matches.' : 'Nothing has happened yet.');
   }
 
   return {
@@ -1809,7 +1827,7 @@ const eventsView = (() => {
 // ----
 // 10  Keyboard, addresses, start
 
-const jobAddress = (name, run) => `#/job/${encodeURIComponent(name)}${run ? `/${encodeURIComponent(run)}` : ''}`;
+const jobAddress = (name, run) => `#/job/${encode(name)}${run ? `/${encode(run)}` : ''}`;
 
 const VIEWS = { '': jobsView, timeline: timelineView, job: jobView, events: eventsView };
 let view = null;
@@ -1838,7 +1856,6 @@ function route() {
   }
 }
 
-/** Something was said of these jobs, or of all (null). */
 function changed(names, events) {
   showLink(false);
   view?.update(names, events);
@@ -1857,7 +1874,7 @@ function showTitle() {
 function showAbout() {
   const { daemon, session } = model;
   if (!daemon) return;
-  put($('about'), [`timerd ${daemon.version}`, `started ${clock(Date.parse(daemon.since))}`, printable(daemon.config),
+  put($('about'), [`timerd ${daemon.version}`, `started ${clock(msOf(daemon.since))}`, printable(daemon.config),
     session?.user && `you are ${printable(session.user)}${session.may_change === false ? ', who may only look' : ''}`].filter(Boolean).join(' · '));
   $('logout').hidden = !session?.until;
   put($('zone'), `Times are in ${browserZone}${Math.abs(model.skew) > 5000 ? ' by the clock of the server' : ''}`);
