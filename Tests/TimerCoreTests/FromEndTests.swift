@@ -177,6 +177,25 @@ import Testing
         #expect(world.show("backup").remaining == (seconds < 60 ? .seconds(60) : nil))
     }
 
+    /// The interval restarted at the end, also if the job counts in another way since then.
+    @Test(arguments: [59, 60], [false, true])
+    func resumingCountsFromTheEnd_ifTheJobIsChangedAfterIt(seconds: Int, restarts: Bool) {
+        var world = load(Self.job.with { $0.onResume = .fireIfDue })
+        world.pass(.seconds(60))
+        _ = world.order(.pause, "backup")
+        world.pass(.seconds(300))
+        world.endRuns()
+        let changed = Job.every(.seconds(60)).with { $0.onResume = .fireIfDue }
+        world.handle(.reload(JobSet([changed])))
+        if restarts {
+            world.stopCleanly()
+            world.load([changed])
+        }
+        world.pass(.seconds(seconds))
+        _ = world.order(.resume, "backup")
+        #expect(world.started.count == (seconds < 60 ? 1 : 2))
+    }
+
     /// A clock that was set back after the end, and a restart, change nothing of that.
     @Test(arguments: [-200_000, -30, 0, 30], [false, true])
     func theEndInAPauseIsKnownLater(step: Int, restarts: Bool) {

@@ -71,9 +71,10 @@ extension JobEntry {
         return endedInPause(of: pause)
     }
 
-    /// The same for this pause.
+    /// The same for this pause. The interval restarted then, even if the job was changed since and
+    /// no longer counts from the end of its runs.
     func endedInPause(of pause: Pause) -> WallInstant? {
-        guard countsFromEnd, let endInPause, endInPause.pause == pause.since else { return nil }
+        guard let endInPause, endInPause.pause == pause.since else { return nil }
         return endInPause.at
     }
 
