@@ -375,7 +375,8 @@ private struct PostOffice {
             let created = office.messages.values.filter { $0.notifier.description == "ops" }
                 .map(\.created).sorted()
             for (first, last) in zip(created, created.dropFirst(perHour)) {
-                #expect(last - first >= Outbox.hour)
+                // Messages that are created at one instant get different ones, a microsecond apart.
+                #expect(last - first >= Outbox.hour - .milliseconds(1))
             }
         }
     }
