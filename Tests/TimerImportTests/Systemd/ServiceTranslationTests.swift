@@ -243,8 +243,13 @@ import TimerZones
         options.isLikeSystemd = isLikeSystemd
         options.hasZone = { (try? ZoneFiles().rules(named: $0)) != nil }
         return SystemdImport([UnitName("a@b-c.timer")!], options: options) { name in
+            // The service may have any name, by Unit=.
             .files(
-                [UnitFile(path: name.description, bytes: name.type == "timer" ? timer : service)],
+                [
+                    name.type == "timer"
+                        ? UnitFile(path: "a@b-c.timer", bytes: timer)
+                        : UnitFile(path: "a@b-c.service", bytes: service)
+                ],
                 isEnabled: nil)
         }.result
     }
@@ -259,9 +264,11 @@ import TimerZones
             #expect(places.insert(entry.place).inserted, "\(entry.place) is in the report twice")
         }
         let lines = UnitFile(path: "a@b-c.timer", bytes: timer).lines
-        #expect(lines.allSatisfy { places.contains($0.place) })
+        let missing = lines.filter { !places.contains($0.place) }
+        #expect(missing.isEmpty, "\(missing) of \(String(decoding: timer, as: UTF8.self))")
         guard !result.jobs.isEmpty else { return }
         let others = UnitFile(path: "a@b-c.service", bytes: service).lines
-        #expect(others.allSatisfy { places.contains($0.place) })
+        let left = others.filter { !places.contains($0.place) }
+        #expect(left.isEmpty, "\(left) of \(String(decoding: service, as: UTF8.self)) in \(text)")
     }
 }
