@@ -83,7 +83,7 @@ import Testing
         var status = stat()
         #expect(stat(file, &status) == 0 && status.st_mode & 0o777 == 0o644)
         let again = try crontab(["-", "--into", file], "0 6 * * * b\n")
-        #expect(again.status == 1 && again.errors.contains("is there already"))
+        #expect(again.status == 2 && again.errors.contains("is there already"))
         #expect(try String(contentsOfFile: file, encoding: .utf8).contains("/bin/a"))
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["cron.toml"])
         #expect(try crontab(["-", "--into", "\(folder)/cron"], exact).status == 2)

@@ -153,6 +153,13 @@ microseconds() { echo $(($(date +%s%N) / 1000)); }
 # configure: the machine's configuration, from standard input.
 configure() { cat >"$MACHINE_ROOT/etc/timerd/timerd.toml"; chmod 644 "$MACHINE_ROOT/etc/timerd/timerd.toml"; }
 
+# guide FILE HEADING: the commands in a section of a page of docs/, as they are printed there, one a line.
+guide() {
+    awk -v heading="## $2" '/^## / { here = $0 == heading; next }
+        /^ *```/ { fenced = !fenced; next }
+        here && fenced { sub(/^ +/, ""); sub(/^# /, ""); sub(/  +# .*/, ""); print }' "$MACHINE_HERE/../../docs/$1"
+}
+
 # fresh: the daemon as if it were just installed, with the configuration of the tests.
 fresh() {
     inside systemctl stop timerd.socket timerd timerd-runner

@@ -85,7 +85,7 @@ struct Imported {
             ("60 * * * * a", "minute"), ("* 24 * * * a", "hour"), ("0 0 0 * * a", "day"),
             ("0 0 * 13 * a", "month"), ("0 0 * * 8 a", "week"), ("* * * * a", "week"),
             ("* * * * *", "command"), ("* * * * * * a", "five"), ("@never a", "know"),
-            ("@reboot", "command"), ("5/15 * * * * a", "step"), ("*/0 * * * * a", "step"),
+            ("5/15 * * * * a", "step"), ("*/0 * * * * a", "step"),
             ("22-2 * * * * a", "nothing"), ("sun * * * * a", "minute"), ("~ 1 * * * a", "minute"),
             ("-* * * * * a", "cronie"), ("FOO=\"bar", "minute"), ("A B=c", "minute"),
             ("MAILTO=", "minute"), ("x", "minute"), ("@DAILY x", "know"),
@@ -99,6 +99,18 @@ struct Imported {
         let isBroken = imported.notes.contains { $0.contains("ignores all of this file") }
         #expect(isBroken == !why.contains("nothing"))
         #expect(imported.result.exactness == .withNotes)
+    }
+
+    /// Cron takes such a line and runs nothing, and the rest of the file as always.
+    @Test(arguments: ["@reboot", "@daily  ", "* * * * * ", "0 1 * * 1\t"])
+    func aScheduleWithoutACommandDoesNotBreakTheFile(line: String) throws {
+        let imported = try Imported("PATH=/bin\n\(line)\n0 5 * * * fine\n")
+        #expect(imported.refusal(2) == "the command is missing")
+        #expect(imported.notes.isEmpty && imported.result.jobs.count == 1)
+    }
+
+    @Test func aNumberIsNamedAsItIsWritten() throws {
+        #expect(try Imported("4294967297 * * * * a\n").refusal()?.contains("4294967297 is") == true)
     }
 
     /// Cron runs nothing there, and reads the rest of the file.

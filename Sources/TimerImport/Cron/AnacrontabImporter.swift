@@ -5,18 +5,16 @@ public import TimerCore
 
 /// Makes jobs of an anacrontab(5).
 public struct AnacrontabImporter {
-    public private(set) var result = ImportResult()
+    public var result: ImportResult { table.result }
     /// The lines that are jobs now.
-    public private(set) var importedLines: [Int] = []
+    public var importedLines: [Int] { table.importedLines }
 
-    private let source: CrontabSource
+    private var table: LogicalTable
     private let options: CrontabOptions
     /// When anacron ran a job last, by its identifier; nil: it is not asked.
     private let lastRun: ((String) -> CivilDate?)?
     private let today: CivilDate
     private var reading: CrontabReading
-    private var namer = JobNamer()
-    private var comments: [String] = []
     /// START_HOURS_RANGE and RANDOM_DELAY, which are no variables here.
     private var (hours, randomDelay): (String?, Int) = (nil, 0)
 
@@ -31,46 +29,34 @@ public struct AnacrontabImporter {
         _ source: CrontabSource, _ options: CrontabOptions, today: CivilDate,
         lastRun: ((String) -> CivilDate?)? = nil
     ) {
-        (self.source, self.options) = (source, options)
+        (table, self.options) = (LogicalTable(source), options)
         (self.lastRun, self.today) = (lastRun, today)
         reading = CrontabReading(source: source, hasUser: false)
-        for line in LogicalLine.join(SourceLine.lines(of: source.bytes, .systemdCron)) {
-            read(line)
+        for line in table.lines where !table.skips(line) {
+            do throws(CronFault) { try read(line) } catch { table.refuse(line, error.message) }
         }
         guard !result.jobs.isEmpty else { return }
-        result.report.add(
-            SourcePlace(source.file), "",
-            .noted(
-                "anacron counts days of the calendar and runs one job after the other; timerd counts 24 hours for a "
-                    + "day, and jobs that are due at the same time run at the same time"))
+        table.note(
+            "anacron counts days of the calendar and runs one job after the other; timerd counts 24 hours for a day, "
+                + "and jobs that are due at the same time run at the same time")
     }
 
-    private mutating func read(_ line: LogicalLine) {
-        if let fault = line.fault { return refuse(line, fault) }
-        guard !line.isComment else {
-            comments.append(line.text)
-            if line.text.utf8.allSatisfy({ $0 == 32 || $0 == 9 }) { comments = [] }
-            return result.report.add(line, of: source.file, .comment)
-        }
-        defer { comments = [] }
+    private mutating func read(_ line: LogicalLine) throws(CronFault) {
         if let setting = Self.setting(line.text) {
-            return result.report.add(line, of: source.file, take(setting.name, setting.value))
+            return table.finish(line, take(setting.name, setting.value))
         }
         let words = Self.words(line.text, 4)
         guard words.count == 4 else {
-            return refuse(
-                line, "is neither a setting nor a job: period, delay, identifier and command")
+            throw CronFault(
+                message: "is neither a setting nor a job: period, delay, identifier and command")
         }
         guard let delay = Int(words[1]), (0...1_000_000).contains(delay) else {
-            return refuse(line, "the delay \"\(words[1])\" is not a number of minutes")
+            throw CronFault(message: "the delay \"\(words[1])\" is not a number of minutes")
         }
-        guard !words[2].contains("/") else { return refuse(line, "the identifier has a slash") }
-        add(words, delay: delay, line)
-    }
-
-    private mutating func refuse(_ line: LogicalLine, _ why: String) {
-        comments = []
-        result.report.add(line, of: source.file, .refused(why))
+        guard !words[2].contains("/") else {
+            throw CronFault(message: "the identifier has a slash")
+        }
+        try add(words, delay: delay, line)
     }
 
     /// `NAME = value`, of which anacron takes all behind the equals sign.
@@ -109,35 +95,23 @@ public struct AnacrontabImporter {
 
     // MARK: - Jobs
 
-    private mutating func add(_ words: [String], delay: Int, _ line: LogicalLine) {
-        let name = namer.name(
-            from: words[2], else: "\(source.stem)-\(line.lines[0].number)")
-        var job = ImportedJob(
-            name, at: SourcePlace(source.file, line: line.lines[0].number),
-            source: comments + line.lines.map(\.text))
+    private mutating func add(
+        _ words: [String], delay: Int, _ line: LogicalLine
+    ) throws(CronFault) {
+        try reading.spend(line.text)
+        var job = table.job(line, named: words[2])
         // Anacron uses /bin/sh whatever SHELL is.
         job.set("shell", .string(words[3]))
         guard setSchedule(words[0], delay: delay, id: words[2], of: &job) else {
-            return refuse(
-                line,
-                "the period \"\(words[0])\" is not a number of days, @daily, @weekly, @monthly or @yearly"
+            throw CronFault(
+                message:
+                    "the period \"\(words[0])\" is not a number of days, @daily, @weekly, @monthly or @yearly"
             )
         }
         if randomDelay > 0 { job.set("random-delay", .string("\(randomDelay)min")) }
-        reading.setSurroundings(owner: source.owner, of: &job, options)
+        reading.setSurroundings(owner: table.source.owner, of: &job, options)
         job.set("working-directory", .string("/"))
-        if let notifier = reading.notifier(for: nil) {
-            let entry = ImportedNotifier(JobNamer.clean("\(source.stem)-mail") ?? "mail", notifier)
-            let known = result.notifiers.first { $0.keys == notifier }
-            let count = result.notifiers.count
-            let new = ImportedNotifier(
-                count == 0 ? entry.name : "\(entry.name)-\(count + 1)", notifier)
-            if known == nil { result.notifiers.append(new) }
-            job.set("notify", .strings([(known ?? new).name]))
-        }
-        result.jobs.append(job)
-        importedLines += line.lines.map(\.number)
-        result.report.add(line, of: source.file, .mapped([name]))
+        table.add(job, line, mailing: reading.notifier(for: nil))
     }
 
     /// Returns false if the period is not known.

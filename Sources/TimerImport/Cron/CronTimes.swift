@@ -216,6 +216,11 @@ struct CronFieldReader {
         return text.reduce(0) { min(1_000_000, $0 * 10 + Int($1 - 48)) }
     }
 
+    /// The number as it is written.
+    private static func number(at place: ArraySlice<UInt8>) -> String {
+        String(decoding: place.prefix { (48...57).contains($0) }.prefix(32), as: UTF8.self)
+    }
+
     private func isAlphanumeric(_ byte: UInt8) -> Bool {
         (48...57).contains(byte) || (97...122).contains(byte | 0x20)
     }
@@ -234,7 +239,9 @@ struct CronFieldReader {
         }
         guard kind.range.contains(value) else {
             throw fault(
-                kind, "\(value) is not from \(kind.range.lowerBound) to \(kind.range.upperBound)")
+                kind,
+                "\(Self.number(at: start)) is not from \(kind.range.lowerBound) to \(kind.range.upperBound)"
+            )
         }
         return value
     }

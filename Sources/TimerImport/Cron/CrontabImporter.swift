@@ -6,13 +6,13 @@ import TimerCore
 /// Makes jobs of crontabs. The same sources, added in the same order, have the same result.
 public struct CrontabImporter {
     public let options: CrontabOptions
-    public private(set) var result = ImportResult()
+    public internal(set) var result = ImportResult()
     /// The times of each job of the result that the source and timerd can both tell.
     public private(set) var times: [ImportedTimes] = []
     /// The lines of each file that are jobs now, by file, for the commands that switch them off.
     public private(set) var importedLines: [String: [Int]] = [:]
     var namer = JobNamer()
-    var notifiers: [ImportedNotifier: String] = [:]
+    private var notifiers = NotifierNames()
 
     public init(_ options: CrontabOptions) { self.options = options }
 
@@ -33,9 +33,27 @@ public struct CrontabImporter {
         noteFile(lines, reading)
     }
 
-    /// A file of /etc/cron.d that cron does not read because of its name.
-    public mutating func leaveOut(_ file: String, because why: String) {
-        result.report.add(SourcePlace(file), "", .noted("not imported: \(why)"))
+    /// Accounts for a file of /etc/cron.d that cron does not read because of its name. Nothing is lost
+    /// then, unless it is a crontab that only has a wrong name.
+    ///
+    /// - Parameter bytes: the contents; nil if they cannot be read.
+    public mutating func leaveOut(_ file: String, _ name: CronFileName, _ bytes: [UInt8]?) {
+        let why = "\(options.flavour.name) does not read a file of this name"
+        guard name == .ignored, let bytes, hasJobs(bytes) else {
+            return result.report.add(SourcePlace(file), "", .leftOut(why))
+        }
+        result.report.add(
+            SourcePlace(file), "",
+            .noted("not imported: \(why), so that its lines do not run; rename it if they should"))
+    }
+
+    /// Whether a file of /etc/cron.d has a line that runs something.
+    private func hasJobs(_ bytes: [UInt8]) -> Bool {
+        SourceLine.lines(of: bytes, options.flavour).contains { line in
+            line.fault == nil && !line.isComment
+                && CrontabSetting(line.text, options.flavour) == nil
+                && (try? CrontabEntry(line.text, options.flavour, hasUser: true)) != nil
+        }
     }
 
     /// A file that cannot be read.
@@ -70,7 +88,7 @@ public struct CrontabImporter {
     }
 
     /// - Parameter breaks: whether Debian's cron refuses the whole file because of the line.
-    private mutating func refuse(
+    mutating func refuse(
         _ line: SourceLine, _ why: String, breaks: Bool, _ reading: inout CrontabReading
     ) {
         if breaks { reading.broken += 1 }
@@ -101,7 +119,7 @@ public struct CrontabImporter {
     }
 
     /// Names of users that timerd accepts.
-    private static func fault(inAccount name: String) -> String? {
+    static func fault(inAccount name: String) -> String? {
         let isWord = name.utf8.allSatisfy { byte in
             (48...57).contains(byte) || (97...122).contains(byte | 0x20) || byte == 95 || byte == 45
         }
@@ -130,6 +148,7 @@ public struct CrontabImporter {
         let name = namer.name(from: command.programName, else: fallback)
         do throws(CronFault) {
             let entry = try drawn(found, line, reading, for: name)
+            try reading.spend(line.text)
             append(entry, name, command, line, &reading)
             finish([name], line, &reading)
         } catch {
@@ -154,7 +173,7 @@ public struct CrontabImporter {
         }
     }
 
-    private mutating func append(
+    mutating func append(
         _ entry: CrontabEntry, _ name: Job.Name, _ command: CronCommand, _ line: SourceLine,
         _ reading: inout CrontabReading
     ) {
@@ -166,7 +185,9 @@ public struct CrontabImporter {
         reading.setSurroundings(entry, of: &job, options)
         let notifier = reading.notifier(for: entry)
         if let notifier {
-            job.set("notify", .strings([register(notifier, reading)]))
+            let name = notifiers.name(
+                of: notifier, wanted: "\(reading.source.stem)-mail", in: &result)
+            job.set("notify", .strings([name]))
         }
         entry.notes.forEach { job.note($0) }
         if command.line.contains("/usr/sbin/anacron") {
@@ -181,152 +202,12 @@ public struct CrontabImporter {
                 zone: reading.zone(options)))
     }
 
-    private mutating func finish(
+    mutating func finish(
         _ names: [Job.Name], _ line: SourceLine, _ reading: inout CrontabReading
     ) {
         reading.jobs += names.count
         importedLines[reading.source.file, default: []].append(line.number)
         result.report.add(
             SourcePlace(reading.source.file, line: line.number), line.text, .mapped(names))
-    }
-
-    // MARK: - Scripts of a directory
-
-    /// The directory whose scripts a command runs, and their names.
-    private func scripts(of line: String) -> (directory: String, names: [String])? {
-        let words = line.split { " \t;()&|".contains($0) }.map(String.init)
-        guard
-            let index = words.firstIndex(where: { $0 == "run-parts" || $0.hasSuffix("/run-parts") }
-            ),
-            let directory = words[(index + 1)...].first(where: { !$0.hasPrefix("-") }),
-            directory.hasPrefix("/"), let names = options.scripts(directory)
-        else { return nil }
-        return (directory, names)
-    }
-
-    private mutating func expand(
-        _ entry: CrontabEntry, _ line: SourceLine, _ reading: inout CrontabReading,
-        _ scripts: (directory: String, names: [String])
-    ) {
-        guard !scripts.names.isEmpty else {
-            return result.report.add(
-                SourcePlace(reading.source.file, line: line.number), line.text,
-                .unneeded("\(scripts.directory) has no scripts"))
-        }
-        var names: [Job.Name] = []
-        for script in scripts.names {
-            let name = namer.name(from: script, else: "\(reading.source.stem)-\(line.number)")
-            let command = CronCommand(Self.quoted("\(scripts.directory)/\(script)"), .systemdCron)
-            var own = entry
-            own.notes.append(
-                "the scripts of \(scripts.directory) run at the same time, and not one after the other; a script "
-                    + "that is added there later is not run")
-            if entry.command.contains("anacron") {
-                own.notes.append("the test for anacron is left out; switch anacron off as well")
-            }
-            append(own, name, command, line, &reading)
-            names.append(name)
-        }
-        finish(names, line, &reading)
-    }
-
-    /// A path as a word of the shell.
-    private static func quoted(_ path: String) -> String {
-        let isPlain = path.utf8.allSatisfy { byte in
-            (48...57).contains(byte) || (97...122).contains(byte | 0x20)
-                || "/_.-".utf8.contains(byte)
-        }
-        return isPlain
-            ? path
-            : "'"
-                + path.split(separator: "'", omittingEmptySubsequences: false).joined(
-                    separator: "'\\''")
-                + "'"
-    }
-
-    // MARK: - Files
-
-    /// Whether the lines of a file name a user: the sixth word of a line is one, and a seventh follows.
-    /// A word that cannot be a user proves the opposite, because cron refuses a file of the system with
-    /// such a line. A word such as `mail` that is a program as well proves nothing.
-    private func guessUserField(
-        _ lines: [SourceLine], _ source: CrontabSource
-    ) throws(ImportFault) -> Bool {
-        var (with, without, unclear): (SourceLine?, SourceLine?, SourceLine?) = (nil, nil, nil)
-        for line in lines where line.fault == nil && !line.isComment {
-            guard CrontabSetting(line.text, options.flavour) == nil,
-                let entry = try? CrontabEntry(line.text, options.flavour, hasUser: false)
-            else { continue }
-            let words = entry.command.split { $0 == " " || $0 == "\t" }.map(String.init)
-            guard words.count > 1, options.isAccount(words[0]) else {
-                without = without ?? line
-                if Self.fault(inAccount: words.first ?? "") != nil { return false }
-                continue
-            }
-            if options.isProgram(words[0]) {
-                unclear = unclear ?? line
-            } else {
-                with = with ?? line
-            }
-        }
-        if with == nil, unclear == nil || without != nil { return false }
-        guard let with, let without else {
-            if let unclear, with == nil {
-                throw ImportFault(
-                    "\(source.file): line \(unclear.number) has a word that is a user and a program; use --system if "
-                        + "each line names a user before the command, or --user NAME if it is the crontab of a user"
-                )
-            }
-            return true
-        }
-        throw ImportFault(
-            "\(source.file): line \(with.number) seems to name a user before the command, and line \(without.number) "
-                + "does not; use --system if all lines do, or --user NAME if it is the crontab of a user"
-        )
-    }
-
-    /// What is true for all of a file.
-    private mutating func noteFile(_ lines: [SourceLine], _ reading: CrontabReading) {
-        let place = SourcePlace(reading.source.file)
-        if options.flavour == .debian, reading.broken > 0, reading.jobs > 0 {
-            result.report.add(
-                place, "",
-                .noted(
-                    "Debian's cron ignores all of this file because of lines that are not imported; its other jobs "
-                        + "did not run there"))
-        }
-        if options.flavour == .debian, lines.count > 10_000 {
-            result.report.add(
-                place, "",
-                .noted(
-                    "has \(lines.count) lines; Debian's cron ignores a crontab with more than 10000"
-                ))
-        }
-        if reading.lacksPath {
-            result.report.add(
-                place, "",
-                .noted(
-                    "no PATH is set: cron searches programs in \(CrontabReading.cronPath), and timerd also in "
-                        + "/usr/local and in sbin; --strict-path writes cron's"))
-        }
-    }
-
-    // MARK: - Mail
-
-    /// The name of the notifier with these keys.
-    private mutating func register(_ notifier: [TomlEntry], _ reading: CrontabReading) -> String {
-        let key = ImportedNotifier("", notifier)
-        if let name = notifiers[key] { return name }
-        let base = "\(reading.source.stem)-mail"
-        let taken = Set(result.notifiers.map(\.name))
-        var (name, number) = (JobNamer.clean(base) ?? "mail", 2)
-        let stem = name
-        while taken.contains(name) {
-            name = "\(stem)-\(number)"
-            number += 1
-        }
-        notifiers[key] = name
-        result.notifiers.append(ImportedNotifier(name, notifier))
-        return name
     }
 }

@@ -89,7 +89,13 @@ struct CrontabEntry {
             behind = behind.dropFirst(word.count).drop { $0 == 32 || $0 == 9 }
         }
         command = String(decoding: behind, as: UTF8.self)
-        if let fault = Self.fault(command, user, hasUser) { throw CronFault(message: fault) }
+        if let fault = Self.fault(command, user, hasUser) {
+            // Cron takes a line whose schedule ends with a blank, or is a word, and runs nothing.
+            let isTaken =
+                !hasUser && command.isEmpty
+                && (schedule.hasPrefix("@") || start.last == 32 || start.last == 9)
+            throw CronFault(message: fault, breaksFile: !isTaken)
+        }
     }
 
     private static func fault(_ command: String, _ user: String?, _ hasUser: Bool) -> String? {

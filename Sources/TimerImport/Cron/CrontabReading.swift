@@ -6,6 +6,9 @@ struct CrontabReading {
     /// The PATH of cron's jobs if the crontab sets none.
     static let cronPath = "/usr/bin:/bin"
 
+    /// The size of the smallest job, about.
+    private static let jobBytes = 150
+
     let source: CrontabSource
     /// Whether each line names a user before the command.
     let hasUser: Bool
@@ -18,8 +21,11 @@ struct CrontabReading {
 
     /// The variables, in the order of their first settings.
     private var variables: [TomlEntry] = []
+    private var places: [String: Int] = [:]
+    /// About the size of the variables, and what the jobs leave of the largest configuration, in bytes.
+    private var (variableBytes, bytesLeft) = (0, Toml.bytesMax)
     /// The settings that have a meaning for cron itself.
-    private var special: [String: String] = [:]
+    private(set) var special: [String: String] = [:]
 
     init(source: CrontabSource, hasUser: Bool) {
         (self.source, self.hasUser) = (source, hasUser)
@@ -47,10 +53,13 @@ struct CrontabReading {
         if let fault = CrontabSetting.fault(inName: name) {
             return .noted("the variable is left out: \(fault)")
         }
+        variableBytes +=
+            value.utf8.count - (special[name].map { $0.utf8.count } ?? -name.utf8.count)
         special[name] = value
-        if let index = variables.firstIndex(where: { $0.key == name }) {
+        if let index = places[name] {
             variables[index].value = .string(value)
         } else {
+            places[name] = variables.count
             variables.append(TomlEntry(name, .string(value)))
         }
         return note(name, value, options).map(ImportReport.Outcome.noted) ?? .setting
@@ -125,6 +134,21 @@ struct CrontabReading {
     private func number(_ name: String) -> Int { special[name].flatMap { Int($0) } ?? 0 }
 
     // MARK: - Keys of a job
+
+    /// Counts the size of jobs. Many variables in many jobs would fill the memory.
+    ///
+    /// - Throws: `CronFault` if there is no room for them.
+    mutating func spend(_ line: String, jobs: Int = 1) throws(CronFault) {
+        for _ in 0..<jobs where bytesLeft >= 0 {
+            bytesLeft -= line.utf8.count + variableBytes + Self.jobBytes
+        }
+        guard bytesLeft < 0 else { return }
+        throw CronFault(
+            message:
+                "the jobs and variables before it fill a configuration of \(Toml.bytesMax >> 20) MiB, the largest "
+                + "one; import the file in parts",
+            breaksFile: false)
+    }
 
     func setCommand(_ command: CronCommand, of job: inout ImportedJob) {
         let shell = special["SHELL"].flatMap { $0.isEmpty ? nil : $0 } ?? "/bin/sh"
@@ -257,61 +281,5 @@ struct CrontabReading {
         guard options.flavour != .systemdCron else { return }
         job.set("concurrency", .string("allow"))
         job.set("kill-leftovers", .boolean(false))
-    }
-
-    // MARK: - Mail
-
-    /// The notifier that mails the output of a run, as cron does; nil if there is no recipient.
-    ///
-    /// - Parameter entry: the line, which may name its user; nil: that of the owner.
-    func notifier(
-        for entry: CrontabEntry?, on kinds: [String] = ["output"]
-    ) -> [TomlEntry]? {
-        let user = (hasUser ? entry?.user : nil) ?? source.owner
-        return notifier(to: special["MAILTO"] ?? user, on: kinds)
-    }
-
-    /// The notifier that mails the output of a run to these addresses; nil if there are none.
-    func notifier(to recipients: String, on kinds: [String] = ["output"]) -> [TomlEntry]? {
-        let recipients = Self.addresses(recipients)
-        let addresses = recipients.filter(Self.isAddress).prefix(Self.addressesMax)
-        guard !addresses.isEmpty else { return nil }
-        var keys = [
-            TomlEntry(
-                "mail", addresses.count == 1 ? .string(addresses[0]) : .strings(Array(addresses))),
-            TomlEntry("on", .strings(kinds)),
-            // Cron sends a mail for each run with output.
-            TomlEntry("per-hour", .integer(10_000)),
-        ]
-        if let from = special["MAILFROM"], !from.isEmpty, Self.isAddress(from) {
-            keys.append(TomlEntry("mail-from", .string(from)))
-        }
-        if let type = special["CONTENT_TYPE"], Self.isContentType(type) {
-            keys.append(TomlEntry("mail-content-type", .string(type)))
-        }
-        return keys
-    }
-
-    /// How many addresses a notifier can have.
-    private static let addressesMax = 100
-
-    private static func addresses(_ text: String) -> [String] {
-        text.split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init)
-    }
-
-    /// Whether timerd takes this for a mail address.
-    private static func isAddress(_ text: String) -> Bool {
-        let isWord = text.utf8.allSatisfy { byte in
-            (48...57).contains(byte) || (97...122).contains(byte | 0x20)
-                || "._@+-=%".utf8.contains(byte)
-        }
-        let parts = text.split(separator: "@", omittingEmptySubsequences: false)
-        return isWord && text.utf8.first != UInt8(ascii: "-") && text.utf8.count <= 254
-            && parts.count <= 2 && parts.allSatisfy { !$0.isEmpty }
-    }
-
-    private static func isContentType(_ text: String) -> Bool {
-        text.contains("/") && text.utf8.allSatisfy { (0x20...0x7e).contains($0) }
-            && text.utf8.count <= 200
     }
 }

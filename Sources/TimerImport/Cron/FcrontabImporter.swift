@@ -5,62 +5,44 @@ import TimerCore
 
 /// Makes jobs of an fcrontab(5).
 public struct FcrontabImporter {
-    public private(set) var result = ImportResult()
+    public var result: ImportResult { table.result }
     /// The times of the jobs that run at times of the clock.
     public private(set) var times: [ImportedTimes] = []
     /// The lines that are jobs now.
-    public private(set) var importedLines: [Int] = []
+    public var importedLines: [Int] { table.importedLines }
 
-    private let source: CrontabSource
+    private var table: LogicalTable
     private let options: CrontabOptions
     private var reading: CrontabReading
-    private var namer = JobNamer()
-    private var comments: [String] = []
     private var shared = FcronOptions()
 
     /// - Complexity: O(*n*).
     public init(_ source: CrontabSource, _ options: CrontabOptions) {
-        (self.source, self.options) = (source, options)
+        (table, self.options) = (LogicalTable(source), options)
         reading = CrontabReading(source: source, hasUser: false)
-        for line in LogicalLine.join(SourceLine.lines(of: source.bytes, .systemdCron)) {
-            read(line)
+        for line in table.lines where !table.skips(line) {
+            do throws(CronFault) { try read(line) } catch { table.refuse(line, error.message) }
         }
     }
 
-    private mutating func read(_ line: LogicalLine) {
-        if let fault = line.fault { return refuse(line, fault) }
-        guard !line.isComment else {
-            comments.append(line.text)
-            if line.text.utf8.allSatisfy({ $0 == 32 || $0 == 9 }) { comments = [] }
-            return result.report.add(line, of: source.file, .comment)
-        }
-        defer { comments = [] }
+    private mutating func read(_ line: LogicalLine) throws(CronFault) {
         let text = String(line.text.drop { $0 == " " || $0 == "\t" })
-        do throws(CronFault) {
-            if text.hasPrefix("!") {
-                try shared.add(text.dropFirst().filter { $0 != " " && $0 != "\t" })
-                return result.report.add(line, of: source.file, .setting)
-            }
-            if "@&%".contains(text.first ?? " ") || !Self.isSetting(text) {
-                return try add(text, line)
-            }
-            guard let setting = CrontabSetting(text, .cronie) else {
-                throw CronFault(message: "is neither a setting nor a job")
-            }
-            result.report.add(line, of: source.file, reading.take(setting, options))
-        } catch {
-            refuse(line, error.message)
+        if text.hasPrefix("!") {
+            try shared.add(text.dropFirst().filter { $0 != " " && $0 != "\t" })
+            return table.finish(line, .setting)
         }
+        if "@&%".contains(text.first ?? " ") || !Self.isSetting(text) {
+            return try add(text, line)
+        }
+        guard let setting = CrontabSetting(text, .cronie) else {
+            throw CronFault(message: "is neither a setting nor a job")
+        }
+        table.finish(line, reading.take(setting, options))
     }
 
     private static func isSetting(_ text: String) -> Bool {
         guard let first = text.utf8.first else { return false }
         return !(48...57).contains(first) && first != UInt8(ascii: "*")
-    }
-
-    private mutating func refuse(_ line: LogicalLine, _ why: String) {
-        comments = []
-        result.report.add(line, of: source.file, .refused(why))
     }
 
     // MARK: - Jobs
@@ -79,24 +61,20 @@ public struct FcrontabImporter {
         guard words.count > count else {
             throw CronFault(message: "a field of the time, or the command, is missing")
         }
-        let place = SourcePlace(source.file, line: line.lines[0].number)
-        let command = Self.rest(text, after: count + marks)
-        let name = namer.name(
-            from: CronCommand(command, .systemdCron).programName,
-            else: "\(source.stem)-\(line.lines[0].number)")
-        var job = ImportedJob(name, at: place, source: comments + line.lines.map(\.text))
-        reading.setCommand(CronCommand(command, .systemdCron), of: &job)
+        let command = CronCommand(Self.rest(text, after: count + marks), .systemdCron)
+        try reading.spend(line.text)
+        var job = table.job(line, named: command.programName)
+        reading.setCommand(command, of: &job)
         try schedule.set(Array(words.prefix(count)), own, of: &job)
         setOptions(own, of: &job)
         own.losses.forEach { job.note($0) }
-        result.jobs.append(job)
-        importedLines += line.lines.map(\.number)
-        result.report.add(line, of: source.file, .mapped([name]))
+        table.add(job, line, mailing: mail(own))
         if let text = job.value(of: "cron"), case .string(let fields) = text,
             let found = try? CronTimes(fields: fields)
         {
             times.append(
-                ImportedTimes(job: name, place: place, times: found, zone: own.text("timezone")))
+                ImportedTimes(
+                    job: job.name, place: job.place, times: found, zone: own.text("timezone")))
         }
     }
 
@@ -114,7 +92,7 @@ public struct FcrontabImporter {
             job.set("user", .string(user))
             if !options.isAccount(user) { job.note("there is no user \(user) on this machine") }
         }
-        reading.setSurroundings(owner: user ?? source.owner, of: &job, options)
+        reading.setSurroundings(owner: user ?? table.source.owner, of: &job, options)
         if let nice = own.text("nice").flatMap({ Int64($0) }), (-20...19).contains(nice) {
             job.set("nice", .integer(nice))
         }
@@ -134,22 +112,14 @@ public struct FcrontabImporter {
             job.set("kill-leftovers", .boolean(false))
         }
         if own.isOn("nolog") { job.set("log", .string("failures")) }
-        setMail(own, of: &job)
     }
 
-    private mutating func setMail(_ own: FcronOptions, of job: inout ImportedJob) {
-        guard own.isOn("mail", default: true) else { return }
+    /// The keys of the notifier that mails as the options say; nil: there are no mails.
+    private func mail(_ own: FcronOptions) -> [TomlEntry]? {
+        guard own.isOn("mail", default: true) else { return nil }
         let kinds = own.isOn("erroronlymail") ? ["failure"] : ["output"]
-        let keys =
-            own.text("mailto").map { reading.notifier(to: $0, on: kinds) }
+        return own.text("mailto").map { reading.notifier(to: $0, on: kinds) }
             ?? reading.notifier(for: nil, on: kinds)
-        guard let keys else { return }
-        let base = JobNamer.clean("\(source.stem)-mail") ?? "mail"
-        let count = result.notifiers.count
-        let known = result.notifiers.first { $0.keys == keys }
-        let notifier = known ?? ImportedNotifier(count == 0 ? base : "\(base)-\(count + 1)", keys)
-        if known == nil { result.notifiers.append(notifier) }
-        job.set("notify", .strings([notifier.name]))
     }
 
     // MARK: - Schedules

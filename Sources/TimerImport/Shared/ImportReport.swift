@@ -22,6 +22,8 @@ public struct ImportReport: Hashable, Sendable {
         case refused(String)
         /// A comment or an empty line.
         case comment
+        /// A file that its scheduler never reads, because of this, so that nothing is lost.
+        case leftOut(String)
     }
 
     /// A line and what became of it.
@@ -40,6 +42,7 @@ public struct ImportReport: Hashable, Sendable {
             switch outcome {
             case .noted(let why): "\(place): note: \(why)"
             case .refused(let why): "\(place): not imported: \(why)"
+            case .leftOut(let why): "\(place): left out: \(why)"
             case .mapped, .setting, .unneeded, .told, .comment: nil
             }
         }
@@ -51,6 +54,15 @@ public struct ImportReport: Hashable, Sendable {
 
     public mutating func add(_ place: SourcePlace, _ text: String, _ outcome: Outcome) {
         entries.append(Entry(place, text, outcome))
+    }
+
+    /// How many entries are shown to a user.
+    static let shownMax = 10_000
+
+    /// The entries with a message, as many as are shown, and how many more there are.
+    public var shown: (entries: [Entry], more: Int) {
+        let entries = entries.filter { $0.message != nil }
+        return (Array(entries.prefix(Self.shownMax)), max(0, entries.count - Self.shownMax))
     }
 
     /// What is not imported.
@@ -95,16 +107,24 @@ public struct ImportResult: Hashable, Sendable {
     /// - Complexity: O(*n*) in the size of the source.
     public func toml(title: String) -> String {
         var parts = [Toml.comment(title) + "\n"]
-        let told = report.entries.compactMap { entry in
+        let (shown, more) = report.shown
+        var told = shown.compactMap { entry in
             entry.message.map { message in
                 Toml.comment(message) + "\n"
-                    + (entry.text.isEmpty ? "" : Toml.comment("  \(entry.text)") + "\n")
+                    + (entry.text.isEmpty ? "" : Toml.comment("  \(Self.short(entry.text))") + "\n")
             }
         }
+        if more > 0 { told.append(Toml.comment("and \(more) more lines") + "\n") }
         if !told.isEmpty { parts.append(told.joined()) }
         parts += notifiers.map(\.toml)
         parts += jobs.map(\.toml)
         return parts.joined(separator: "\n")
+    }
+
+    /// The beginning of a line that is too long to be read.
+    private static func short(_ text: String) -> String {
+        guard text.utf8.count > 2000 else { return text }
+        return String(decoding: text.utf8.prefix(2000), as: UTF8.self) + "…"
     }
 
     /// A line such as `3 jobs, 1 note, 2 lines not imported`.

@@ -116,3 +116,23 @@ public struct JobNamer {
         return cleaned.isEmpty ? nil : cleaned
     }
 }
+
+/// Gives the notifiers of one import their names. Jobs that need the same one share it.
+struct NotifierNames {
+    private var names: [[TomlEntry]: String] = [:]
+    private var namer = JobNamer()
+
+    /// The name of the notifier with these keys, which is added to the result if it is a new one.
+    ///
+    /// - Parameter wanted: the name of a new one, which gets a number if it is taken.
+    /// - Complexity: O(*n*) in the size of the keys.
+    mutating func name(
+        of keys: [TomlEntry], wanted: String, in result: inout ImportResult
+    ) -> String {
+        if let name = names[keys] { return name }
+        let name = namer.name(from: wanted, else: "notifier").description
+        names[keys] = name
+        result.notifiers.append(ImportedNotifier(name, keys))
+        return name
+    }
+}

@@ -51,6 +51,9 @@ public struct TomlEntry: Hashable, Sendable {
 
 /// The parts of TOML that the importers write.
 public enum Toml {
+    /// The largest configuration that timerd reads, in bytes.
+    public static let bytesMax = 8 << 20
+
     /// A key, in quotes if it needs them.
     public static func key(_ name: String) -> String {
         let isBare = name.utf8.allSatisfy { byte in

@@ -40,6 +40,7 @@ extension ServiceTranslation {
         if before.isEmpty, pre.isEmpty, post.isEmpty, main.count == 1 {
             single(first.command, first.index)
         } else {
+            hasSeveralCommands = true
             chain(before.map(\.command), (pre + main + post).map(\.command))
         }
     }

@@ -154,6 +154,13 @@ extension ServiceTranslation {
             }
             isSet = true
             set("environment-file", .string(path))
+            if hasSeveralCommands {
+                unit.mark(
+                    index,
+                    .lost(
+                        "systemd reads it before each command, and timerd once before the first one, so that what a "
+                            + "command writes to it comes too late"))
+            }
             if unit.has("Service", "User") || unit.has("Service", "DynamicUser") {
                 unit.mark(
                     index,

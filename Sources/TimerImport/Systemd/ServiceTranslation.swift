@@ -10,12 +10,17 @@ struct ServiceTranslation {
     var keys: [TomlEntry] = []
     /// Deviations that belong to no line, each a sentence without a full stop.
     var notes: [String] = []
+    /// The units that systemd starts when the service ends, with the lines that name them.
+    private(set) var handlers: [(name: String, event: UnitHandlers.Event, index: Int)] = []
     /// Why the service cannot become a job.
     private(set) var refusal: (place: SourcePlace, reason: String)?
 
     init(_ unit: LoadedUnit, specifiers: UnitSpecifiers) {
         (self.unit, self.specifiers) = (unit, specifiers)
     }
+
+    /// Whether the run has more than one command.
+    var hasSeveralCommands = false
 
     /// The type of the service, which is decided by other keys if Type= is not written.
     private(set) var type = "simple"
@@ -34,8 +39,20 @@ struct ServiceTranslation {
         translateLimits()
         translateConfinement()
         translateOutput()
+        readHandlers()
         unit.markRest()
     }
+
+    private mutating func readHandlers() {
+        for event in UnitHandlers.Event.allCases {
+            for index in unit.list("Unit", event.key) {
+                handlers += words(index).map { ($0, event, index) }
+            }
+        }
+    }
+
+    /// The lines with the commands, as they are written.
+    var commandText: [String] { unit.text(of: "Service") { $0.hasPrefix("Exec") } }
 
     mutating func set(_ key: String, _ value: TomlValue) { keys.append(TomlEntry(key, value)) }
 

@@ -34,16 +34,18 @@ public struct SystemdImport {
         public init() {}
     }
 
-    public private(set) var result = ImportResult()
+    public internal(set) var result = ImportResult()
     /// The timers that became jobs, in their order.
     public private(set) var timers: [UnitName] = []
 
     private let options: Options
-    private let load: (UnitName) -> Loaded
-    private var namer = JobNamer()
+    let load: (UnitName) -> Loaded
+    var namer = JobNamer()
     /// A service that two timers start is in the report once.
     private var reported: Set<String> = []
     private var names: Set<UnitName> = []
+    /// The services that systemd starts when another one ends, and which jobs do that.
+    var handlers = UnitHandlers()
 
     /// - Parameters:
     ///   - units: the names of the timers; templates take the instance of the options.
@@ -52,6 +54,8 @@ public struct SystemdImport {
     public init(_ units: [UnitName], options: Options, load: @escaping (UnitName) -> Loaded) {
         (self.options, self.load) = (options, load)
         for unit in units { add(unit) }
+        // Last, so that a job of a timer has the name of its timer.
+        addHandlers()
     }
 
     private mutating func add(_ name: UnitName) {
@@ -91,7 +95,7 @@ public struct SystemdImport {
         return nil
     }
 
-    private func specifiers(of unit: LoadedUnit) -> UnitSpecifiers {
+    func specifiers(of unit: LoadedUnit) -> UnitSpecifiers {
         UnitSpecifiers(
             machine: UnitSpecifiers.systemManager.merging(options.machine) { $1 }, name: unit.name,
             path: unit.files.first?.path ?? "")
@@ -147,7 +151,12 @@ public struct SystemdImport {
                 SourcePlace(timerUnit.files.first?.path ?? ""), "nothing in it starts the service"
             )
         } else if service.refusal == nil {
+            let found = handlers(of: &service)
             jobs = plans.map { job($0, timer, service, description, isEnabled) }
+            handlers.uses += found.map { use in
+                UnitHandlers.Use(
+                    handler: use.handler, event: use.event, jobs: jobs.map(\.name))
+            }
             result.jobs += jobs
             timers.append(timerUnit.name)
         }
@@ -155,7 +164,7 @@ public struct SystemdImport {
         account(for: service.unit, jobs, refusal: service.refusal)
     }
 
-    private mutating func account(
+    mutating func account(
         for unit: LoadedUnit, _ jobs: [ImportedJob],
         refusal: (place: SourcePlace, reason: String)? = nil
     ) {
@@ -170,14 +179,9 @@ public struct SystemdImport {
         let name = timer.unit.name
         var job = ImportedJob(
             namer.name(from: name.stem + plan.suffix, else: "timer"), at: plan.place,
-            source: timer.unit.text(of: "Timer")
-                + service.unit.text(of: "Service") { $0.hasPrefix("Exec") })
+            source: timer.unit.text(of: "Timer") + service.commandText)
         if let description { job.set("description", .string(description)) }
-        for entry in service.keys {
-            job.set(entry.key, entry.value)
-            guard entry.key == "command" || entry.key == "shell" else { continue }
-            for entry in plan.keys { job.set(entry.key, entry.value) }
-        }
+        job.set(service.keys, schedule: plan.keys)
         let notes = plan.notes + timer.unit.notes + service.notes + service.unit.notes
         for note in notes { job.note(note) }
         if isEnabled == false {
@@ -186,6 +190,17 @@ public struct SystemdImport {
             )
         }
         return job
+    }
+}
+
+extension ImportedJob {
+    /// Sets the keys of a service, with the schedule behind the command.
+    mutating func set(_ service: [TomlEntry], schedule: [TomlEntry]) {
+        for entry in service {
+            set(entry.key, entry.value)
+            guard entry.key == "command" || entry.key == "shell" else { continue }
+            for entry in schedule { set(entry.key, entry.value) }
+        }
     }
 }
 

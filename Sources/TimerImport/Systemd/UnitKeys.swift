@@ -86,7 +86,7 @@ enum UnitKey: Hashable, Sendable {
     // MARK: - [Unit]
 
     private static let dependencies = """
-        Requires Requisite Wants BindsTo BindTo Upholds Conflicts Before After PartOf
+        Requires Requisite Wants BindsTo BindTo Upholds Before After PartOf
         PropagatesReloadTo PropagateReloadTo ReloadPropagatedFrom PropagateReloadFrom
         PropagatesStopTo StopPropagatedFrom RequiresMountsFor WantsMountsFor
         RequiresOverridable RequisiteOverridable
@@ -128,9 +128,7 @@ enum UnitKey: Hashable, Sendable {
             SuccessActionExitStatus RebootArgument
             """),
         all(
-            .lost(
-                "timerd starts no other unit when the job ends; see notify in timerd.toml(5)"
-            ),
+            .unneeded("it is about the timer itself, and not about its service"),
             "OnFailure OnSuccess"),
         all(.lost("the job shares no namespaces with other units"), "JoinsNamespaceOf"))
 
@@ -142,14 +140,18 @@ enum UnitKey: Hashable, Sendable {
             "Before After DefaultDependencies"),
         all(
             .lost("the job is active whether or not the other unit is; timerd has no dependencies"),
-            dependencies),
+            dependencies + " Conflicts"),
         all(
             .unneeded("it limits how often the timer is started, not the service"),
             "StartLimitIntervalSec StartLimitInterval StartLimitBurst"),
         conditionKeys("timerd has no conditions; the job is active all the same"))
 
     private static let unitOfService = merged(
-        all(.translated, "Description StartLimitIntervalSec StartLimitInterval StartLimitBurst"),
+        all(
+            .translated,
+            """
+            Description StartLimitIntervalSec StartLimitInterval StartLimitBurst OnFailure OnSuccess
+            """),
         unit,
         all(
             .unneeded("runs of timerd start when the system is up, and end before it goes down"),
@@ -159,6 +161,7 @@ enum UnitKey: Hashable, Sendable {
                 "timerd has no dependencies; the run neither starts the other unit nor waits for it"
             ),
             dependencies),
+        all(.lost("timerd has no dependencies; the run does not stop the other unit"), "Conflicts"),
         conditionKeys(
             "timerd has no conditions; the run starts all the same, so check it in the command"))
 

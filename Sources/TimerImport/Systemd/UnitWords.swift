@@ -74,26 +74,18 @@ struct UnitWords {
         var word = String.UnicodeScalarView()
         var quote: Unicode.Scalar?
         while let scalar = current {
-            if let open = quote {
-                if scalar == open {
-                    quote = nil
-                    place += 1
-                } else if scalar == "\\" {
-                    try unescape(into: &word)
-                } else {
-                    word.append(scalar)
-                    place += 1
-                }
-            } else if UnitFile.isBlank(scalar) {
-                break
-            } else if scalar == "\"" || scalar == "'" {
-                quote = scalar
-                place += 1
-            } else if scalar == "\\" {
+            if scalar == "\\" {
                 try unescape(into: &word)
+                continue
+            }
+            if quote == nil, UnitFile.isBlank(scalar) { break }
+            place += 1
+            if scalar == quote {
+                quote = nil
+            } else if quote == nil, scalar == "\"" || scalar == "'" {
+                quote = scalar
             } else {
                 word.append(scalar)
-                place += 1
             }
         }
         guard quote == nil else { throw Failure(message: "a quote is not closed") }

@@ -57,7 +57,7 @@ struct CronOptions: ParsableArguments {
     private static func scripts(in folder: String) -> [String]? {
         guard access(folder, R_OK | X_OK) == 0 else { return nil }
         return ImportCrontabVerb.names(in: folder).filter { name in
-            ImportCrontabVerb.fault(inName: name, .debian) == nil
+            CronFileName.isPlain(name)
                 && access("\(folder)/\(name)", X_OK) == 0 && isFile("\(folder)/\(name)")
         }
     }

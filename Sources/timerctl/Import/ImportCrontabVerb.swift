@@ -93,10 +93,10 @@ struct ImportCrontabVerb: ParsableCommand {
         var files = access(Self.systemTable, F_OK) == 0 ? [Self.systemTable] : []
         for name in Self.names(in: Self.systemFolder) {
             let path = "\(Self.systemFolder)/\(name)"
-            if let why = Self.fault(inName: name, cron.flavour) {
-                importer.leaveOut(path, because: why)
-            } else {
-                files.append(path)
+            switch CronFileName(name, cron.flavour) {
+            case .read: files.append(path)
+            case .copy: importer.leaveOut(path, .copy, nil)
+            case .ignored: importer.leaveOut(path, .ignored, try? ImportInput.bytes(of: path).bytes)
             }
         }
         return files
@@ -136,22 +136,6 @@ struct ImportCrontabVerb: ParsableCommand {
             if name != ".", name != ".." { names.append(name) }
         }
         return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-    }
-
-    /// Why cron does not read a file of /etc/cron.d of this name; nil if it does.
-    static func fault(inName name: String, _ flavour: CronFlavour) -> String? {
-        let isPlain = name.utf8.allSatisfy { byte in
-            (48...57).contains(byte) || (97...122).contains(byte | 0x20) || byte == 95 || byte == 45
-        }
-        let isLeftOut =
-            switch flavour {
-            case .debian: !isPlain
-            case .cronie:
-                name.hasPrefix(".") || name.hasPrefix("#") || name.hasSuffix("~")
-                    || [".rpmsave", ".rpmorig", ".rpmnew"].contains { name.hasSuffix($0) }
-            case .systemdCron: name.hasPrefix(".") || name.contains("~") || name.contains(".dpkg-")
-            }
-        return isLeftOut ? "\(flavour.rawValue) does not read a file of this name" : nil
     }
 
     private func source(_ file: String, _ bytes: [UInt8]) -> CrontabSource {

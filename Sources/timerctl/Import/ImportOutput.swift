@@ -55,11 +55,13 @@ struct ImportOutput: ParsableArguments {
     /// - Throws: the exit status, unless it is 0.
     func finish(_ result: ImportResult, of source: Source) throws {
         if check { return try printComparison(result, source) }
-        let toml = result.toml(title: source.title)
-        if let into, result.exactness != .nothingUsable {
-            try write(toml, to: into, isSecret: !source.isPublic)
-        } else if into == nil, !disableSource, result.exactness != .nothingUsable {
-            Terminal.put(toml)
+        if result.exactness != .nothingUsable, into != nil || !disableSource {
+            let toml = result.toml(title: source.title)
+            if let into {
+                try write(toml, to: into, isSecret: !source.isPublic)
+            } else {
+                Terminal.put(toml)
+            }
         }
         complain(result)
         if disableSource, result.exactness != .nothingUsable {
@@ -71,7 +73,11 @@ struct ImportOutput: ParsableArguments {
 
     /// The deviations, and what is not imported, with their places.
     private func complain(_ result: ImportResult) {
-        for message in result.report.entries.compactMap(\.message) { Terminal.complain(message) }
+        let (shown, more) = result.report.shown
+        for message in shown.compactMap(\.message) { Terminal.complain(message) }
+        if more > 0 {
+            Terminal.complain("timerctl: and \(more) more lines with a note or an error")
+        }
         for job in result.jobs {
             for note in job.notes {
                 Terminal.complain("\(job.place): job \(job.name): note: \(note)")
@@ -88,7 +94,8 @@ struct ImportOutput: ParsableArguments {
                         "\(file): is there already; remove it, or name another file with --into")
             }
         } catch {
-            throw Connection.fail(1, error.description)
+            // 1 would say that it was written, with notes.
+            throw Connection.fail(2, error.description)
         }
         Terminal.complain("timerctl: wrote \(file)")
     }

@@ -181,6 +181,15 @@ import TimerZones
                 == true)
     }
 
+    /// mdcheck_start.service of mdadm has a command that writes the file which the next one needs.
+    @Test func aFileOfVariablesIsReadOnce() throws {
+        let one = try Units.service("EnvironmentFile=-/run/x\nExecStart=/bin/a")
+        #expect(one.jobs.first?.notes == [])
+        let two = try Units.service(
+            "EnvironmentFile=-/run/x\nExecStartPre=/bin/b\nExecStart=/bin/a")
+        #expect(two.jobs.first?.notes.contains { $0.contains("before each command") } == true)
+    }
+
     @Test func aPrefixForErrorsMakesEachCodeASuccess() throws {
         let codes = try Units.service("ExecStart=-/bin/a").jobs.first?.value(
             of: "success-exit-codes")
