@@ -1,0 +1,151 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// What a member of the fleet is told.
+public enum FleetEvent: Sendable {
+    /// Time passed. It is sent at least each 500 ms, and when a firing is due.
+    case tick
+    /// The store granted a lease; the request for it was sent then.
+    case leased(LeaseID, sent: BootInstant)
+    /// A keepalive was answered: when it was sent, and the `Date` of the answer in seconds.
+    case kept(LeaseID, sent: Now, date: Int64)
+    /// The store does not know the lease any more.
+    case leaseLost(LeaseID)
+    /// All keys of the fleet were read, and are watched from the next revision on.
+    case loaded(FleetSnapshot)
+    /// The watch reports the changes up to this revision, in their order, and those after a snapshot
+    /// only after it. Nil: the key was deleted.
+    case changed(cluster: String, revision: Int64, FleetAnswer.Reads)
+    /// The watch ended, or its next revision was compacted.
+    case watchLost
+    /// A transaction was answered.
+    case answered(FleetMember.TransactionID, FleetAnswer)
+    /// A transaction was not answered in time. It may have been applied, may be applied later, or
+    /// never.
+    case unknown(FleetMember.TransactionID)
+    /// The run is recorded on this machine.
+    case recorded(Run.ID)
+    /// The runner started the process of a run.
+    case began(Run.ID, at: WallInstant)
+    /// The runner did not start it, because its start deadline had passed.
+    case unstarted(Run.ID)
+    /// The process ended.
+    case ended(Run.ID, RunOutcome, at: WallInstant)
+    /// A user requests something.
+    case command(FleetMember.CommandID, FleetCommand)
+    /// The definitions of the fleet jobs were read; after a reload they replace those of the fleet.
+    case configured([FleetJob], isReload: Bool)
+}
+
+/// All keys of a fleet at one revision.
+public struct FleetSnapshot: Sendable {
+    /// The cluster that answered.
+    public var cluster: String
+    /// The revision.
+    public var revision: Int64
+    /// What there is. No value is nil.
+    public var values: FleetAnswer.Reads
+
+    /// Creates a snapshot.
+    public init(cluster: String, revision: Int64, values: FleetAnswer.Reads) {
+        self.cluster = cluster
+        self.revision = revision
+        self.values = values
+    }
+}
+
+/// What a user requests of the fleet.
+public enum FleetCommand: Hashable, Sendable {
+    /// Pause a job. It is answered when no machine starts it any more.
+    case pause(Job.Name, by: String)
+    /// Continue a paused job.
+    case resume(Job.Name)
+    /// Skip the next firings of a job.
+    case skipNext(Job.Name, Int64)
+    /// Run a job now on a machine.
+    case run(Job.Name, on: MachineName)
+    /// Hold the whole fleet. It is answered when no machine starts anything any more.
+    case hold(by: String)
+    /// End the hold.
+    case release(by: String)
+    /// Let this machine's definition of a job be that of the fleet. A reload does so for the
+    /// definitions that it changes; this is for machines that drifted otherwise, for example because
+    /// the daemon was killed after a reload.
+    case define(Job.Name)
+    /// Start nothing on this machine any more.
+    case drain
+    /// End that.
+    case undrain
+    /// Form the fleet, or accept a store that is not the one this machine knew.
+    case adopt
+}
+
+/// What is to be done.
+public enum FleetAction: Sendable {
+    /// Ask the store for a lease.
+    case openLease
+    /// Prolong it.
+    case keepAlive(LeaseID)
+    /// Read all keys and watch them.
+    case load
+    /// Make this transaction, and report its answer or that there was none.
+    case send(FleetMember.TransactionID, FleetTransaction)
+    /// Write this run into the record of this machine, in the place of what it had of it. For a run
+    /// in the state `claimed`, report `recorded`.
+    case record(LocalRun)
+    /// Remove the run from the record: the store has its end.
+    case forget(Run.ID)
+    /// Write what is known of the store into the record.
+    case remember(IdentityGuard)
+    /// Start the process of the run before the instant, with this fence.
+    case start(Run.ID, fence: Int64, before: BootInstant)
+    /// A command was done; the text says why it was refused.
+    case done(FleetMember.CommandID, refused: String?)
+    /// This is to be logged.
+    case tell(FleetNotice)
+}
+
+/// Something that users must know.
+public enum FleetNotice: Hashable, Sendable {
+    /// The store is not the known one: nothing is started until `adopt`.
+    case guarded(IdentityGuard.Finding)
+    /// A value cannot be read.
+    case fault(FleetFault)
+}
+
+/// A run that this machine claimed, as it should be in the store.
+public struct LocalRun: Hashable, Sendable {
+    /// The run.
+    public var run: Run.ID
+    /// Its value.
+    public var value: RunValue
+
+    /// Creates a row.
+    public init(run: Run.ID, value: RunValue) {
+        self.run = run
+        self.value = value
+    }
+}
+
+/// What a machine's own record and its runner's registry say when its daemon starts.
+public struct FleetMemory: Sendable {
+    /// What was known of the store.
+    public var known = IdentityGuard()
+    /// The runs whose end is not yet in the store.
+    public var runs: [LocalRun] = []
+    /// What the runner knows of runs that were handed to it in this boot. A run of this boot that
+    /// is missing was not started and never will be.
+    public var registry: [Run.ID: RunnerState] = [:]
+
+    /// What the runner knows of a run.
+    public enum RunnerState: Hashable, Sendable {
+        case began(WallInstant)
+        case unstarted
+        case ended(RunOutcome, began: WallInstant, at: WallInstant)
+    }
+
+    /// Nothing is known.
+    public init() {}
+}

@@ -1,0 +1,110 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// What a machine knows of the definition of a fleet job.
+public struct FleetJob: Hashable, Sendable {
+    /// When it fires.
+    public enum Schedule: Hashable, Sendable {
+        /// After each interval of active time, counted by the fleet clock. Longer than zero.
+        case every(Duration)
+        /// At times of the wall clock, in whole milliseconds.
+        case wall(WallSchedule)
+    }
+
+    /// What happens with firings that were due too long ago.
+    public enum Missed: Hashable, Sendable {
+        /// One run for all of them.
+        case runOnce
+        /// None, if the last one was due more than a minute ago.
+        case skip
+    }
+
+    /// Its name.
+    public var name: Job.Name
+    /// The hash of its definition.
+    public var definition: String
+    /// When it fires.
+    public var schedule: Schedule
+    /// The labels that a machine must have.
+    public var labels: Set<String> = []
+    /// The machines that start it first.
+    public var prefer: [MachineName] = []
+    /// How long the machine with the next rank waits for the one before it.
+    public var takeoverDelay = Duration.seconds(2)
+    /// What happens with missed firings.
+    public var missed = Missed.runOnce
+    /// How late a firing may start; nil: at any time.
+    public var startingDeadline: Duration?
+    /// Whether a firing is skipped while a run of an earlier one is not over.
+    public var forbidsOverlap = true
+    /// How many further attempts are made if a run is lost.
+    public var retriesOfLost = 0
+
+    /// Creates a definition with the defaults of the configuration.
+    public init(_ name: Job.Name, definition: String, schedule: Schedule) {
+        self.name = name
+        self.definition = definition
+        self.schedule = schedule
+    }
+}
+
+extension FleetJob {
+    /// Firings that are due, as one.
+    struct Due: Hashable {
+        /// The scheduled instant of the last one.
+        var slot: WallInstant
+        /// How many are due before it.
+        var missed: Int64
+        /// When the first of them was due, by the wall clock.
+        var since: WallInstant
+        /// The account of an interval job after it.
+        var accrued: Duration
+    }
+
+    /// What is due; nil if nothing is.
+    ///
+    /// - Parameters:
+    ///   - time: the reading of the fleet clock.
+    /// - Complexity: O(*n*) in the firings that are due, at most `WallSchedule.missedMax`.
+    func due(_ job: JobValue, at now: WallInstant, time: Duration) -> Due? {
+        switch schedule {
+        case .every(let span):
+            guard let opened = job.opened, time > opened || job.accrued >= span else { return nil }
+            let counted = job.accrued + max(.zero, time - opened)
+            let passed = counted.wholeNanoseconds / span.wholeNanoseconds
+            guard passed > 0 else { return nil }
+            let rest = counted - span * Int(passed)
+            return Due(
+                slot: max(job.cursor + .milliseconds(1), now - rest).wholeMilliseconds,
+                missed: passed - 1, since: now - (counted - span), accrued: rest)
+        case .wall(let schedule):
+            guard let first = schedule.next(after: job.cursor), first <= now else { return nil }
+            var due = Due(slot: first, missed: 0, since: first, accrued: job.accrued)
+            while let next = schedule.next(after: due.slot), next <= now {
+                due.slot = next
+                due.missed += 1
+                guard due.missed < WallSchedule.missedMax else {
+                    due.slot = schedule.previous(before: now + .microseconds(1)) ?? next
+                    break
+                }
+            }
+            return due
+        }
+    }
+}
+
+extension WallInstant {
+    /// The instants of scheduled runs are whole milliseconds, and those of runs by hand are not, so
+    /// that the two never have the same key.
+    var wholeMilliseconds: Self {
+        Self(microsecondsSinceEpoch: microsecondsSinceEpoch - microsecondsSinceEpoch % 1000)
+    }
+
+    /// The instant of a run by hand that is requested now.
+    var ofRequest: Self {
+        let rest = microsecondsSinceEpoch % 1000
+        return rest == 0 ? self + .microseconds(1) : self
+    }
+}

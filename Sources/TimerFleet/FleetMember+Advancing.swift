@@ -1,0 +1,186 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+extension FleetMember {
+    /// Decides what is to be done now.
+    mutating func advance(_ now: Now) {
+        keepSession(now)
+        guard view != nil else { return adopt(now) }
+        announce(now)
+        writeClock(now)
+        noticeMissing(now)
+        resolve(now)
+        var claims: [Claim] = []
+        for name in jobNames where busy[name] == nil {
+            consider(name, now, &claims)
+        }
+        send(claims, now)
+        answerCommands(now)
+    }
+
+    /// All jobs that are configured here or have something of this machine, in an order that does
+    /// not depend on hashes.
+    private var jobNames: [Job.Name] {
+        Set(jobs.keys).union(view?.jobs.keys.map { $0 } ?? []).union(local.keys.map(\.firing.job))
+            .sorted()
+    }
+
+    // MARK: - The session
+
+    private mutating func keepSession(_ now: Now) {
+        func isDue(_ asked: BootInstant?, after span: Duration) -> Bool {
+            asked.map { $0 + span <= now.boot } ?? true
+        }
+        if let lease {
+            let third = deadline.lease / 3
+            if isDue(keptAsked, after: third) {
+                keptAsked = now.boot
+                actions.append(.keepAlive(lease))
+            }
+        } else if isDue(leaseAsked, after: Self.patience) {
+            leaseAsked = now.boot
+            actions.append(.openLease)
+        }
+        // The clock's key is written all the time: a watch without a change of it is broken, even if
+        // transactions read that the clock goes on.
+        if view != nil, let watched, now.awake > watched + FleetClock.period * 4 { view = nil }
+        if view == nil, isDue(loadAsked, after: Self.patience) {
+            loadAsked = now.boot
+            actions.append(.load)
+        }
+    }
+
+    var isRegistered: Bool {
+        guard let lease, let announced else { return false }
+        return announced.0 == lease
+            && view?.members[configuration.machine]?.value.incarnation == incarnation
+    }
+
+    /// Writes the key of this machine when it has another lease or something in it changes.
+    private mutating func announce(_ now: Now) {
+        guard let lease, let view else { return }
+        let value = MemberValue(
+            incarnation: incarnation, labels: configuration.labels,
+            definitions: jobs.mapValues(\.definition),
+            isFit: !isDrained && clockCompared && skew.isWithin(configuration.skewMax),
+            skew: skew.milliseconds, version: configuration.version)
+        guard announced.map({ $0.0 != lease || $0.1 != value }) ?? true,
+            !pending.values.contains(where: { if case .member = $0 { true } else { false } })
+        else { return }
+        let known = view.members[configuration.machine]
+        // Another machine with this name, or this one before a reboot: wait for its lease to end.
+        if let other = known?.value.incarnation,
+            other.boot != incarnation.boot || other.number > incarnation.number
+        {
+            return
+        }
+        let key = FleetKey.member(configuration.machine)
+        announced = (lease, value)
+        send(
+            FleetTransaction(
+                compares: [.modified(key, known?.modified ?? 0)],
+                changes: [.put(key, value.text, lease: lease)], reads: [key]),
+            .member)
+    }
+
+    private mutating func writeClock(_ now: Now) {
+        guard isRegistered, let clock, let view,
+            clock.isAhead && clockCompared || now.awake >= clock.seen + clockDelay(view),
+            !pending.values.contains(where: { if case .clock = $0 { true } else { false } })
+        else { return }
+        send(clock.write(by: configuration.machine, at: now.awake), .clock)
+    }
+
+    /// One machine after the other tries it, so that they do not all try it at once.
+    private func clockDelay(_ view: FleetView) -> Duration {
+        let place = view.members.keys.sorted().firstIndex(of: configuration.machine) ?? 0
+        // A restart discards what those know that keep the clock: they get time for another write
+        // if one was lost.
+        let isAlone = view.members.keys.allSatisfy { $0 == configuration.machine }
+        let patience = isAlone || clock?.isContinuous != false ? Duration.zero : Self.patience
+        return FleetClock.period + .milliseconds(250) * min(place, 8) + patience
+    }
+
+    private mutating func noticeMissing(_ now: Now) {
+        guard let view else { return }
+        var owners: Set<MachineName> = []
+        for job in view.jobs.values {
+            for run in job.value.live { owners.insert(run.machine) }
+        }
+        missing = missing.filter { owners.contains($0.key) && view.members[$0.key] == nil }
+        for owner in owners where view.members[owner] == nil && missing[owner] == nil {
+            missing[owner] = now.boot
+        }
+    }
+
+    // MARK: - Claims
+
+    /// Asks what became of claims without an answer. It needs no lease.
+    private mutating func resolve(_ now: Now) {
+        let claims = unresolved
+        unresolved = []
+        for (claims, sent) in claims {
+            var branches: [FleetTransaction.Branch] = []
+            var asked: [Claim] = []
+            for claim in claims {
+                let job = claim.run.firing.job
+                // Without the job in the store there is nothing to find, and nothing can be applied.
+                guard let known = view?.jobs[job] else { continue }
+                asked.append(claim)
+                branches.append(claim.resolving(known))
+            }
+            guard !asked.isEmpty else { continue }
+            let id = send(FleetTransaction(branches: branches), .resolution(asked, sent: sent))
+            for claim in asked { busy[claim.run.firing.job] = id }
+        }
+    }
+
+    private mutating func send(_ claims: [Claim], _ now: Now) {
+        guard let lease, let view else { return }
+        var rest = claims[...]
+        while !rest.isEmpty {
+            let batch = Array(rest.prefix(FleetTransaction.branchesMax))
+            rest = rest.dropFirst(batch.count)
+            let id = send(
+                .claiming(
+                    batch, by: configuration.machine, lease: lease, hold: view.hold.modified),
+                .claims(batch, sent: now.boot))
+            for claim in batch { busy[claim.run.firing.job] = id }
+        }
+    }
+
+    /// Whether this machine may change what depends on the time: it is known to the others, follows
+    /// the fleet clock, and its wall clock is right.
+    var isReady: Bool {
+        isRegistered && clockCompared && skew.isWithin(configuration.skewMax)
+    }
+
+    /// Whether this machine may claim now.
+    func mayClaim(_ now: Now) -> Bool {
+        guard isReady, !isDrained, view?.hold.value.isHeld == false,
+            let until = deadline.instant(claimSent: now.boot)
+        else { return false }
+        return now.boot < until
+    }
+
+    /// How many machines start this job before this one; nil if this one may not.
+    func rank(of job: FleetJob) -> Int? {
+        guard let view else { return nil }
+        return FleetRank.order(
+            of: job.name, definition: job.definition, labels: job.labels, prefer: job.prefer,
+            among: view.members.mapValues(\.value)
+        ).firstIndex(of: configuration.machine)
+    }
+
+    /// The oldest final runs above the number that the store keeps.
+    func removable(_ job: Job.Name) -> [Run.ID] {
+        guard let runs = view?.runs[job], runs.count > Self.runsKept else { return [] }
+        let final = runs.filter { $0.value.value.state.isFinal && local[$0.key] == nil }.keys
+            .sorted {
+                ($0.firing.scheduled, $0.attempt) < ($1.firing.scheduled, $1.attempt)
+            }
+        return Array(final.prefix(min(8, max(0, final.count - Self.runsKept))))
+    }
+}

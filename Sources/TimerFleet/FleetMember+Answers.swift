@@ -1,0 +1,196 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+extension FleetMember {
+    // MARK: - Answers
+
+    mutating func answered(_ id: TransactionID, _ answer: FleetAnswer, _ now: Now) {
+        guard let what = pending.removeValue(forKey: id) else { return }
+        busy = busy.filter { $0.value != id }
+        guard let view, answer.cluster == view.cluster, answer.revision >= memory.known.revision
+        else {
+            // Another store answered. What it did is unknown to the known one.
+            if case .identity(let value) = what { adopted(value, answer) }
+            if case .member = what { announced = nil }
+            keepUnresolved(what)
+            self.view = nil
+            return
+        }
+        switch what {
+        case .claims(let claims, let sent): claimed(claims, sent, answer, now)
+        case .resolution(let claims, let sent): resolved(claims, sent, answer, now)
+        case .clock where answer.branches == [.applied]: clockCompared = true
+        case .member where answer.branches != [.applied]: announced = nil
+        case .job, .hold, .clock, .member, .identity: break
+        }
+        see(answer.cluster, answer.revision, answer.reads, now)
+        for case .refused(let reads) in answer.branches {
+            see(answer.cluster, answer.revision, reads, now)
+        }
+    }
+
+    /// A user accepted this store: what was known of another one does not count any more.
+    private mutating func adopted(_ value: IdentityValue, _ answer: FleetAnswer) {
+        loadAsked = nil
+        guard answer.branches == [.applied] else { return }
+        clock = nil
+        memory.known = IdentityGuard()
+        memory.known.see(
+            cluster: answer.cluster, identity: value, revision: answer.revision, cursors: [:])
+        actions.append(.remember(memory.known))
+    }
+
+    /// Nothing is assumed: the next decision compares what is known, and is refused if the
+    /// transaction was applied. Only a claim must not be made twice with two nonces.
+    mutating func unanswered(_ id: TransactionID) {
+        guard let what = pending.removeValue(forKey: id) else { return }
+        busy = busy.filter { $0.value != id }
+        if case .member = what { announced = nil }
+        keepUnresolved(what)
+    }
+
+    private mutating func keepUnresolved(_ what: Pending) {
+        switch what {
+        case .claims(let claims, let sent), .resolution(let claims, let sent):
+            unresolved.append((claims, sent))
+        case .job, .hold, .clock, .member, .identity: break
+        }
+    }
+
+    private mutating func claimed(
+        _ claims: [Claim], _ sent: BootInstant, _ answer: FleetAnswer, _ now: Now
+    ) {
+        if answer.branches.isEmpty {
+            // The key of this machine has another lease or is gone: it is written again.
+            announced = nil
+            if let lease, isForeign(answer.reads, lease) { self.lease = nil }
+        }
+        for (index, claim) in claims.enumerated() {
+            do throws(FleetFault) {
+                guard case .won(let fence) = try answer.result(of: claim, at: index) else {
+                    continue
+                }
+                won(claim, fence, sent, answer, now)
+            } catch {
+                actions.append(.tell(.fault(error)))
+                unresolved.append(([claim], sent))
+            }
+        }
+    }
+
+    /// Whether the key of this machine does not have this lease any more.
+    private func isForeign(_ reads: FleetAnswer.Reads, _ lease: LeaseID) -> Bool {
+        let key = FleetKey.member(configuration.machine)
+        return (reads[key] ?? nil) == nil && view?.members[configuration.machine] != nil
+    }
+
+    private mutating func resolved(
+        _ claims: [Claim], _ sent: BootInstant, _ answer: FleetAnswer, _ now: Now
+    ) {
+        for (index, claim) in claims.enumerated() {
+            let job = FleetKey.job(claim.run.firing.job)
+            guard answer.branches.indices.contains(index) else { continue }
+            guard case .refused(let reads) = answer.branches[index] else {
+                // It was not applied and never will be: the known value has a new revision.
+                if let known = view?.jobs[claim.run.firing.job] {
+                    let value = Versioned(
+                        known.value.text, created: known.created, modified: answer.revision)
+                    see(answer.cluster, answer.revision, [job: value], now)
+                }
+                continue
+            }
+            guard let run = reads[.run(claim.run)] ?? nil,
+                let value = try? RunValue(text: run.value), value.nonce == claim.value.nonce
+            else { continue }
+            won(claim, run.modified, sent, answer, now, state: value)
+        }
+    }
+
+    /// A claim was applied with this revision: its run is this machine's.
+    private mutating func won(
+        _ claim: Claim, _ fence: Int64, _ sent: BootInstant, _ answer: FleetAnswer, _ now: Now,
+        state: RunValue? = nil
+    ) {
+        let job = claim.run.firing.job
+        if let view, (view.jobs[job]?.modified ?? 0) < fence {
+            let created = view.jobs[job]?.created ?? fence
+            let runCreated = view.runs[job]?[claim.run]?.created ?? fence
+            see(
+                answer.cluster, fence,
+                [
+                    .job(job): Versioned(claim.job.text, created: created, modified: fence),
+                    .run(claim.run): Versioned(
+                        claim.value.text, created: runCreated, modified: fence),
+                ], now)
+        }
+        guard claim.value.state == .claimed else { return }
+        var value = claim.value
+        value.fence = fence
+        // Another machine declared it lost while the answer was missing.
+        if let state, state.state != .claimed { value.state = .unstarted; value.ended = now.wall }
+        local[claim.run] = LocalRun(run: claim.run, value: value)
+        startable[claim.run] = deadline.instant(claimSent: sent)
+        actions.append(.record(LocalRun(run: claim.run, value: value)))
+    }
+
+    // MARK: - Runs of this machine
+
+    /// The run is recorded: it is started if that is still right.
+    mutating func recorded(_ run: Run.ID, _ now: Now) {
+        guard let row = local[run], row.value.state == .claimed, let fence = row.value.fence else {
+            return
+        }
+        let before = startable.removeValue(forKey: run)
+        if row.value.after != nil, let reason = reasonNotToStart(run) {
+            return update(run) {
+                $0.state = .skipped
+                $0.reason = reason
+                $0.ended = now.wall
+            }
+        }
+        guard view != nil, let before, now.boot < before else {
+            return update(run) {
+                $0.state = .unstarted
+                $0.ended = now.wall
+            }
+        }
+        actions.append(.start(run, fence: fence, before: before))
+    }
+
+    private func reasonNotToStart(_ run: Run.ID) -> RunValue.SkipReason? {
+        if view?.hold.value.isHeld == true { return .held }
+        return view?.jobs[run.firing.job]?.value.pause == nil ? nil : .paused
+    }
+
+    mutating func update(_ run: Run.ID, _ change: (inout RunValue) -> Void) {
+        guard var row = local[run] else { return }
+        change(&row.value)
+        local[run] = row
+        actions.append(.record(row))
+    }
+
+    /// What a run that was recorded became while no daemon ran.
+    func recovered(_ row: LocalRun) -> LocalRun {
+        var row = row
+        guard !row.value.state.isFinal else { return row }
+        switch memory.registry[row.run] {
+        case .began(let at):
+            row.value.state = .began
+            row.value.began = at
+        case .unstarted: row.value.state = .unstarted
+        case .ended(let outcome, let began, let at):
+            row.value.state = .ended
+            row.value.outcome = outcome
+            row.value.began = began
+            row.value.ended = at
+        case nil:
+            // In another boot it may have been started; in this one it certainly was not.
+            if row.value.incarnation.boot != incarnation.boot || row.value.state == .began {
+                row.value.state = .lost
+            }
+        }
+        return row
+    }
+}

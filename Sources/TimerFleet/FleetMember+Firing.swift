@@ -1,0 +1,236 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+extension FleetMember {
+    // MARK: - Firings
+
+    /// The claim of what is due, or the record that it is skipped; nil if nothing is to be done by
+    /// this machine now.
+    mutating func claim(_ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now) -> Claim? {
+        guard mayClaim(now), known.value.pause == nil, let clock else { return nil }
+        let time = clock.reading(at: now.awake)
+        guard let due = job.due(known.value, at: now.wall, time: time),
+            let rank = rank(of: job), now.wall - due.since >= job.takeoverDelay * rank
+        else { return nil }
+        let reason = reasonToSkip(due, job, known.value, now)
+        let run = Run.ID(firing: Firing.ID(job: job.name, scheduled: due.slot))
+        var value = known.value
+        value.cursor = due.slot
+        if let opened = value.opened {
+            value.active += max(.zero, time - opened)
+            value.opened = max(time, opened)
+            value.accrued = due.accrued
+        }
+        if reason == .skipNext { value.skips -= 1 }
+        if reason == nil {
+            value.firings += 1
+            value.live.append(
+                JobValue.LiveRun(
+                    run: run, machine: configuration.machine, incarnation: incarnation,
+                    state: .claimed))
+        }
+        let record = RunValue(
+            machine: configuration.machine, incarnation: incarnation, nonce: nonce(),
+            state: reason == nil ? .claimed : .skipped, after: known.value.cursor,
+            missed: due.missed, reason: reason, claimed: now.wall)
+        return Claim(
+            run: run, value: record, job: value, known: known.modified,
+            removed: removable(job.name))
+    }
+
+    private func reasonToSkip(
+        _ due: FleetJob.Due, _ job: FleetJob, _ known: JobValue, _ now: Now
+    ) -> RunValue.SkipReason? {
+        guard let view else { return .missed }
+        if due.slot <= view.identity.value.adopted { return .adopted }
+        if case .wall = job.schedule, let since = view.hold.value.since,
+            let released = view.hold.value.released,
+            (since...max(since, released)).contains(due.slot)
+        {
+            return .held
+        }
+        if known.skips > 0 { return .skipNext }
+        let late = now.wall - due.slot
+        if job.missed == .skip, late > Self.lateMax { return .missed }
+        if let deadline = job.startingDeadline, late > deadline { return .deadline }
+        return job.forbidsOverlap && !known.live.isEmpty ? .overlap : nil
+    }
+
+    /// The claim of a run that a user requested on this machine.
+    mutating func takeRequest(
+        _ name: Job.Name, _ known: Versioned<JobValue>, _ now: Now
+    ) -> Claim? {
+        guard mayClaim(now),
+            let live = known.value.live.first(where: {
+                $0.state == .requested && $0.machine == configuration.machine
+                    && !isFromBeforeAdoption($0.run)
+            }), let run = view?.runs[name]?[live.run]
+        else { return nil }
+        var value = run.value
+        value.state = .claimed
+        value.incarnation = incarnation
+        value.nonce = nonce()
+        value.claimed = now.wall
+        var job = known.value
+        job.replaceLive(live.run, with: incarnation, state: .claimed)
+        return Claim(
+            run: live.run, value: value, job: job, known: known.modified, knownRun: run.modified)
+    }
+
+    /// The next attempt at the last firing, whose run was lost: only after a whole TTL, when the
+    /// start deadline of the lost run has passed on any clock.
+    mutating func retry(_ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now) -> Claim? {
+        guard job.retriesOfLost > 0, mayClaim(now), known.value.pause == nil,
+            known.value.live.isEmpty, let runs = view?.runs[job.name]
+        else { return nil }
+        let last = runs.filter { $0.key.firing.scheduled == known.value.cursor }
+            .max { $0.key.attempt < $1.key.attempt }
+        guard let last, last.value.value.state == .lost,
+            last.key.attempt <= job.retriesOfLost, !isFromBeforeAdoption(last.key),
+            let rank = rank(of: job)
+        else { return nil }
+        guard let since = lostSince[last.key] else {
+            lostSince = [last.key: now.boot]
+            return nil
+        }
+        guard now.boot >= since + (deadline.lease + job.takeoverDelay * rank) else { return nil }
+        let run = Run.ID(firing: last.key.firing, attempt: last.key.attempt + 1)
+        var value = known.value
+        value.live.append(
+            JobValue.LiveRun(
+                run: run, machine: configuration.machine, incarnation: incarnation, state: .claimed)
+        )
+        let record = RunValue(
+            machine: configuration.machine, incarnation: incarnation, nonce: nonce(),
+            claimed: now.wall)
+        return Claim(run: run, value: record, job: value, known: known.modified)
+    }
+
+    // MARK: - Commands
+
+    /// Answers the commands that are done, and sends those that are about the whole fleet.
+    mutating func answerCommands(_ now: Now) {
+        var left: [(id: CommandID, command: FleetCommand, seen: BootInstant?)] = []
+        for var entry in commands {
+            if isDone(&entry.seen, entry.command, entry.id, now) {
+                requests[entry.id] = nil
+                actions.append(.done(entry.id, refused: nil))
+            } else {
+                left.append(entry)
+            }
+        }
+        commands = left
+        changeHold(now)
+    }
+
+    private mutating func isDone(
+        _ seen: inout BootInstant?, _ command: FleetCommand, _ id: CommandID, _ now: Now
+    ) -> Bool {
+        guard let view else { return false }
+        switch command {
+        case .pause(let job, _):
+            guard let value = view.jobs[job]?.value, value.pause != nil else {
+                seen = nil
+                return false
+            }
+            return isOver([value], &seen, now)
+        case .hold:
+            guard view.hold.value.isHeld else {
+                seen = nil
+                return false
+            }
+            return isOver(view.jobs.values.map(\.value), &seen, now)
+        case .resume(let job): return view.jobs[job].map { $0.value.pause == nil } ?? false
+        case .skipNext(let job, let count): return view.jobs[job]?.value.skips == count
+        case .release: return !view.hold.value.isHeld
+        case .run(let job, _):
+            return requests[id].map { view.runs[job]?[$0] != nil } ?? false
+        case .drain:
+            isDrained = true
+            return true
+        case .undrain:
+            isDrained = false
+            return true
+        case .define(let job):
+            guard let definition = jobs[job]?.definition else { return true }
+            return view.jobs[job]?.value.definition == definition
+        case .adopt: return true
+        }
+    }
+
+    /// Whether no run can start any more that was claimed before the jobs were paused: each of them
+    /// has begun or will not, or its start deadline has passed.
+    private func isOver(_ jobs: [JobValue], _ seen: inout BootInstant?, _ now: Now) -> Bool {
+        let since = seen ?? now.boot
+        seen = since
+        let isWaiting = jobs.contains { $0.live.contains { $0.state == .claimed } }
+        return !isWaiting || now.boot >= since + deadline.lease
+    }
+
+    private mutating func changeHold(_ now: Now) {
+        guard isReady, let view, let clock,
+            !pending.values.contains(where: { if case .hold = $0 { true } else { false } })
+        else { return }
+        var value = view.hold.value
+        switch commands.first(where: { $0.command.isAboutHold })?.command {
+        case .hold(let by) where !value.isHeld:
+            value = HoldValue(
+                isHeld: true, time: clock.reading(at: now.awake), since: now.wall, by: by)
+        case .release(let by) where value.isHeld:
+            value.isHeld = false
+            value.released = now.wall
+            value.by = by
+        default: return
+        }
+        send(
+            FleetTransaction(
+                compares: [.modified(.hold, view.hold.modified)],
+                changes: [.put(.hold, value.text, lease: nil)], reads: [.hold]), .hold)
+    }
+
+    // MARK: - The adoption
+
+    /// A user accepts the store as it is: all that was due up to now is skipped.
+    mutating func adopt(_ now: Now) {
+        guard finding != nil, let unusable,
+            commands.contains(where: { $0.command == .adopt }),
+            !pending.values.contains(where: { if case .identity = $0 { true } else { false } })
+        else { return }
+        let values = unusable.snapshot.values
+        let identity = (values[.identity] ?? nil).flatMap { found in
+            try? IdentityValue(text: found.value)
+        }
+        let cursors = unusable.view.map { Array($0.cursors.values) } ?? []
+        let margin = configuration.skewMax + configuration.skewMax
+        let known = cursors + Array(memory.known.cursors.values) + [now.wall + margin]
+        let value = IdentityValue(
+            fleet: identity?.fleet ?? memory.known.identity?.fleet ?? nonce(),
+            epoch: max(memory.known.identity?.epoch ?? 0, identity?.epoch ?? 0) + 1,
+            adopted: known.max() ?? now.wall)
+        let modified = (values[.identity] ?? nil)?.modified ?? 0
+        let hold = values[.hold] ?? nil
+        var changes = [FleetChange.put(.identity, value.text, lease: nil)]
+        if hold == nil {
+            let time = clock?.reading(at: now.awake) ?? .zero
+            let start = HoldValue(isHeld: false, time: time, by: configuration.machine.description)
+            changes.append(.put(.hold, start.text, lease: nil))
+        }
+        loadAsked = now.boot
+        send(
+            FleetTransaction(
+                compares: [
+                    .modified(.identity, modified), .modified(.hold, hold?.modified ?? 0),
+                ], changes: changes, reads: [.identity]), .identity(value))
+    }
+}
+
+extension FleetCommand {
+    fileprivate var isAboutHold: Bool {
+        switch self {
+        case .hold, .release: true
+        case .pause, .resume, .skipNext, .run, .define, .drain, .undrain, .adopt: false
+        }
+    }
+}

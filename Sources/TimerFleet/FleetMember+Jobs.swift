@@ -1,0 +1,350 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+extension FleetMember {
+    /// Decides about one job that no transaction of this machine is about: the first of these that
+    /// applies.
+    mutating func consider(_ name: Job.Name, _ now: Now, _ claims: inout [Claim]) {
+        if report(name) { return }
+        guard let known = view?.jobs[name] else {
+            if let job = jobs[name], isReady { create(job, now) }
+            return
+        }
+        if let claim = recover(name, known, now) { return claims.append(claim) }
+        if busy[name] != nil || settleForOthers(name, known, now) || command(name, known, now) {
+            return
+        }
+        guard let job = jobs[name] else { return }
+        if redefine(job, known, now) { return }
+        guard known.value.definition == job.definition else { return }
+        if let until = known.value.pause?.until, until <= now.wall, isReady {
+            return send(resumption(job, known, now), about: name)
+        }
+        if let claim = takeRequest(name, known, now) ?? retry(job, known, now)
+            ?? claim(job, known, now)
+        {
+            claims.append(claim)
+        }
+    }
+
+    // MARK: - What this machine's runs became
+
+    /// Writes what a run of this machine became.
+    private mutating func report(_ name: Job.Name) -> Bool {
+        for row in local.values.filter({ $0.run.firing.job == name })
+            .sorted(by: { $0.run.firing.scheduled < $1.run.firing.scheduled })
+        {
+            let known = view?.runs[name]?[row.run]
+            if let known, known.value == row.value || known.value.nonce != row.value.nonce {
+                if row.value.state.isFinal || known.value.nonce != row.value.nonce {
+                    local[row.run] = nil
+                    actions.append(.forget(row.run))
+                }
+                continue
+            }
+            // A claim that was not started is written only when it is known what becomes of it.
+            if row.value.state == .claimed { continue }
+            send(report(row, known), about: name)
+            return true
+        }
+        return false
+    }
+
+    private func report(
+        _ row: LocalRun, _ known: Versioned<RunValue>?
+    ) -> FleetTransaction.Branch {
+        let name = row.run.firing.job
+        var branch = FleetTransaction.Branch(
+            compares: [.modified(.run(row.run), known?.modified ?? 0)],
+            changes: [.put(.run(row.run), row.value.text, lease: nil)],
+            reads: [.run(row.run), .job(name)])
+        guard let job = view?.jobs[name] else { return branch }
+        var value = job.value
+        value.live.removeAll { $0.run == row.run }
+        if !row.value.state.isFinal {
+            value.live.append(
+                JobValue.LiveRun(
+                    run: row.run, machine: configuration.machine, incarnation: incarnation,
+                    state: row.value.state))
+        }
+        branch.compares.append(.modified(.job(name), job.modified))
+        branch.changes.append(.put(.job(name), value.text, lease: nil))
+        return branch
+    }
+
+    /// A live run that an earlier start of this daemon claimed: it goes on if it began, is claimed
+    /// again if it certainly did not begin, and is lost if that is not known.
+    private mutating func recover(
+        _ name: Job.Name, _ known: Versioned<JobValue>, _ now: Now
+    ) -> Claim? {
+        for live in known.value.live where live.machine == configuration.machine {
+            guard live.incarnation != incarnation, live.state != .requested,
+                let run = view?.runs[name]?[live.run]
+            else { continue }
+            let row = local[live.run]
+            if let row, row.value.state != .claimed {
+                // It began: from now on it is a run of this start of the daemon.
+                guard row.value.incarnation != incarnation else { continue }
+                let now = incarnation
+                update(live.run) { $0.incarnation = now }
+                _ = report(name)
+                return nil
+            }
+            let isKnown =
+                live.incarnation.boot == incarnation.boot && memory.registry[live.run] == nil
+                && !isFromBeforeAdoption(live.run)
+            var value = run.value
+            value.incarnation = incarnation
+            if isKnown, value.after == nil || reasonToSkip(live.run, known.value, now) == nil {
+                guard mayClaim(now) else { return nil }
+                local[live.run] = nil
+                value.nonce = nonce()
+                var job = known.value
+                job.replaceLive(live.run, with: incarnation, state: .claimed)
+                return Claim(
+                    run: live.run, value: value, job: job, known: known.modified,
+                    knownRun: run.modified)
+            }
+            value.ended = now.wall
+            switch (isKnown, memory.registry[live.run]) {
+            case (false, .began(let at)):
+                value.state = .began
+                value.began = at
+                value.ended = nil
+            case (false, .ended(let outcome, let began, let at)):
+                value.state = .ended
+                value.outcome = outcome
+                value.began = began
+                value.ended = at
+            case (false, nil): value.state = .lost
+            case (true, _), (false, .unstarted): value.state = .unstarted
+            }
+            local[live.run] = LocalRun(run: live.run, value: value)
+            actions.append(.record(LocalRun(run: live.run, value: value)))
+            _ = report(name)
+            return nil
+        }
+        return nil
+    }
+
+    private func reasonToSkip(
+        _ run: Run.ID, _ job: JobValue, _ now: Now
+    ) -> RunValue.SkipReason? {
+        if job.pause != nil { return .paused }
+        guard let deadline = jobs[run.firing.job]?.startingDeadline else { return nil }
+        return now.wall - run.firing.scheduled > deadline ? .deadline : nil
+    }
+
+    /// Whether a run is older than the adoption of the store: it may have ended long ago, and the
+    /// store lost the record of that.
+    func isFromBeforeAdoption(_ run: Run.ID) -> Bool {
+        view.map { run.firing.scheduled <= $0.identity.value.adopted } ?? true
+    }
+
+    // MARK: - Runs of machines that are gone
+
+    /// Writes that a run is lost whose machine is not connected any more.
+    private mutating func settleForOthers(
+        _ name: Job.Name, _ known: Versioned<JobValue>, _ now: Now
+    ) -> Bool {
+        for live in known.value.live {
+            guard let run = view?.runs[name]?[live.run] else { continue }
+            let isOld =
+                live.machine == configuration.machine && live.state == .requested
+                && isFromBeforeAdoption(live.run)
+            let isMissing =
+                live.machine != configuration.machine
+                && missing[live.machine].map { now.boot >= $0 + settleDelay(name) } ?? false
+            guard isOld || isMissing else { continue }
+            var value = run.value
+            value.state =
+                live.state == .requested && !isFromBeforeAdoption(live.run) ? .unstarted : .lost
+            value.ended = now.wall
+            var job = known.value
+            job.live.removeAll { $0.run == live.run }
+            send(
+                FleetTransaction.Branch(
+                    compares: [
+                        .modified(.job(name), known.modified),
+                        .modified(.run(live.run), run.modified),
+                    ] + (isMissing ? [.modified(.member(live.machine), 0)] : []),
+                    changes: [
+                        .put(.job(name), job.text, lease: nil),
+                        .put(.run(live.run), value.text, lease: nil),
+                    ], reads: [.job(name), .run(live.run), .member(live.machine)]), about: name)
+            return true
+        }
+        return false
+    }
+
+    /// The machine with the first rank does it at once, and those that may not start the job last.
+    private func settleDelay(_ name: Job.Name) -> Duration {
+        guard let job = jobs[name], let rank = rank(of: job) else { return .seconds(3) }
+        return .milliseconds(250) * rank
+    }
+
+    // MARK: - Definitions
+
+    private mutating func create(_ job: FleetJob, _ now: Now) {
+        guard let view, let clock else { return }
+        let isInterval = if case .every = job.schedule { true } else { false }
+        let value = JobValue(
+            definition: job.definition, cursor: max(now.wall, view.identity.value.adopted),
+            opened: isInterval ? clock.reading(at: now.awake) : nil)
+        redefined.remove(job.name)
+        let key = FleetKey.job(job.name)
+        send(
+            FleetTransaction.Branch(
+                compares: [.modified(key, 0)], changes: [.put(key, value.text, lease: nil)],
+                reads: [key]), about: job.name)
+    }
+
+    /// Writes the definition that a user reloaded. What was due by the old one is skipped, on
+    /// record: a machine that does not know the old schedule cannot know what was due by it.
+    private mutating func redefine(
+        _ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now
+    ) -> Bool {
+        guard redefined.contains(job.name) else { return false }
+        guard known.value.definition != job.definition else {
+            redefined.remove(job.name)
+            return false
+        }
+        guard isReady, let clock else { return true }
+        var value = known.value
+        value.definition = job.definition
+        close(&value, at: clock.reading(at: now.awake))
+        if case .every = job.schedule, value.pause == nil {
+            value.opened = clock.reading(at: now.awake)
+        }
+        send(skipping(job.name, known, value, .redefined, 0, now), about: job.name)
+        return true
+    }
+
+    /// Adds the time up to now to the account.
+    private func close(_ job: inout JobValue, at time: Duration) {
+        guard let opened = job.opened else { return }
+        let passed = max(.zero, time - opened)
+        job.active += passed
+        job.accrued += passed
+        job.opened = nil
+    }
+
+    /// Writes a value of the job, and the record that the slots up to now are skipped.
+    private mutating func skipping(
+        _ name: Job.Name, _ known: Versioned<JobValue>, _ value: JobValue,
+        _ reason: RunValue.SkipReason, _ missed: Int64, _ now: Now
+    ) -> FleetTransaction.Branch {
+        var value = value
+        let slot = max(now.wall.wholeMilliseconds, known.value.cursor + .milliseconds(1))
+        value.cursor = slot
+        let run = Run.ID(firing: Firing.ID(job: name, scheduled: slot))
+        let record = RunValue(
+            machine: configuration.machine, incarnation: incarnation, nonce: nonce(),
+            state: .skipped, after: known.value.cursor, missed: missed, reason: reason,
+            claimed: now.wall)
+        return FleetTransaction.Branch(
+            compares: [.modified(.job(name), known.modified), .modified(.run(run), 0)],
+            changes: [
+                .put(.job(name), value.text, lease: nil), .put(.run(run), record.text, lease: nil),
+            ], reads: [.job(name), .run(run)])
+    }
+
+    // MARK: - Pauses
+
+    private mutating func resumption(
+        _ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now
+    ) -> FleetTransaction.Branch {
+        var value = known.value
+        value.pause = nil
+        let time = clock?.reading(at: now.awake) ?? .zero
+        if case .every = job.schedule {
+            value.opened = time
+        } else if let due = job.due(known.value, at: now.wall, time: time) {
+            return skipping(job.name, known, value, .paused, due.missed, now)
+        }
+        return change(job.name, known, value)
+    }
+
+    private func change(
+        _ name: Job.Name, _ known: Versioned<JobValue>, _ value: JobValue
+    ) -> FleetTransaction.Branch {
+        FleetTransaction.Branch(
+            compares: [.modified(.job(name), known.modified)],
+            changes: [.put(.job(name), value.text, lease: nil)], reads: [.job(name)])
+    }
+
+    /// Sends what the first command about this job needs. Commands that need nothing are answered by
+    /// `answerCommands`.
+    private mutating func command(
+        _ name: Job.Name, _ known: Versioned<JobValue>, _ now: Now
+    ) -> Bool {
+        guard isReady, let clock else { return false }
+        var value = known.value
+        for entry in commands {
+            switch entry.command {
+            case .pause(name, let by) where value.pause == nil:
+                close(&value, at: clock.reading(at: now.awake))
+                value.pause = JobValue.Pause(since: now.wall, by: by)
+                send(change(name, known, value), about: name)
+            case .resume(name) where value.pause != nil:
+                guard let job = jobs[name], job.definition == value.definition else { continue }
+                send(resumption(job, known, now), about: name)
+            case .skipNext(name, let count) where value.skips != count:
+                value.skips = min(max(0, count), 1000)
+                send(change(name, known, value), about: name)
+            case .run(name, let machine) where requests[entry.id] == nil:
+                let run = Run.ID(
+                    firing: Firing.ID(job: name, scheduled: freeInstant(name, now.wall)))
+                requests[entry.id] = run
+                send(requesting(run, on: machine, known, now), about: name)
+            case .run(name, let machine):
+                // Refused, or not answered: the same run is requested until it is there.
+                guard let run = requests[entry.id], view?.runs[name]?[run] == nil else { continue }
+                send(requesting(run, on: machine, known, now), about: name)
+            default: continue
+            }
+            return true
+        }
+        return false
+    }
+
+    private func freeInstant(_ name: Job.Name, _ now: WallInstant) -> WallInstant {
+        var instant = now.ofRequest
+        while view?.runs[name]?[Run.ID(firing: Firing.ID(job: name, scheduled: instant))] != nil {
+            instant = (instant + .microseconds(1)).ofRequest
+        }
+        return instant
+    }
+
+    private mutating func requesting(
+        _ run: Run.ID, on machine: MachineName, _ known: Versioned<JobValue>, _ now: Now
+    ) -> FleetTransaction.Branch {
+        let name = run.firing.job
+        var value = known.value
+        value.live.append(
+            JobValue.LiveRun(
+                run: run, machine: machine, incarnation: incarnation, state: .requested))
+        let request = RunValue(
+            machine: machine, incarnation: incarnation, nonce: nonce(), state: .requested,
+            claimed: now.wall)
+        return FleetTransaction.Branch(
+            compares: [.modified(.job(name), known.modified), .modified(.run(run), 0)],
+            changes: [
+                .put(.job(name), value.text, lease: nil), .put(.run(run), request.text, lease: nil),
+            ], reads: [.job(name), .run(run)])
+    }
+}
+
+extension JobValue {
+    /// Replaces the entry of a live run.
+    mutating func replaceLive(
+        _ run: Run.ID, with incarnation: Incarnation, state: RunValue.State
+    ) {
+        for index in live.indices where live[index].run == run {
+            live[index].incarnation = incarnation
+            live[index].state = state
+        }
+    }
+}

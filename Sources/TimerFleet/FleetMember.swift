@@ -1,0 +1,212 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// One machine of a fleet: (now, event) → actions, like `Agenda`.
+///
+/// Each decision about a job is a transaction that compares the revision of the job's key on which it
+/// was made. So a machine whose knowledge is old does nothing wrong: it is refused, and learns what
+/// is new. There is at most one transaction of this machine about a job at a time.
+public struct FleetMember {
+    /// What a member is started with.
+    public struct Configuration: Sendable {
+        /// The name of this machine.
+        public var machine: MachineName
+        /// The TTL of its lease.
+        public var lease = Duration.seconds(10)
+        /// How far its wall clock may differ from that of the store.
+        public var skewMax = Duration.seconds(1)
+        /// Its labels.
+        public var labels: Set<String> = []
+        /// The version of timerd.
+        public var version = ""
+
+        /// The defaults.
+        public init(machine: MachineName) { self.machine = machine }
+    }
+
+    /// Numbers the transactions of one start of the daemon.
+    public typealias TransactionID = Int
+    /// Numbers the commands, which the caller chooses.
+    public typealias CommandID = Int
+
+    /// What a transaction without an answer is about.
+    enum Pending {
+        case claims([Claim], sent: BootInstant)
+        /// Asks what became of claims without an answer, and makes them impossible.
+        case resolution([Claim], sent: BootInstant)
+        case job(Job.Name)
+        case hold
+        case clock
+        case member
+        case identity(IdentityValue)
+    }
+
+    /// How many final runs of a job the store keeps.
+    public static let runsKept = 20
+    /// A firing that is missed longer is skipped by jobs that skip missed firings.
+    static let lateMax = Duration.seconds(60)
+    /// How long a request for a lease or a snapshot may take before it is made again.
+    static let patience = Duration.seconds(3)
+
+    let configuration: Configuration
+    /// Which start of the daemon it is.
+    public let incarnation: Incarnation
+    var jobs: [Job.Name: FleetJob] = [:]
+    /// Jobs whose new definition must be written, because a user reloaded it.
+    var redefined: Set<Job.Name> = []
+    /// What is known of the store; nil while it is not watched, or must not be used.
+    var view: FleetView?
+    /// Why the store must not be used.
+    public internal(set) var finding: IdentityGuard.Finding?
+    /// What that store has, for its adoption.
+    var unusable: (snapshot: FleetSnapshot, view: FleetView?)?
+    /// When the snapshot was read, or the watch last reported a change of the clock.
+    var watched: AwakeInstant?
+    var clock: FleetClock?
+    /// Since when the estimate of the clock is compared with the others'.
+    var clockCompared = false
+    var lease: LeaseID?
+    var leaseAsked: BootInstant?
+    var keptAsked: BootInstant?
+    var loadAsked: BootInstant?
+    var deadline: StartDeadline
+    var skew = SkewBounds()
+    var lastNow: Now?
+    var isDrained = false
+    /// The member key as it was last sent.
+    var announced: (LeaseID, MemberValue)?
+    var pending: [TransactionID: Pending] = [:]
+    var busy: [Job.Name: TransactionID] = [:]
+    /// Claims whose answer is missing, until it is known what became of them.
+    var unresolved: [(claims: [Claim], sent: BootInstant)] = []
+    var commands: [(id: CommandID, command: FleetCommand, seen: BootInstant?)] = []
+    /// The runs that were requested for commands.
+    var requests: [CommandID: Run.ID] = [:]
+    /// The runs of this machine whose end is not yet in the store.
+    var local: [Run.ID: LocalRun] = [:]
+    /// Up to when claimed runs that are not yet handed to the runner may be started.
+    var startable: [Run.ID: BootInstant] = [:]
+    /// Since when machines with live runs are missing, and lost runs are lost.
+    var missing: [MachineName: BootInstant] = [:]
+    var lostSince: [Run.ID: BootInstant] = [:]
+    var memory: FleetMemory
+    var nonces: UInt64
+    var nextID: TransactionID = 0
+    var actions: [FleetAction] = []
+
+    /// A daemon that starts.
+    ///
+    /// - Parameters:
+    ///   - incarnation: with a number that this machine never used before in this boot.
+    ///   - seed: of the nonces; drawn at random for each start.
+    public init(
+        _ configuration: Configuration, incarnation: Incarnation, memory: FleetMemory, seed: UInt64
+    ) {
+        self.configuration = configuration
+        self.incarnation = incarnation
+        self.memory = memory
+        nonces = seed
+        deadline = StartDeadline(lease: configuration.lease)
+        for row in memory.runs { local[row.run] = recovered(row) }
+    }
+
+    /// The reading of the fleet clock; nil while the store is not known.
+    public func time(at now: AwakeInstant) -> Duration? { clock?.reading(at: now) }
+
+    /// Takes an event and decides.
+    ///
+    /// - Complexity: O(*n*) in the fleet jobs, and in the live runs of each.
+    public mutating func handle(_ event: FleetEvent, at now: Now) -> [FleetAction] {
+        actions.removeAll(keepingCapacity: true)
+        noticeClock(now)
+        switch event {
+        case .tick: break
+        case .leased(let lease, let sent): leased(lease, sent)
+        case .kept(let lease, let sent, let date): kept(lease, sent, date, now)
+        case .leaseLost(let lease): if lease == self.lease { self.lease = nil }
+        case .loaded(let snapshot): loaded(snapshot, now)
+        case .changed(let cluster, let revision, let reads):
+            if reads[.clock] != nil { watched = now.awake }
+            see(cluster, revision, reads, now)
+        case .watchLost: view = nil
+        case .answered(let id, let answer): answered(id, answer, now)
+        case .unknown(let id): unanswered(id)
+        case .recorded(let run): recorded(run, now)
+        // These reports may be late, repeated, or not in their order.
+        case .began(let run, let at):
+            update(run) { $0.settle($0.state == .ended ? .ended : .began, began: at) }
+        case .unstarted(let run):
+            update(run) { if $0.state == .claimed { $0.settle(.unstarted, ended: now.wall) } }
+        case .ended(let run, let outcome, let at):
+            update(run) { $0.settle(.ended, outcome: outcome, ended: at) }
+        case .command(let id, let command):
+            if case .define(let job) = command, jobs[job] != nil { redefined.insert(job) }
+            commands.append((id, command, nil))
+        case .configured(let jobs, let isReload): configured(jobs, isReload)
+        }
+        advance(now)
+        lastNow = now
+        return actions
+    }
+
+    // MARK: - The session
+
+    /// A wall clock that jumped against the other one was set.
+    private mutating func noticeClock(_ now: Now) {
+        guard let last = lastNow else { return }
+        let jump =
+            (now.wall - last.wall) - .nanoseconds(now.boot.nanoseconds - last.boot.nanoseconds)
+        if jump > .milliseconds(50) || jump < .milliseconds(-50) { skew.clockChanged() }
+        // Its awake clock stood still, and with it the estimate of the fleet clock. What the watch
+        // brings first was sent before that: the store is read again.
+        if now.slept(since: last) > .milliseconds(50) {
+            view = nil
+            clockCompared = false
+        }
+    }
+
+    private mutating func leased(_ lease: LeaseID, _ sent: BootInstant) {
+        guard self.lease == nil else { return }
+        self.lease = lease
+        leaseAsked = nil
+        keptAsked = sent
+        deadline.answered(sent: sent)
+    }
+
+    private mutating func kept(_ lease: LeaseID, _ sent: Now, _ date: Int64, _ now: Now) {
+        guard lease == self.lease else { return }
+        deadline.answered(sent: sent.boot)
+        skew.receive(date: date, sent: sent.wall, received: now.wall)
+    }
+
+    private mutating func configured(_ jobs: [FleetJob], _ isReload: Bool) {
+        if isReload {
+            redefined.formUnion(jobs.filter { self.jobs[$0.name] != $0 }.map(\.name))
+        }
+        self.jobs = Dictionary(uniqueKeysWithValues: jobs.map { ($0.name, $0) })
+        redefined.formIntersection(self.jobs.keys)
+    }
+
+    mutating func nonce() -> String {
+        nonces &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = nonces
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return String(mixed ^ (mixed >> 31), radix: 16)
+    }
+
+    @discardableResult
+    mutating func send(_ transaction: FleetTransaction, _ what: Pending) -> TransactionID {
+        nextID += 1
+        pending[nextID] = what
+        actions.append(.send(nextID, transaction))
+        return nextID
+    }
+
+    /// Sends a change of one job.
+    mutating func send(_ branch: FleetTransaction.Branch, about job: Job.Name) {
+        busy[job] = send(FleetTransaction(branches: [branch]), .job(job))
+    }
+}

@@ -1,0 +1,125 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// A lease of the store.
+public struct LeaseID: Hashable, Sendable {
+    /// The number that the store gave it; not 0.
+    public var number: Int64
+
+    /// The lease with this number.
+    public init(_ number: Int64) { self.number = number }
+}
+
+/// A value of the store with the revisions of its key.
+public struct Versioned<Value: Hashable & Sendable>: Hashable, Sendable {
+    public var value: Value
+    /// The revision at which the key was created.
+    public var created: Int64
+    /// The revision of its last change.
+    public var modified: Int64
+
+    /// Creates a value with its revisions.
+    public init(_ value: Value, created: Int64, modified: Int64) {
+        self.value = value
+        self.created = created
+        self.modified = modified
+    }
+}
+
+/// What the store must find for a transaction to do what it is for.
+public enum FleetCompare: Hashable, Sendable {
+    /// The key was last changed at this revision; 0: it does not exist.
+    case modified(FleetKey, Int64)
+    /// The key exists and has this lease.
+    case lease(FleetKey, LeaseID)
+}
+
+/// One change of a transaction.
+public enum FleetChange: Hashable, Sendable {
+    /// Writes the text of a value, with a lease or without.
+    case put(FleetKey, String, lease: LeaseID?)
+    case delete(FleetKey)
+
+    /// The key that is changed.
+    public var key: FleetKey {
+        switch self {
+        case .put(let key, _, _), .delete(let key): key
+        }
+    }
+}
+
+/// A transaction of the store: all comparisons are made and all changes applied at one revision, or
+/// none.
+public struct FleetTransaction: Hashable, Sendable {
+    /// A transaction within the transaction, about one job. It is tried only if the comparisons of
+    /// the whole hold, and succeeds or fails by itself.
+    public struct Branch: Hashable, Sendable {
+        /// What must hold.
+        public var compares: [FleetCompare]
+        /// What is then changed.
+        public var changes: [FleetChange]
+        /// What is read otherwise.
+        public var reads: [FleetKey]
+
+        /// Creates a branch.
+        public init(compares: [FleetCompare], changes: [FleetChange], reads: [FleetKey]) {
+            self.compares = compares
+            self.changes = changes
+            self.reads = reads
+        }
+    }
+
+    /// How many branches a transaction has at most. The store permits 128 operations, and counts
+    /// those of the whole.
+    public static let branchesMax = 126
+
+    /// What must hold for all branches.
+    public var compares: [FleetCompare]
+    /// The branches, each about other keys.
+    public var branches: [Branch]
+    /// What is read if the comparisons of the whole do not hold.
+    public var reads: [FleetKey]
+
+    /// Creates a transaction.
+    public init(compares: [FleetCompare] = [], branches: [Branch], reads: [FleetKey] = []) {
+        self.compares = compares
+        self.branches = branches
+        self.reads = reads
+    }
+
+    /// A transaction about one thing.
+    public init(
+        compares: [FleetCompare], changes: [FleetChange], reads: [FleetKey]
+    ) {
+        self.init(branches: [Branch(compares: compares, changes: changes, reads: reads)])
+    }
+}
+
+/// What the store answers to a transaction.
+public struct FleetAnswer: Hashable, Sendable {
+    /// What a key had; nil: it does not exist. The text is not yet parsed.
+    public typealias Reads = [FleetKey: Versioned<String>?]
+
+    /// What came of a branch.
+    public enum Branch: Hashable, Sendable {
+        case applied
+        case refused(Reads)
+    }
+
+    /// The cluster that answered. After an exchange of the store it is another one.
+    public var cluster: String
+    /// The revision of the store at the transaction. It is the revision of all changes it made.
+    public var revision: Int64
+    /// What came of each branch, in their order; empty if the comparisons of the whole did not hold.
+    public var branches: [Branch]
+    /// What was read because they did not hold.
+    public var reads: Reads
+
+    /// Creates an answer.
+    public init(cluster: String, revision: Int64, branches: [Branch], reads: Reads = [:]) {
+        self.cluster = cluster
+        self.revision = revision
+        self.branches = branches
+        self.reads = reads
+    }
+}

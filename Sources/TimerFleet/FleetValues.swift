@@ -1,0 +1,175 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// Which store this is, at `identity`.
+public struct IdentityValue: FleetValue {
+    /// Drawn at random when the fleet was formed.
+    public var fleet: String
+    /// How often the store was adopted: 1 when the fleet is formed, one more after each loss.
+    public var epoch: Int64
+    /// When it was adopted, by the wall clock: nothing that was due until then is started. Perhaps it
+    /// was started already, and the store lost the record.
+    public var adopted: WallInstant
+
+    /// Creates a value.
+    public init(fleet: String, epoch: Int64, adopted: WallInstant) {
+        self.fleet = fleet
+        self.epoch = epoch
+        self.adopted = adopted
+    }
+
+    public init(reading fields: inout FleetFields) throws(FleetFault) {
+        fleet = try fields.text("fleet")
+        epoch = try fields.count("epoch")
+        adopted = try fields.wall("adopted_us")
+    }
+
+    public var members: [String: FleetJSON?] {
+        ["fleet": .text(fleet), "epoch": .number(epoch), "adopted_us": adopted.json]
+    }
+}
+
+/// The fleet clock, at `clock`: the active time of the fleet when it was written.
+public struct ClockValue: FleetValue {
+    /// Nanoseconds since the fleet was formed in which a daemon was running and the fleet was not
+    /// held.
+    public var time: Duration
+    /// How often a machine continued it that had not followed it, because no other one kept it.
+    public var restarts: Int64
+    /// Who wrote it.
+    public var by: MachineName
+
+    /// Creates a value.
+    public init(time: Duration, restarts: Int64 = 0, by: MachineName) {
+        self.time = time
+        self.restarts = restarts
+        self.by = by
+    }
+
+    public init(reading fields: inout FleetFields) throws(FleetFault) {
+        time = try fields.span("t_ns")
+        restarts = try fields.count("restarts")
+        by = try fields.parsed("by", MachineName.init)
+    }
+
+    public var members: [String: FleetJSON?] {
+        ["t_ns": time.json, "restarts": .number(restarts), "by": .text(by.description)]
+    }
+}
+
+/// Whether the whole fleet is held, at `hold`.
+///
+/// The key is never deleted: the revision of its last change tells a claim also of a hold that was
+/// released in the meantime.
+public struct HoldValue: FleetValue {
+    /// Whether nothing may start now.
+    public var isHeld: Bool
+    /// The reading of the fleet clock, at which it stops during the hold and continues after it.
+    public var time: Duration
+    /// When the last hold began, by the wall clock; nil if there never was one.
+    public var since: WallInstant?
+    /// When it ended; nil while the fleet is held.
+    public var released: WallInstant?
+    /// Who made the last change.
+    public var by: String
+    /// The reason that the user gave.
+    public var note: String?
+
+    /// Creates a value.
+    public init(
+        isHeld: Bool, time: Duration, since: WallInstant? = nil, released: WallInstant? = nil,
+        by: String, note: String? = nil
+    ) {
+        self.isHeld = isHeld
+        self.time = time
+        self.since = since
+        self.released = released
+        self.by = by
+        self.note = note
+    }
+
+    public init(reading fields: inout FleetFields) throws(FleetFault) {
+        isHeld = try fields.flag("held")
+        time = try fields.span("t_ns")
+        since = try fields.optionalWall("since_us")
+        released = try fields.optionalWall("released_us")
+        by = try fields.text("by")
+        note = try fields.optionalText("note")
+    }
+
+    public var members: [String: FleetJSON?] {
+        [
+            "held": .flag(isHeld), "t_ns": time.json, "since_us": since?.json,
+            "released_us": released?.json, "by": .text(by), "note": note.map { .text($0) },
+        ]
+    }
+}
+
+/// A machine whose daemon is connected, at `member/<machine>`.
+public struct MemberValue: FleetValue {
+    /// Which start of its daemon.
+    public var incarnation: Incarnation
+    /// The labels of the machine, in order, each once.
+    public var labels: [String]
+    /// The hashes of the definitions of its fleet jobs.
+    public var definitions: [Job.Name: String]
+    /// Whether it may start firings: it is not drained, and its clock is right.
+    public var isFit: Bool
+    /// How far its wall clock is ahead of the store's, at least and at most, in milliseconds.
+    public var skew: ClosedRange<Int64>?
+    /// The version of timerd.
+    public var version: String
+
+    /// Creates a value.
+    public init(
+        incarnation: Incarnation, labels: Set<String> = [], definitions: [Job.Name: String],
+        isFit: Bool, skew: ClosedRange<Int64>? = nil, version: String
+    ) {
+        self.incarnation = incarnation
+        self.labels = labels.sorted()
+        self.definitions = definitions
+        self.isFit = isFit
+        self.skew = skew
+        self.version = version
+    }
+
+    public init(reading fields: inout FleetFields) throws(FleetFault) {
+        incarnation = try fields.parsed("inc", Incarnation.init)
+        labels = []
+        for label in try fields.array("labels") {
+            guard case .text(let text) = label else {
+                throw FleetFault("each of 'labels' must be a text")
+            }
+            labels.append(text)
+        }
+        definitions = [:]
+        for (name, hash) in try fields.object("defs") {
+            guard let job = Job.Name(name), case .text(let hash) = hash else {
+                throw FleetFault("'defs' must have a hash for each name of a job")
+            }
+            definitions[job] = hash
+        }
+        isFit = try fields.flag("fit")
+        skew = nil
+        if fields.has("skew_ms") {
+            let bounds = try fields.array("skew_ms")
+            guard bounds.count == 2, case .number(let low) = bounds[0],
+                case .number(let high) = bounds[1], low <= high
+            else { throw FleetFault("'skew_ms' must be two numbers, the lower one first") }
+            skew = low...high
+        }
+        version = try fields.text("version")
+    }
+
+    public var members: [String: FleetJSON?] {
+        let hashes = definitions.map { ($0.key.description, FleetJSON.text($0.value)) }
+        return [
+            "inc": .text(incarnation.description), "labels": .array(labels.map { .text($0) }),
+            "defs": .object(Dictionary(uniqueKeysWithValues: hashes)), "fit": .flag(isFit),
+            "skew_ms": skew.map { .array([.number($0.lowerBound), .number($0.upperBound)]) },
+            "version": .text(version),
+        ]
+    }
+}

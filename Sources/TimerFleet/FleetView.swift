@@ -1,0 +1,155 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// What a member knows of the store.
+struct FleetView {
+    var cluster: String
+    /// The revision of the snapshot after which the watch reports all changes.
+    let snapshot: Int64
+    /// The highest revision that was seen of any key. Of other keys, changes before it may be
+    /// missing: transactions read single keys.
+    var revision: Int64
+    var identity: Versioned<IdentityValue>
+    var hold: Versioned<HoldValue>
+    var clock: Versioned<ClockValue>?
+    var members: [MachineName: Versioned<MemberValue>] = [:]
+    var jobs: [Job.Name: Versioned<JobValue>] = [:]
+    var runs: [Job.Name: [Run.ID: Versioned<RunValue>]] = [:]
+
+    /// - Throws: `FleetFault` if a value cannot be read. A fleet that was not formed yet is nil.
+    init?(_ snapshot: FleetSnapshot) throws(FleetFault) {
+        let values = snapshot.values
+        let identity: Versioned<IdentityValue>? = try FleetAnswer.value(.identity, in: values)
+        let hold: Versioned<HoldValue>? = try FleetAnswer.value(.hold, in: values)
+        guard let identity, let hold else { return nil }
+        cluster = snapshot.cluster
+        self.snapshot = snapshot.revision
+        revision = snapshot.revision
+        self.identity = identity
+        self.hold = hold
+        for (key, value) in values { try see(key, value, at: snapshot.revision) }
+    }
+
+    /// Takes what a key has at a revision; what is known to be newer stays.
+    mutating func see(
+        _ key: FleetKey, _ found: Versioned<String>?, at revision: Int64
+    ) throws(FleetFault) {
+        switch key {
+        case .identity: identity = try newer(identity, found, revision) ?? identity
+        case .hold: hold = try newer(hold, found, revision) ?? hold
+        case .clock: clock = try newer(clock, found, revision)
+        case .member(let machine):
+            members[machine] = try newer(members[machine], found, revision)
+        case .job(let job): jobs[job] = try newer(jobs[job], found, revision)
+        case .run(let run):
+            let job = run.firing.job
+            runs[job, default: [:]][run] = try newer(runs[job]?[run], found, revision)
+        }
+    }
+
+    private func newer<Value: FleetValue>(
+        _ known: Versioned<Value>?, _ found: Versioned<String>?, _ revision: Int64
+    ) throws(FleetFault) -> Versioned<Value>? {
+        guard let found else {
+            return (known?.modified ?? 0) > revision ? known : nil
+        }
+        if let known, known.modified >= found.modified { return known }
+        return Versioned(
+            try Value(text: found.value), created: found.created, modified: found.modified)
+    }
+
+    /// The cursors of all jobs.
+    var cursors: [Job.Name: WallInstant] { jobs.mapValues(\.value.cursor) }
+}
+
+extension FleetMember {
+    /// Takes a snapshot: it is the known store, or nothing is started until it is adopted.
+    mutating func loaded(_ snapshot: FleetSnapshot, _ now: Now) {
+        loadAsked = nil
+        if let view, view.cluster == snapshot.cluster, view.revision > snapshot.revision {
+            // The answer to an earlier request, or to a second one. The watch of a second one took
+            // the place of the first one's, which may not have reported all changes up to it.
+            if view.snapshot < snapshot.revision { self.view = nil }
+            return
+        }
+        let loaded: FleetView?
+        do throws(FleetFault) {
+            loaded = try FleetView(snapshot)
+        } catch {
+            return actions.append(.tell(.fault(error)))
+        }
+        let found = memory.known.check(
+            cluster: snapshot.cluster, identity: loaded?.identity.value,
+            revision: snapshot.revision, cursors: loaded?.cursors ?? [:])
+        if let found {
+            if finding != found { actions.append(.tell(.guarded(found))) }
+            finding = found
+            unusable = (snapshot, loaded)
+            return
+        }
+        guard let loaded else { return }
+        finding = nil
+        unusable = nil
+        use(loaded, now)
+    }
+
+    private mutating func use(_ loaded: FleetView, _ now: Now) {
+        if memory.known.identity?.epoch != loaded.identity.value.epoch { clock = nil }
+        view = loaded
+        watched = now.awake
+        var clock = self.clock ?? FleetClock(hold: loaded.hold, at: now.awake)
+        clock.receive(loaded.hold, at: now.awake)
+        if let value = loaded.clock {
+            // Also what a suspended machine knows lags behind the clock that others keep.
+            if self.clock == nil || !clockCompared {
+                clock.begin(with: value, at: now.awake)
+            } else {
+                clock.receive(value, at: now.awake)
+            }
+        }
+        clock.loaded(at: now.awake)
+        if self.clock == nil { clockCompared = false }
+        // During a hold the clock stands, and its reading is exactly known.
+        if loaded.hold.value.isHeld { clockCompared = true }
+        self.clock = clock
+        remember()
+    }
+
+    private mutating func remember() {
+        guard let view else { return }
+        memory.known.see(
+            cluster: view.cluster, identity: view.identity.value, revision: view.revision,
+            cursors: view.cursors)
+        actions.append(.remember(memory.known))
+    }
+
+    /// Takes changes, of the watch or read by a transaction that was refused.
+    mutating func see(
+        _ cluster: String, _ revision: Int64, _ reads: FleetAnswer.Reads, _ now: Now
+    ) {
+        guard view != nil else { return }
+        guard cluster == view?.cluster else {
+            view = nil
+            return
+        }
+        do throws(FleetFault) {
+            for (key, value) in reads { try view?.see(key, value, at: revision) }
+        } catch {
+            // What is known of this store cannot be trusted any more.
+            view = nil
+            return actions.append(.tell(.fault(error)))
+        }
+        guard var view, var clock else { return }
+        view.revision = max(view.revision, revision)
+        self.view = view
+        let before = clock.modified
+        if clock.receive(view.hold, at: now.awake) { clockCompared = view.hold.value.isHeld }
+        if let value = view.clock { clock.receive(value, at: now.awake) }
+        if clock.modified > before { clockCompared = true }
+        self.clock = clock
+        if reads.keys.contains(where: { if case .job = $0 { true } else { false } }) { remember() }
+        if view.identity.value.epoch != memory.known.identity?.epoch { self.view = nil }
+    }
+}

@@ -1,0 +1,143 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// What all machines share about a job, at `job/<name>`. Each change compares the revision of the
+/// last one, so the changes of a job are one sequence.
+public struct JobValue: FleetValue {
+    /// A pause of the job.
+    public struct Pause: FleetValue {
+        /// Since when, by the wall clock of the machine that wrote it.
+        public var since: WallInstant
+        /// When it ends by itself; nil: only when a user resumes the job.
+        public var until: WallInstant?
+        /// Who paused the job.
+        public var by: String
+        /// The reason that the user gave.
+        public var note: String?
+
+        /// Creates a value.
+        public init(since: WallInstant, until: WallInstant? = nil, by: String, note: String? = nil)
+        {
+            self.since = since
+            self.until = until
+            self.by = by
+            self.note = note
+        }
+
+        public init(reading fields: inout FleetFields) throws(FleetFault) {
+            since = try fields.wall("since_us")
+            until = try fields.optionalWall("until_us")
+            by = try fields.text("by")
+            note = try fields.optionalText("note")
+        }
+
+        public var members: [String: FleetJSON?] {
+            [
+                "since_us": since.json, "until_us": until?.json, "by": .text(by),
+                "note": note.map { .text($0) },
+            ]
+        }
+    }
+
+    /// A run that has not ended.
+    public struct LiveRun: FleetValue {
+        /// The run.
+        public var run: Run.ID
+        /// The machine that claimed it.
+        public var machine: MachineName
+        /// The start of the daemon that claimed it, or recovered it.
+        public var incarnation: Incarnation
+        /// `claimed` or `began`.
+        public var state: RunValue.State
+
+        /// Creates a value.
+        public init(
+            run: Run.ID, machine: MachineName, incarnation: Incarnation, state: RunValue.State
+        ) {
+            self.run = run
+            self.machine = machine
+            self.incarnation = incarnation
+            self.state = state
+        }
+
+        public init(reading fields: inout FleetFields) throws(FleetFault) {
+            run = try fields.parsed("run", Run.ID.init)
+            machine = try fields.parsed("machine", MachineName.init)
+            incarnation = try fields.parsed("inc", Incarnation.init)
+            state = try fields.parsed("state", RunValue.State.init(rawValue:))
+            guard !state.isFinal else { throw FleetFault("a live run cannot be \(state.rawValue)") }
+        }
+
+        public var members: [String: FleetJSON?] {
+            [
+                "run": .text(run.description), "machine": .text(machine.description),
+                "inc": .text(incarnation.description), "state": .text(state.rawValue),
+            ]
+        }
+    }
+
+    /// The hash of the definition that applies. Machines with another one do not start the job.
+    public var definition: String
+    /// The pause; nil while the job is armed.
+    public var pause: Pause?
+    /// The last scheduled instant that is accounted for. It never becomes smaller, so no slot is
+    /// claimed twice.
+    public var cursor: WallInstant
+    /// How many firings there were. Not negative.
+    public var firings: Int64
+    /// The total active time up to `opened`.
+    public var active: Duration
+    /// The active time since the last grid point, up to `opened`.
+    public var accrued: Duration
+    /// The reading of the fleet clock since which time counts; nil while it does not.
+    public var opened: Duration?
+    /// How many of the next firings are to be skipped. Not negative.
+    public var skips: Int64
+    /// The runs that have not ended.
+    public var live: [LiveRun]
+
+    /// Creates a value.
+    public init(
+        definition: String, cursor: WallInstant, pause: Pause? = nil, firings: Int64 = 0,
+        active: Duration = .zero, accrued: Duration = .zero, opened: Duration? = nil,
+        skips: Int64 = 0, live: [LiveRun] = []
+    ) {
+        self.definition = definition
+        self.cursor = cursor
+        self.pause = pause
+        self.firings = firings
+        self.active = active
+        self.accrued = accrued
+        self.opened = opened
+        self.skips = skips
+        self.live = live
+    }
+
+    public init(reading fields: inout FleetFields) throws(FleetFault) {
+        definition = try fields.text("def")
+        let phase = try fields.text("phase")
+        pause = fields.has("pause") ? try Pause(json: try fields.take("pause")) : nil
+        guard phase == (pause == nil ? "armed" : "paused") else {
+            throw FleetFault("'phase' must be \"armed\", or \"paused\" with a pause")
+        }
+        cursor = try fields.wall("cursor_us")
+        firings = try fields.count("firings")
+        active = try fields.span("active_ns")
+        accrued = try fields.span("accrued_ns")
+        opened = fields.has("opened_t") ? try fields.span("opened_t") : nil
+        skips = try fields.count("skips")
+        live = []
+        for entry in try fields.array("live") { live.append(try LiveRun(json: entry)) }
+    }
+
+    public var members: [String: FleetJSON?] {
+        [
+            "def": .text(definition), "phase": .text(pause == nil ? "armed" : "paused"),
+            "pause": pause?.json, "cursor_us": cursor.json, "firings": .number(firings),
+            "active_ns": active.json, "accrued_ns": accrued.json, "opened_t": opened?.json,
+            "skips": .number(skips), "live": .array(live.map(\.json)),
+        ]
+    }
+}

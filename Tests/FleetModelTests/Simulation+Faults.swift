@@ -1,0 +1,265 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+import TimerFleet
+
+extension Simulation {
+    func drawJob(_ number: Int, definition: Int) -> FleetJob {
+        let name = Job.Name("job\(number)")!
+        let isInterval = random.below(3) == 0
+        let span = [3, 5, 10, 20][random.below(4)]
+        let schedule: FleetJob.Schedule =
+            isInterval ? .every(.seconds(span)) : .wall(Self.calendar(span))
+        var job = FleetJob(
+            name, definition: "\(isInterval ? "every" : "wall")-\(span)-\(definition)",
+            schedule: schedule)
+        job.missed = random.below(3) == 0 ? .skip : .runOnce
+        job.forbidsOverlap = random.below(3) > 0
+        job.takeoverDelay = .seconds([0, 1, 2][random.below(3)])
+        if random.below(4) == 0 { job.startingDeadline = .seconds(8) }
+        if random.below(3) == 0 { job.retriesOfLost = 1 }
+        if random.below(3) == 0 { job.prefer = [machines[random.below(machines.count)].name] }
+        return job
+    }
+
+    private static func calendar(_ span: Int) -> WallSchedule {
+        guard let spec = try? CalendarSpec("*-*-* *:*:0/\(span)") else {
+            preconditionFailure("the calendar event of the model is valid")
+        }
+        return WallSchedule([.calendar(spec, .utc)])
+    }
+
+    func command(_ command: FleetCommand, to machine: SimulatedMachine) {
+        guard machine.member != nil else {
+            guard case .adopt = command else { return }
+            return after(2 * Self.second) { [unowned self] in self.command(command, to: machine) }
+        }
+        commandCount += 1
+        commands[commandCount] = command
+        note("\(machine.name) is asked \(command)")
+        deliver(.command(commandCount, command), to: machine, machine.epoch)
+    }
+
+    private func aMachine() -> SimulatedMachine { machines[random.below(machines.count)] }
+
+    // MARK: - Faults
+
+    func nextFault() {
+        guard time < calm else { return recoverAll() }
+        fault()
+        after(random.span(Self.second / 10, 8 * Self.second)) { [unowned self] in self.nextFault() }
+    }
+
+    private func fault() {
+        let machine = aMachine()
+        let job = jobs[random.below(jobs.count)].name
+        switch random.below(40) {
+        case 0...3: kill(machine)
+        case 4: powerCut(machine)
+        case 5...8: cut(machine)
+        case 9: stop(machine)
+        case 10: stopRunner(machine)
+        case 11: suspend(machine)
+        case 12:
+            counts["outages"] += 1
+            checker.outage(self)
+            storeDown = time + random.span(Self.second, 20 * Self.second)
+            note("the store is down until \(storeDown / Self.second)")
+            // The next leader gives each lease its whole TTL again.
+            for lease in store.leases.keys {
+                store.leases[lease]?.expires = storeDown + Self.lease.wholeNanoseconds
+            }
+        case 13: revokeEarly()
+        case 14...15:
+            counts["compactions"] += 1
+            store.compact()
+        case 16: copyOrLose()
+        case 17...20: command(.pause(job, by: "ops"), to: machine)
+        case 21...25: command(.resume(job), to: machine)
+        case 26: command(.hold(by: "ops"), to: machine)
+        case 27...28: command(.release(by: "ops"), to: machine)
+        case 29...30: command(.run(job, on: aMachine().name), to: machine)
+        case 31: command(.drain, to: machine)
+        case 32...33: command(.undrain, to: machine)
+        case 34: command(.skipNext(job, Int64(random.below(3))), to: machine)
+        case 35: changeDefinition()
+        case 36: setClock(machine)
+        default: break
+        }
+    }
+
+    /// Something between the claim and the start of the process.
+    func faultDuringClaim(_ machine: SimulatedMachine) {
+        let fault = random.below(40)
+        guard fault < 3 else { return }
+        after(random.span(100_000, 25_000_000)) { [unowned self] in
+            switch fault {
+            case 0: self.kill(machine)
+            case 1: self.stop(machine)
+            default: self.stopRunner(machine)
+            }
+        }
+    }
+
+    private func kill(_ machine: SimulatedMachine) {
+        guard machine.member != nil else { return }
+        counts["kills"] += 1
+        note("\(machine.name) is killed")
+        checker.died(machine, self)
+        machine.member = nil
+        machine.epoch += 1
+        machine.daemonStopped = 0
+        let pause = random.below(3) == 0 ? 40 * Self.second : 3 * Self.second
+        after(random.span(Self.second / 20, pause)) { [unowned self] in self.startDaemon(machine) }
+    }
+
+    private func powerCut(_ machine: SimulatedMachine) {
+        counts["power cuts"] += 1
+        note("\(machine.name) loses power")
+        if machine.member != nil { checker.died(machine, self) }
+        machine.member = nil
+        machine.epoch += 1
+        machine.startsUnderway = 0
+        (machine.daemonStopped, machine.runnerStopped) = (0, 0)
+        machine.registry = [:]
+        if random.below(2) == 0 {
+            (machine.disk, machine.rows) = (machine.diskBefore, machine.rowsBefore)
+        }
+        machine.bootNumber += 1
+        machine.boot = SimulatedMachine.bootID(
+            machines.firstIndex { $0 === machine }! + 1, machine.bootNumber)
+        checker.lostPower(machine, self)
+        after(random.span(Self.second, 30 * Self.second)) { [unowned self] in
+            if machine.member == nil {
+                machine.bootedAt = self.time
+                machine.suspended = 0
+            }
+            self.startDaemon(machine)
+        }
+    }
+
+    private func cut(_ machine: SimulatedMachine) {
+        counts["network cuts"] += 1
+        checker.died(machine, self)
+        let until = time + random.span(Self.second, 35 * Self.second)
+        let way = random.below(4)
+        if way != 1 { machine.cutFrom = until }
+        if way != 2 { machine.cutTo = until }
+        note("\(machine.name) is cut, way \(way), until \(until / Self.second)")
+    }
+
+    private func stop(_ machine: SimulatedMachine) {
+        counts["stops"] += 1
+        checker.died(machine, self)
+        machine.daemonStopped = time + random.span(Self.second, 60 * Self.second)
+        note("\(machine.name) is stopped until \(machine.daemonStopped / Self.second)")
+    }
+
+    private func stopRunner(_ machine: SimulatedMachine) {
+        counts["stops of runners"] += 1
+        machine.runnerStopped = time + random.span(Self.second, 60 * Self.second)
+        note("the runner of \(machine.name) is stopped")
+    }
+
+    /// The machine sleeps: its awake clock stands.
+    private func suspend(_ machine: SimulatedMachine) {
+        guard machine.member != nil, machine.daemonStopped <= time else { return }
+        counts["suspensions"] += 1
+        let span = random.span(Self.second, 40 * Self.second)
+        (machine.daemonStopped, machine.runnerStopped) = (time + span, time + span)
+        checker.suspended(machine, span, self)
+        machine.suspended += span
+        (machine.hasLoaded, machine.followsClock) = (false, false)
+        note("\(machine.name) sleeps")
+    }
+
+    /// As etcd 15247 describes it.
+    private func revokeEarly() {
+        let leases = store.leases.keys.sorted { $0.number < $1.number }
+        guard !leases.isEmpty else { return }
+        counts["leases revoked too early"] += 1
+        if let commit = store.revoke(leases[random.below(leases.count)]) {
+            checker.committed(commit, self)
+        }
+    }
+
+    private func copyOrLose() {
+        guard checker.isFormed, time < calm - 60 * Self.second else { return }
+        switch random.below(4) {
+        case 0, 1: copy = store
+        default:
+            let isWiped = copy == nil || random.below(2) == 0
+            counts[isWiped ? "stores wiped" : "stores restored"] += 1
+            note(isWiped ? "the store is wiped" : "the store is restored")
+            checker.storeLost(self)
+            store.restore(isWiped ? nil : copy, cluster: "c\(random.below(1 << 30))")
+            copy = nil
+            checker.storeReplaced(self)
+            let machine = aMachine()
+            after(random.span(0, 30 * Self.second)) { [unowned self] in
+                self.command(.adopt, to: machine)
+            }
+        }
+    }
+
+    private func changeDefinition() {
+        counts["reloads"] += 1
+        let index = random.below(jobs.count)
+        jobs[index] = drawJob(index, definition: counts["reloads"] + 1)
+        checker.jobs = jobs
+        note("\(jobs[index].name) becomes \(jobs[index].definition)")
+        for machine in machines {
+            after(random.span(0, 6 * Self.second)) { [unowned self] in
+                machine.jobs = self.jobs
+                self.deliver(
+                    .configured(self.jobs, isReload: true), to: machine, machine.epoch)
+            }
+        }
+    }
+
+    /// Sets a wall clock wrong by some seconds, or right again.
+    private func setClock(_ machine: SimulatedMachine) {
+        counts["clocks set"] += 1
+        machine.offset =
+            random.below(2) == 0
+            ? random.span(-3000, 3000) * 1_000_000 : random.span(-400, 400) * 1_000_000
+        note("the clock of \(machine.name) is off by \(machine.offset / 1_000_000) ms")
+    }
+
+    /// All faults end.
+    private func recoverAll() {
+        note("calm")
+        storeDown = 0
+        for machine in machines {
+            (machine.cutFrom, machine.cutTo) = (0, 0)
+            machine.offset = machine.offset % (400 * 1_000_000)
+            (machine.daemonStopped, machine.runnerStopped) = (
+                min(machine.daemonStopped, time), min(machine.runnerStopped, time)
+            )
+            after(45 * Self.second) { [unowned self] in
+                self.command(.undrain, to: machine)
+            }
+        }
+        for span in [46, 55, 60] {
+            after(Int64(span) * Self.second) { [unowned self] in
+                self.command(.release(by: "ops"), to: self.machines[0])
+                for job in self.jobs {
+                    self.command(.define(job.name), to: self.machines[0])
+                    self.command(.resume(job.name), to: self.machines[0])
+                }
+            }
+        }
+        after(20 * Self.second) { [unowned self] in
+            for machine in self.machines where machine.member?.finding != nil {
+                self.command(.adopt, to: machine)
+            }
+        }
+        after(Self.second) { [unowned self] in
+            // The one that was asked may have been killed before it did it.
+            if !self.checker.isFormed || self.checker.lostAt != nil {
+                self.command(.adopt, to: self.machines[0])
+            }
+        }
+    }
+}

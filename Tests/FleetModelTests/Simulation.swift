@@ -1,0 +1,257 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+import TimerFleet
+
+/// What happened in a case, so that a run in which nothing happened shows.
+struct FleetCounts {
+    var values: [String: Int] = [:]
+
+    subscript(_ name: String) -> Int {
+        get { values[name] ?? 0 }
+        set { values[name] = newValue }
+    }
+
+    static func += (left: inout Self, right: Self) {
+        left.values.merge(right.values) { $0 + $1 }
+    }
+
+    var text: String {
+        values.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+    }
+}
+
+/// A fleet in simulated time: machines, a store, a network, faults, and a checker that sees what
+/// really happens.
+final class Simulation {
+    static let second: Int64 = 1_000_000_000
+    /// 2027-01-15T08:00:00Z
+    static let wallStart: Int64 = 1_800_000_000_000_000
+    static let lease = Duration.seconds(10)
+
+    var random: Random
+    var plan = Plan()
+    var time: Int64 = 0
+    var store = SimulatedStore()
+    var copy: SimulatedStore?
+    /// Until when the store does not answer.
+    var storeDown: Int64 = 0
+    var machines: [SimulatedMachine] = []
+    var jobs: [FleetJob] = []
+    var checker = FleetChecker()
+    var counts = FleetCounts()
+    var commandCount = 0
+    var commands: [Int: FleetCommand] = [:]
+    /// Faults end then, so that all that happened can be accounted for.
+    let calm: Int64
+    let end: Int64
+    var trace: [String] = []
+    var isTracing = false
+
+    /// SplitMix64, without printing its seed for each case.
+    struct Random {
+        var state: UInt64
+
+        mutating func next() -> UInt64 {
+            state &+= 0x9e37_79b9_7f4a_7c15
+            var mixed = state
+            mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+            mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+            return mixed ^ (mixed >> 31)
+        }
+
+        mutating func below(_ bound: Int) -> Int { bound <= 0 ? 0 : Int(next() % UInt64(bound)) }
+
+        mutating func span(_ low: Int64, _ high: Int64) -> Int64 {
+            low + Int64(next() % UInt64(max(1, high - low)))
+        }
+    }
+
+    init(seed: UInt64, seconds: Int64) {
+        random = Random(state: seed)
+        calm = seconds * Self.second
+        end = calm + 90 * Self.second
+        let count = 1 + random.below(5)
+        for number in 1...count {
+            let drift = random.span(-100, 100)
+            let offset = random.span(-400, 400) * 1_000_000
+            machines.append(SimulatedMachine(number, drift: drift, offset: offset))
+        }
+        for number in 0..<(1 + random.below(4)) { jobs.append(drawJob(number, definition: 1)) }
+        checker.jobs = jobs
+        for machine in machines { machine.jobs = jobs }
+    }
+
+    func run() {
+        for (index, machine) in machines.enumerated() {
+            after(random.span(0, 3 * Self.second)) { [unowned self] in self.startDaemon(machine) }
+            if index == 0 {
+                after(4 * Self.second) { [unowned self] in self.command(.adopt, to: machine) }
+            }
+        }
+        after(6 * Self.second) { [unowned self] in self.nextFault() }
+        after(Self.second / 10) { [unowned self] in self.expireLeases() }
+        while let next = plan.next(), next.time <= end, checker.fault == nil {
+            time = max(time, next.time)
+            next.body()
+        }
+        if checker.fault == nil { checker.finish(self) }
+    }
+
+    func after(_ span: Int64, _ body: @escaping () -> Void) { plan.add(at: time + span, body) }
+
+    func note(_ text: @autoclosure () -> String) {
+        if isTracing {
+            trace.append("\(Double(time / 1000) / 1e6): \(text())")
+        }
+    }
+
+    // MARK: - The daemon
+
+    func startDaemon(_ machine: SimulatedMachine) {
+        guard machine.member == nil else { return }
+        // A start that is on its way to the runner arrives before the new connection is answered.
+        guard machine.startsUnderway == 0, machine.runnerStopped <= time else {
+            return after(Self.second / 5) { [unowned self] in self.startDaemon(machine) }
+        }
+        machine.epoch += 1
+        machine.starts += 1
+        (machine.hasLoaded, machine.followsClock) = (false, false)
+        machine.kept = nil
+        var configuration = FleetMember.Configuration(machine: machine.name)
+        configuration.lease = Self.lease
+        var memory = machine.disk
+        memory.runs = machine.rows.values.sorted { $0.run.description < $1.run.description }
+        memory.registry = machine.registry
+        machine.member = FleetMember(
+            configuration, incarnation: Incarnation(boot: machine.boot, number: machine.starts),
+            memory: memory, seed: random.next())
+        note("\(machine.name) starts as \(machine.starts)")
+        handle(.configured(machine.jobs, isReload: false), machine)
+        tick(machine, machine.epoch)
+    }
+
+    func tick(_ machine: SimulatedMachine, _ epoch: Int) {
+        guard machine.epoch == epoch, machine.member != nil else { return }
+        deliver(.tick, to: machine, epoch)
+        after(random.span(Self.second / 10, Self.second / 3)) { [unowned self] in
+            self.tick(machine, epoch)
+        }
+    }
+
+    /// Events that arrive while the daemon is stopped are handled when it continues.
+    func deliver(_ event: FleetEvent, to machine: SimulatedMachine, _ epoch: Int) {
+        guard machine.epoch == epoch, machine.member != nil else { return }
+        if machine.daemonStopped > time {
+            if case .tick = event { return }
+            return plan.add(at: machine.daemonStopped) { [unowned self] in
+                self.deliver(event, to: machine, epoch)
+            }
+        }
+        handle(event, machine)
+    }
+
+    func handle(_ event: FleetEvent, _ machine: SimulatedMachine) {
+        if case .kept(_, let sent, _) = event {
+            machine.kept = max(machine.kept ?? sent.boot, sent.boot)
+        }
+        if case .leased(_, let sent) = event { machine.kept = max(machine.kept ?? sent, sent) }
+        if case .loaded = event { machine.hasLoaded = true }
+        if case .changed(_, _, let reads) = event, machine.hasLoaded,
+            reads[.clock] != nil || reads[.hold] != nil
+        {
+            checker.count(self)
+            machine.followsClock = true
+        }
+        guard var member = machine.member else { return }
+        machine.member = nil
+        let actions = member.handle(event, at: machine.now(time))
+        machine.member = member
+        for action in actions { execute(action, machine) }
+    }
+
+    private func execute(_ action: FleetAction, _ machine: SimulatedMachine) {
+        let epoch = machine.epoch
+        switch action {
+        case .openLease: openLease(machine)
+        case .keepAlive(let lease): keepAlive(lease, machine)
+        case .load: load(machine)
+        case .send(let id, let transaction): send(id, transaction, machine)
+        case .record, .forget, .remember: write(action, machine)
+        case .start(let run, _, let before):
+            machine.startsUnderway += 1
+            let boot = machine.bootNumber
+            after(random.span(100_000, 3_000_000)) { [unowned self] in
+                self.startProcess(run, before, machine, boot)
+            }
+        case .done(let id, _):
+            if let command = commands.removeValue(forKey: id) {
+                note("\(machine.name) did \(command)")
+                counts["commands"] += 1
+                checker.done(command, self)
+            }
+        case .tell(let notice):
+            note("\(machine.name): \(notice)")
+            if case .fault(let fault) = notice { checker.fail("a value cannot be read: \(fault)") }
+        }
+        _ = epoch
+    }
+
+    private func write(_ action: FleetAction, _ machine: SimulatedMachine) {
+        let epoch = machine.epoch
+        machine.diskBusy = max(machine.diskBusy, time) + random.span(100_000, 8_000_000)
+        plan.add(at: machine.diskBusy) { [unowned self] in
+            guard machine.epoch == epoch, machine.member != nil else { return }
+            machine.diskBefore = machine.disk
+            machine.rowsBefore = machine.rows
+            switch action {
+            case .record(let row):
+                machine.rows[row.run] = row
+                if row.value.state == .claimed {
+                    self.deliver(.recorded(row.run), to: machine, epoch)
+                }
+            case .forget(let run):
+                machine.rows[run] = nil
+                // The runner keeps a result until it is stored.
+                if case .ended = machine.registry[run] { machine.registry[run] = nil }
+                if case .unstarted = machine.registry[run] { machine.registry[run] = nil }
+            case .remember(let known): machine.disk.known = known
+            default: break
+            }
+        }
+    }
+
+    // MARK: - The runner
+
+    private func startProcess(
+        _ run: Run.ID, _ before: BootInstant, _ machine: SimulatedMachine, _ boot: Int
+    ) {
+        guard machine.bootNumber == boot else { return }
+        if machine.runnerStopped > time {
+            return plan.add(at: machine.runnerStopped) { [unowned self] in
+                self.startProcess(run, before, machine, boot)
+            }
+        }
+        machine.startsUnderway -= 1
+        let now = machine.now(time)
+        guard now.boot < before else {
+            machine.registry[run] = .unstarted
+            counts["starts after the deadline refused by the runner"] += 1
+            return deliver(.unstarted(run), to: machine, machine.epoch)
+        }
+        note("\(machine.name) STARTS \(run)")
+        checker.started(run, on: machine, self)
+        counts["starts"] += 1
+        machine.registry[run] = .began(now.wall)
+        deliver(.began(run, at: now.wall), to: machine, machine.epoch)
+        let long = random.below(5) == 0
+        after(random.span(Self.second / 20, (long ? 40 : 3) * Self.second)) { [unowned self] in
+            guard machine.bootNumber == boot else { return }
+            let end = machine.now(self.time).wall
+            machine.registry[run] = .ended(.exited(0), began: now.wall, at: end)
+            self.checker.processEnded(run, self)
+            self.deliver(.ended(run, .exited(0), at: end), to: machine, machine.epoch)
+        }
+    }
+}

@@ -1,0 +1,198 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerCore
+import TimerFleet
+
+/// The fleet clock of one machine, the skew, the start deadline and the guard.
+@Suite struct FleetTimeTests {
+    private static let web1 = MachineName("web1")!
+    private static let second: Int64 = 1_000_000_000
+
+    private func at(_ seconds: Double) -> AwakeInstant {
+        AwakeInstant(nanoseconds: Int64(seconds * Double(Self.second)))
+    }
+
+    private func hold(_ isHeld: Bool, _ seconds: Int, _ revision: Int64) -> Versioned<HoldValue> {
+        Versioned(
+            HoldValue(isHeld: isHeld, time: .seconds(seconds), by: "ops"), created: 1,
+            modified: revision)
+    }
+
+    private func clock(_ seconds: Int, _ revision: Int64) -> Versioned<ClockValue> {
+        Versioned(
+            ClockValue(time: .seconds(seconds), by: Self.web1), created: 1, modified: revision)
+    }
+
+    @Test func theEstimateIsTheLargestOne() {
+        var clock = FleetClock(hold: hold(false, 100, 5), at: at(10))
+        #expect(clock.reading(at: at(10)) == .seconds(100))
+        #expect(clock.reading(at: at(12)) == .seconds(102))
+        // Received late, an old value changes nothing; a new one from before it neither.
+        clock.receive(self.clock(101, 7), at: at(13))
+        #expect(clock.reading(at: at(13)) == .seconds(103))
+        clock.receive(self.clock(110, 8), at: at(14))
+        #expect(clock.reading(at: at(15)) == .seconds(111))
+        #expect(clock.modified == 8 && clock.seen == at(14))
+        clock.receive(self.clock(105, 6), at: at(16))
+        #expect(clock.reading(at: at(16)) == .seconds(112))
+        #expect(clock.modified == 8 && clock.seen == at(14))
+        #expect(clock.instant(reaching: .seconds(120)) == at(24))
+        // The clock of the machine does not run backwards; if it did, this one would not.
+        #expect(clock.reading(at: at(1)) == .seconds(110))
+    }
+
+    @Test func aMachineThatWasAwayDoesNotBringTimeBack() {
+        // It joins: nobody keeps the clock, so it continues with the last value.
+        var joined = FleetClock(hold: hold(false, 0, 5), at: at(140))
+        joined.begin(with: clock(100, 7), at: at(140))
+        let restart = ClockValue(time: .seconds(102), restarts: 1, by: Self.web1)
+        let write = joined.write(by: Self.web1, at: at(142))
+        #expect(write.branches[0].changes == [.put(.clock, restart.text, lease: nil)])
+        // One that kept the clock, and was not connected, comes back.
+        var away = FleetClock(hold: hold(false, 0, 5), at: at(0))
+        away.receive(clock(100, 7), at: at(100))
+        #expect(away.reading(at: at(143)) == .seconds(143))
+        away.receive(Versioned(restart, created: 1, modified: 8), at: at(143))
+        #expect(away.reading(at: at(143)) == .seconds(102))
+        // One that joins while others keep it restarts nothing.
+        joined.receive(Versioned(restart, created: 1, modified: 8), at: at(143))
+        let next = ClockValue(time: .seconds(103), restarts: 1, by: Self.web1)
+        #expect(
+            joined.write(by: Self.web1, at: at(144)).branches[0].changes == [
+                .put(.clock, next.text, lease: nil)
+            ])
+    }
+
+    @Test func theClockStandsDuringAHold_andValuesFromBeforeItAreIgnored() {
+        var clock = FleetClock(hold: hold(false, 0, 5), at: at(0))
+        clock.receive(hold(true, 3, 9), at: at(4))
+        #expect(clock.reading(at: at(60)) == .seconds(3))
+        #expect(clock.instant(reaching: .seconds(4)) == nil)
+        // It is still written: its changes show that the watch works.
+        let standing = ClockValue(time: .seconds(3), by: Self.web1)
+        #expect(
+            clock.write(by: Self.web1, at: at(60)).branches[0].changes == [
+                .put(.clock, standing.text, lease: nil)
+            ])
+        clock.receive(self.clock(50, 8), at: at(60))
+        clock.receive(hold(false, 3, 12), at: at(70))
+        clock.receive(self.clock(50, 8), at: at(70))
+        clock.receive(hold(true, 1, 9), at: at(70))
+        #expect(clock.reading(at: at(71)) == .seconds(4))
+        clock.receive(self.clock(50, 13), at: at(72))
+        #expect(clock.reading(at: at(72)) == .seconds(50))
+    }
+
+    @Test func aWriteComparesTheClockAndTheHold() {
+        var clock = FleetClock(hold: hold(false, 0, 5), at: at(0))
+        clock.receive(self.clock(1, 7), at: at(1))
+        #expect(!clock.isAhead)
+        let write = clock.write(by: Self.web1, at: at(2))
+        let value = ClockValue(time: .seconds(2), by: Self.web1)
+        #expect(
+            write
+                == FleetTransaction(
+                    compares: [.modified(.clock, 7), .modified(.hold, 5)],
+                    changes: [.put(.clock, value.text, lease: nil)], reads: [.clock, .hold]))
+    }
+
+    private func wall(_ milliseconds: Int64) -> WallInstant {
+        WallInstant(microsecondsSinceEpoch: milliseconds * 1000)
+    }
+
+    /// Answers as (date in seconds, sent and received in milliseconds), and the bounds after them.
+    @Test(
+        arguments: [
+            ([(10, 10_500, 10_500)], -499...500), ([(10, 10_400, 10_600)], -599...600),
+            ([(10, 10_900, 10_900), (12, 12_100, 12_100)], -99...100),
+            ([(10, 13_500, 13_600)], 2501...3600), ([(13, 10_000, 10_100)], -3999...(-2900)),
+            // The clock was set in between: the last answer counts.
+            ([(10, 10_500, 10_500), (20, 25_500, 25_500)], 4501...5500),
+        ] as [([(Int64, Int64, Int64)], ClosedRange<Int64>)])
+    func skew(answers: [(Int64, Int64, Int64)], bounds: ClosedRange<Int64>) throws {
+        var skew = SkewBounds()
+        for (date, sent, received) in answers {
+            skew.receive(date: date, sent: wall(sent), received: wall(received))
+        }
+        let found = try #require(skew.milliseconds)
+        #expect(abs(found.lowerBound - bounds.lowerBound) <= 1, "\(found)")
+        #expect(abs(found.upperBound - bounds.upperBound) <= 1, "\(found)")
+    }
+
+    @Test func aClockIsRightOnlyIfThatIsCertain() {
+        var skew = SkewBounds()
+        #expect(!skew.isWithin(.seconds(1)) && skew.milliseconds == nil)
+        skew.receive(date: 10, sent: wall(11_700), received: wall(11_800))
+        #expect(skew.bounds == 700_001...1_800_000)
+        #expect(skew.isWithin(.seconds(1)) && !skew.isWithin(.milliseconds(700)))
+        // The clock was set: nothing is known until the next answer.
+        skew.clockChanged()
+        #expect(!skew.isWithin(.seconds(1)))
+        skew.receive(date: 20, sent: wall(18_000), received: wall(18_100))
+        #expect(!skew.isWithin(.seconds(1)))
+        // An answer that took long says little, the next one more.
+        skew.clockChanged()
+        skew.receive(date: 20, sent: wall(14_000), received: wall(20_000))
+        #expect(!skew.isWithin(.seconds(1)))
+        skew.receive(date: 21, sent: wall(21_000), received: wall(21_100))
+        #expect(skew.isWithin(.seconds(1)))
+        skew.receive(date: .max, sent: wall(0), received: wall(0))
+        skew.receive(date: .min, sent: wall(0), received: wall(0))
+        // A clock that was set back during the request.
+        skew.receive(date: 20, sent: wall(18_000), received: wall(17_000))
+        #expect(skew.bounds == nil)
+    }
+
+    @Test func aStartIsBoundToTheKeepaliveAndTheClaim() {
+        var deadline = StartDeadline(lease: .seconds(10))
+        func boot(_ seconds: Int64) -> BootInstant {
+            BootInstant(nanoseconds: seconds * Self.second)
+        }
+        #expect(deadline.instant(claimSent: boot(5)) == nil)
+        deadline.answered(sent: boot(100))
+        deadline.answered(sent: boot(97))
+        #expect(deadline.instant(claimSent: boot(101)) == boot(109))
+        #expect(deadline.instant(claimSent: boot(95)) == boot(104))
+        #expect(StartDeadline(lease: .zero).lease == .seconds(3))
+    }
+
+    @Test func theGuardNoticesAStoreThatIsNotTheKnownOne() {
+        let job = Job.Name("report")!
+        func cursor(_ seconds: Int64) -> [Job.Name: WallInstant] {
+            [job: WallInstant(secondsSinceEpoch: seconds)]
+        }
+        let one = IdentityValue(
+            fleet: "f", epoch: 1, adopted: wall(0))
+        let two = IdentityValue(
+            fleet: "f", epoch: 2, adopted: wall(0))
+        var known = IdentityGuard()
+        func check(_ cluster: String, _ identity: IdentityValue?, _ revision: Int64, _ at: Int64)
+            -> IdentityGuard.Finding?
+        {
+            known.check(
+                cluster: cluster, identity: identity, revision: revision, cursors: cursor(at))
+        }
+        #expect(check("c", nil, 9, 1) == .notFormed)
+        #expect(check("c", one, 9, 1) == nil)
+        known.see(cluster: "c", identity: one, revision: 9, cursors: cursor(10))
+        known.see(cluster: "c", identity: one, revision: 8, cursors: cursor(5))
+        #expect(check("c", one, 9, 10) == nil)
+        #expect(check("c", nil, 9, 10) == .notFormed)
+        #expect(
+            check(
+                "c",
+                IdentityValue(
+                    fleet: "g", epoch: 3, adopted: wall(0)), 9, 10) == .foreign)
+        #expect(check("d", one, 9, 10) == .foreign)
+        #expect(check("c", one, 8, 10) == .older)
+        #expect(check("c", one, 10, 9) == .older)
+        #expect(
+            known.check(cluster: "c", identity: one, revision: 10, cursors: [:]) == .older)
+        #expect(check("d", two, 3, 1) == nil)
+        known.see(cluster: "d", identity: two, revision: 3, cursors: cursor(1))
+        #expect(check("c", one, 9, 10) == .older)
+        #expect(check("d", two, 4, 1) == nil)
+    }
+}
