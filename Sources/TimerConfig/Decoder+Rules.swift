@@ -138,7 +138,7 @@ extension Decoder {
         }
     }
 
-    /// Leaves out the jobs that `fault` finds something wrong with. The first of them are told.
+    /// Leaves out the jobs that `fault` finds something wrong with. Only the first of them are reported.
     /// - Parameter marks: where it is written. A job that is not in there is marked itself.
     /// - Returns: how many errors it found beyond those it added.
     func leaveOut(

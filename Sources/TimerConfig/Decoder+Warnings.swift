@@ -5,7 +5,7 @@ import TimerCore
 
 /// The warnings and notes about a job.
 extension Decoder {
-    /// Counts a warning or note, and says whether it is told or one too many of its file.
+    /// Counts a warning or note. Returns whether it is reported: only the first ones of a file are.
     private mutating func isTold(_ code: ConfigWarning.Code) -> Bool {
         if code.isNote {
             noteCount += 1

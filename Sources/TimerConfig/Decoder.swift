@@ -191,17 +191,7 @@ struct Decoder {
         let before = reader.count
         reader.job = key.shown
         defer { reader.job = nil }
-        guard let name = Job.Name(key.key) else {
-            let fault = Job.Name.fault(in: key.key) ?? "not a job name"
-            reader.report(Fault(key.mark, fault), subject)
-            return nil
-        }
-        if let other = places[key.key] {
-            reader.report(
-                Fault(key.mark, "is in \(other.file) already; give one another name"), subject)
-        } else {
-            places[key.key] = Place(file: reader.document.file, mark: key.mark)
-        }
+        guard let name = readName(key, &reader, subject) else { return nil }
         guard case .table(let entries) = value.value else {
             reader.report(
                 Fault(value.mark, "must be a table, [job.\(key.key)], not \(value.value.kind)"),
@@ -226,6 +216,33 @@ struct Decoder {
             try draft.job(named: name, at: key.mark, zones: zones)
         }
         if let job { check(job, draft, key, entries, &reader) }
+        notePlaces(of: name, job, draft, key, entries, &reader)
+        return job
+    }
+
+    /// The name of a job, which no other job has.
+    private mutating func readName(
+        _ key: TomlEntry, _ reader: inout FileReader, _ subject: String
+    ) -> Job.Name? {
+        guard let name = Job.Name(key.key) else {
+            let fault = Job.Name.fault(in: key.key) ?? "not a job name"
+            reader.report(Fault(key.mark, fault), subject)
+            return nil
+        }
+        if let other = places[key.key] {
+            reader.report(
+                Fault(key.mark, "is in \(other.file) already; give one another name"), subject)
+        } else {
+            places[key.key] = Place(file: reader.document.file, mark: key.mark)
+        }
+        return name
+    }
+
+    /// Remembers where the keys are that are checked again when all files have been read.
+    private mutating func notePlaces(
+        of name: Job.Name, _ job: Job?, _ draft: Draft, _ key: TomlEntry, _ entries: [TomlEntry],
+        _ reader: inout FileReader
+    ) {
         if let renamedFrom = draft.renamedFrom {
             let mark = renamedFrom.mark
             renamings[name] = (mark, reader.document.text.excerpt(at: mark))
@@ -243,7 +260,6 @@ struct Decoder {
             let mark = entries.first { $0.key == "user" }?.node.mark ?? key.mark
             users[name] = (mark, reader.document.text.excerpt(at: mark))
         }
-        return job
     }
 }
 

@@ -117,7 +117,7 @@ enum MailEncoding {
             let isAtEnd = index + 1 == bytes.count || bytes[index + 1] == UInt8(ascii: "\n")
             let piece =
                 mustEscape(byte, column, isAtEnd: isAtEnd, bytes[index...]) ? escaped(byte) : [byte]
-            // The last character of a line needs no room for the sign of a soft line break.
+            // The last character of a line needs no room for the `=` of a soft line break.
             if column + piece.count > lineMax - (isAtEnd ? 0 : 1) {
                 encoded += [UInt8(ascii: "="), UInt8(ascii: "\n")]
                 column = 0

@@ -36,9 +36,9 @@ struct MailMessage {
             MailEncoding.header(
                 "Subject", text: OutputExcerpt.shortened(subject, to: Self.subjectMax)),
             "Date: \(sheet.mailDate(sheet.envelope.created))",
-            "Message-ID: \(messageID(sheet.envelope.number))",
+            "Message-ID: \(messageID(sheet.envelope.name))",
         ]
-        if let earlier = sheet.envelope.inReplyTo {
+        if let earlier = sheet.envelope.inReplyTo.map(sheet.envelope.name(of:)) {
             lines += [
                 "In-Reply-To: \(messageID(earlier))", "References: \(messageID(earlier))",
             ]
@@ -77,7 +77,7 @@ struct MailMessage {
     private var content: [UInt8] {
         guard let output else { return Array(sheet.text.utf8) }
         let report = output.limited(to: Self.outputMax)
-        // Only its reader knows what a text of another type may contain.
+        // What a text of another type may contain is not known here.
         guard contentType == nil else { return report.output }
         let cut =
             report.outputIsCut
@@ -87,7 +87,7 @@ struct MailMessage {
     }
 
     /// The same for each attempt to send a message, so that a mail that came twice is recognised.
-    private func messageID(_ number: Int64) -> String {
+    private func messageID(_ name: String) -> String {
         func atoms(_ text: String) -> String {
             let bytes = text.utf8.filter { byte in
                 switch byte {
@@ -102,8 +102,6 @@ struct MailMessage {
             return parts.map { String(decoding: Array($0), as: UTF8.self) }.joined(separator: ".")
         }
         let host = atoms(sheet.envelope.host)
-        let identity = atoms(sheet.envelope.identity)
-        return "<timerd.\(number)\(identity.isEmpty ? "" : "." + identity)@"
-            + "\(host.isEmpty ? "localhost" : host)>"
+        return "<timerd.\(atoms(name))@\(host.isEmpty ? "localhost" : host)>"
     }
 }

@@ -4,8 +4,8 @@
 import TimerControl
 import TimerCore
 
-/// A message before it gets the form of its receiver: its sentences, for a reader who was asleep a
-/// minute ago.
+/// The sentences of a message, before they get the format of its receiver. They must be clear to a
+/// reader whom the message woke up.
 struct MessageSheet {
     let notifier: Notifier.Name
     let envelope: MessageEnvelope
@@ -257,7 +257,7 @@ extension MessageSheet {
 }
 
 extension NotificationKind {
-    /// One such notification, and several, in a sum.
+    /// The word for one such notification, and for several, in a count.
     fileprivate var nouns: (one: String, many: String) {
         switch self {
         case .start: ("start", "starts")
@@ -275,7 +275,8 @@ extension NotificationKind {
         }
     }
 
-    /// What a job was while such an incident lasted; nil for what is said by the number of failures.
+    /// The word for the state of a job during such an incident; nil for a failure, for which the number of failed
+    /// firings is given.
     fileprivate var state: String? {
         switch self {
         case .late: "late"

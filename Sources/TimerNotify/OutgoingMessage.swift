@@ -6,9 +6,24 @@ public import TimerCore
 /// What is the same for all notifications of one message. A message that is sent again has the same
 /// envelope, and so the same bytes.
 public struct MessageEnvelope: Hashable, Sendable {
+    /// Another message of the same database.
+    public struct Reference: Hashable, Sendable {
+        /// Its number.
+        public var number: Int64
+        /// When it was put together.
+        public var created: WallInstant
+
+        /// The message with these.
+        public init(number: Int64, created: WallInstant) {
+            self.number = number
+            self.created = created
+        }
+    }
+
     /// The number of the message in the database.
     public var number: Int64
-    /// The identity of the database, by which the messages of a restored copy can be told apart.
+    /// The identity of the database. A restored copy has the same, and counts from an earlier
+    /// number, so the instant at which a message was put together distinguishes it as well.
     public var identity: String
     /// The name of this machine.
     public var host: String
@@ -16,13 +31,13 @@ public struct MessageEnvelope: Hashable, Sendable {
     public var created: WallInstant
     /// The time zone in which people read its times.
     public var zone: ZoneRules
-    /// The number of the earlier message about the same incident; nil: there is none.
-    public var inReplyTo: Int64?
+    /// The earlier message about the same incident; nil: there is none.
+    public var inReplyTo: Reference?
 
     /// An envelope as described.
     public init(
         number: Int64, identity: String, host: String, created: WallInstant, zone: ZoneRules = .utc,
-        inReplyTo: Int64? = nil
+        inReplyTo: Reference? = nil
     ) {
         self.number = number
         self.identity = identity
@@ -31,6 +46,15 @@ public struct MessageEnvelope: Hashable, Sendable {
         self.zone = zone
         self.inReplyTo = inReplyTo
     }
+
+    /// The identity of a message of this database, which no other one has.
+    func name(of message: Reference) -> String {
+        let created = String(message.created.microsecondsSinceEpoch, radix: 16)
+        return "\(message.number).\(created)" + (identity.isEmpty ? "" : ".\(identity)")
+    }
+
+    /// The same for this message.
+    var name: String { name(of: Reference(number: number, created: created)) }
 }
 
 /// A notification with everything that a reader wants to know about it.
@@ -76,9 +100,9 @@ public enum OutgoingMessage: Hashable, Sendable {
     /// A mail with its header, as `sendmail -i` reads it from its standard input. Lines end with
     /// LF.
     case mail([UInt8])
-    /// A request of HTTP.
+    /// An HTTP request.
     case request(OutgoingRequest)
-    /// The receiver has no word for what happened, such as Uptime Kuma for a start.
+    /// The receiver has no request for what happened, such as Uptime Kuma for a start.
     case nothing
 
     /// The most notifications of one message. More of them make a message that is too large for some
@@ -104,7 +128,7 @@ public enum OutgoingMessage: Hashable, Sendable {
     }
 }
 
-/// A request of HTTP, without the part of the address that the configuration has, which may be
+/// An HTTP request, without the part of the address that the configuration has, which may be
 /// secret.
 public struct OutgoingRequest: Hashable, Sendable {
     /// One line of the header.

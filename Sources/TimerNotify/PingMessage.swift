@@ -6,7 +6,7 @@ import TimerCore
 
 /// Requests to services that watch whether jobs run, of which each job has an address of its own.
 extension OutgoingRequest {
-    /// A ping; nil if the service has no word for what happened.
+    /// A ping; nil if the service has no request for what happened.
     ///
     /// A ping is about one notification. Of several only the last counts.
     init?(_ sheet: MessageSheet, as format: Notifier.PingFormat) {
@@ -21,7 +21,7 @@ extension OutgoingRequest {
         self = request
     }
 
-    /// What happened, for a service that knows only good and bad.
+    /// What happened, for a service that only distinguishes success and failure.
     private enum Verdict { case good, bad, neither }
 
     private static func verdict(_ notification: JobNotification) -> Verdict {
@@ -71,7 +71,7 @@ extension OutgoingRequest {
             case (.test, _): nil
             case (_, .neither): ""
             }
-        // A message without a state is an event of its own, which only a test wants.
+        // A message without a state is a separate event, which only a test is.
         guard state != "" else { return nil }
         let seconds = notification.usage.map { Double($0.elapsed.wholeMicroseconds / 1000) / 1000 }
         let output = OutputExcerpt.lastLines(

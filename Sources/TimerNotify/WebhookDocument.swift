@@ -53,7 +53,7 @@ struct WebhookDocument: Encodable, Hashable {
     init(_ sheet: MessageSheet, limit: (all: Int, one: Int), most: Int = .max) {
         created = sheet.envelope.created.rfc3339Micros
         host = sheet.host
-        message = "\(sheet.envelope.identity).\(sheet.envelope.number)"
+        message = sheet.envelope.name
         notifier = "\(sheet.notifier)"
         text = sheet.headline
         let each = min(limit.one, limit.all / max(1, sheet.reports.count))

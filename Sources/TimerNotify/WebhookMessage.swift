@@ -131,7 +131,7 @@ extension MessageSheet {
     func chat(
         limit: Int, _ escape: (String) -> String, inCode: (String) -> String
     ) -> String {
-        let title = escape(OutputExcerpt.shortened(headline, to: 250))
+        let title = escape(Self.withoutFences(OutputExcerpt.shortened(headline, to: 250)))
         var lines = 40
         while true {
             let rest = chatText(limit: limit, outputLines: lines, withHeadline: false)
@@ -146,7 +146,7 @@ extension MessageSheet {
 
     /// The text without markup: facts, the end of the output, the next command.
     ///
-    /// - Parameter limit: about how many characters at most; the output gives way.
+    /// - Parameter limit: about how many characters at most; the output is cut to fit.
     func chatText(limit: Int, outputLines: Int, withHeadline: Bool = false) -> String {
         var lines: [String] = withHeadline ? [headline, ""] : []
         if let single {
@@ -175,7 +175,7 @@ extension MessageSheet {
         }
     }
 
-    /// The text without what ends a block of code: a space without width parts the backticks.
+    /// The text without the end mark of a block of code: zero-width spaces separate backticks.
     private static func withoutFences(_ text: String) -> String {
         guard text.contains("``") else { return text }
         var parted = String.UnicodeScalarView()

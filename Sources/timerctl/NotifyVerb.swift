@@ -22,6 +22,11 @@ struct NotifyListVerb: ParsableCommand {
     @OptionGroup var connection: Connection
 
     @Option(
+        help: "Only messages about this job.", completion: .jobNames,
+        transform: JobArgument.name)
+    var job: Job.Name?
+
+    @Option(
         help: "Only messages in this state: waiting, sent or dead.",
         completion: .list(NotificationQuery.State.allCases.map(\.rawValue)),
         transform: NotifyListVerb.state)
@@ -30,7 +35,13 @@ struct NotifyListVerb: ParsableCommand {
     @Option(help: "How many messages at most.")
     var limit = NotificationQuery.limitDefault
 
+    @Flag(help: "Print the names of the notifiers alone, one a line.")
+    var names = false
+
     func validate() throws {
+        guard !names || !connection.json else {
+            throw ValidationError("--names and --json exclude each other")
+        }
         guard NotificationQuery.limits.contains(limit) else {
             throw ValidationError(
                 "--limit: from \(NotificationQuery.limits.lowerBound) to \(NotificationQuery.limits.upperBound)"
@@ -39,7 +50,12 @@ struct NotifyListVerb: ParsableCommand {
     }
 
     func run() throws {
-        let query = NotificationQuery(state: state, limit: limit)
+        guard !names else {
+            let notifiers = try connection.ask(.notifiers, for: NotifiersReply.self).notifiers
+            for notifier in notifiers { print(notifier.notifier) }
+            return
+        }
+        let query = NotificationQuery(job: job, state: state, limit: limit)
         let messages = try connection.ask(.messages(query), for: NotificationsReply.self)
         guard !connection.json else { return try connection.show(messages) { "" } }
         let notifiers = try connection.ask(.notifiers, for: NotifiersReply.self)
@@ -66,7 +82,10 @@ struct NotifyTestVerb: ParsableCommand {
 
     @OptionGroup var connection: Connection
 
-    @Argument(help: "The notifier's name.", transform: NotifyTestVerb.name)
+    @Argument(
+        help: "The notifier's name.",
+        completion: .shellCommand("timerctl notify list --names 2>/dev/null"),
+        transform: NotifyTestVerb.name)
     var notifier: Notifier.Name
 
     @Flag(help: "Show what would be sent, and send nothing.")

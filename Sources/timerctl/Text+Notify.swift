@@ -57,7 +57,7 @@ extension Text {
         return pending + lines
     }
 
-    /// How a notifier tells people.
+    /// How a notifier sends.
     private static func receiver(of one: NotifierStatus) -> String {
         if let recipients = one.to { return "mail to \(recipients.joined(separator: ", "))" }
         if let job = one.job { return "runs the job \(job)" }

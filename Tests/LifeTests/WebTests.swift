@@ -141,6 +141,10 @@ import TimerCore
         #expect(try command(web, "/v1/jobs/none/pause", cookie).status == 404)
         #expect(try command(web, "/v1/session/logout", cookie).status == 200)
         #expect(try ask(web, "GET", "/v1/jobs", [cookie]).status == 401)
+        // Who got a link, and that it was used once, is logged and among the events.
+        let events = try daemon.timerctl("events", "-n", "100").text
+        #expect(events.contains("requested a login link for the status page"))
+        #expect(events.split(separator: "logged in to the status page").count == 2)
         #expect(daemon.stop() == 0)
     }
 

@@ -36,11 +36,11 @@ def unused_port():
 class Mails:
     """A mail server on a port of its own."""
 
-    def __init__(self):
+    def __init__(self, port=None):
         self.lock = threading.Lock()
         self.raw = []
         # The controller connects to its port once, so it cannot leave the choice to the kernel.
-        self.port = unused_port()
+        self.port = port or unused_port()
         self.controller = Controller(self, hostname="127.0.0.1", port=self.port)
         self.controller.start()
 

@@ -50,6 +50,13 @@ import TimerCore
         #expect(ops.repeatInterval == .seconds(86_400) && ops.batch == .zero && ops.perHour == 5)
     }
 
+    @Test(arguments: [
+        "http://proxy.example.org:3128", "https://[::1]:8080/", "socks5h://127.0.0.1",
+    ])
+    func aProxyIsRead(url: String) throws {
+        #expect(try notifier("ping = \"https://a.b/c\"\nproxy = \"\(url)\"").proxy == url)
+    }
+
     @Test(
         arguments: [
             (
@@ -251,6 +258,26 @@ import TimerCore
             (
                 "[notify.x]\nmail = \"a\"\nsendmail = \"msmtp\"",
                 "3:12: notifier \"x\": sendmail: \"msmtp\" is no absolute path"
+            ),
+            (
+                "[notify.x]\nmail = \"jürgen@example.org\"",
+                "2:8: notifier \"x\": mail: \"jürgen@example.org\" is not ASCII"
+            ),
+            (
+                "[notify.x]\nmail = \"a\"\nproxy = \"http://p:1\"",
+                "3:9: notifier \"x\": proxy goes with webhook, ping and url-credential alone"
+            ),
+            (
+                "[notify.x]\nwebhook = \"https://a.b\"\nproxy = \"http://u:p@p:1\"",
+                "3:9: notifier \"x\": proxy: must have no user and no password"
+            ),
+            (
+                "[notify.x]\nwebhook = \"https://a.b\"\nproxy = \"proxy:1\"",
+                "3:9: notifier \"x\": proxy: is no address such as"
+            ),
+            (
+                "[notify.x]\nwebhook = \"https://a.b\"\nproxy = \"http://p:1/x\\\"y\"",
+                "3:9: notifier \"x\": proxy: is no address such as"
             ),
             (
                 "[notify.x]\njob = \"aa\"\n\(job)",

@@ -19,7 +19,7 @@ import TimerCore
                 To: root, ops@example.org
                 Subject: backup failed on web1: exit status 3 (4 times in a row)
                 Date: Sun, 22 Nov 2026 03:00:42 +0100
-                Message-ID: <timerd.17.3f2a9c@web1>
+                Message-ID: <timerd.17.660d3d8354680.3f2a9c@web1>
                 Auto-Submitted: auto-generated
                 X-Timerd-Notifier: ops
                 X-Timerd-Job: backup
@@ -54,11 +54,14 @@ import TimerCore
         var notification = try Night.notification(.recovery, outcome: .exited(0), failedInARow: 4)
         notification.recoveredFrom = [.failure]
         let mail = try Night.mail(
-            [Report(notification)], Night.recipients, Night.envelope(inReplyTo: 9))
+            [Report(notification)], Night.recipients,
+            Night.envelope(
+                inReplyTo: .init(number: 9, created: Night.instant("2026-11-22T01:00:42Z"))))
         #expect(mail.contains("Subject: backup recovered on web1 after 4 failures\n"))
         #expect(
             mail.contains(
-                "In-Reply-To: <timerd.9.3f2a9c@web1>\nReferences: <timerd.9.3f2a9c@web1>\n"))
+                "In-Reply-To: <timerd.9.660d301a1a280.3f2a9c@web1>\nReferences: <timerd.9.660d301a1a280.3f2a9c@web1>\n"
+            ))
     }
 
     @Test func severalAreATable() throws {

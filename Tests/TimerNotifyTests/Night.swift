@@ -21,7 +21,9 @@ enum Night {
         try #require(Run.ID("\(job):20261122T020000.000000Z:1"))
     }
 
-    static func envelope(inReplyTo: Int64? = nil, host: String = "web1") throws -> MessageEnvelope {
+    static func envelope(inReplyTo: MessageEnvelope.Reference? = nil, host: String = "web1") throws
+        -> MessageEnvelope
+    {
         MessageEnvelope(
             number: 17, identity: "3f2a9c", host: host, created: instant("2026-11-22T02:00:42Z"),
             zone: try ZoneRules(posix: "CET-1CEST,M3.5.0,M10.5.0/3"), inReplyTo: inReplyTo)

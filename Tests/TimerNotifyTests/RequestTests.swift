@@ -25,7 +25,7 @@ import TimerCore
         #expect(request.header("Content-Type") == "application/json")
         #expect(
             request.text == """
-                {"created":"2026-11-22T02:00:42.000000Z","host":"web1","message":"3f2a9c.17",\
+                {"created":"2026-11-22T02:00:42.000000Z","host":"web1","message":"17.660d3d8354680.3f2a9c",\
                 "notifications":[{"at":"2026-11-22T02:00:12.000000Z","cpu_usec":1200000,\
                 "elapsed_usec":12345000,"exit_status":3,"failed_in_a_row":1,"is_repeat":false,\
                 "job":"backup","kind":"failure","outcome":"exited(3)","output":"é\\u0000\\n",\
@@ -92,6 +92,72 @@ import TimerCore
                 #expect(
                     ntfy.body.count <= 4000 && String(validating: ntfy.body, as: UTF8.self) != nil)
             }
+        }
+    }
+
+    /// What comes from jobs, users and the name of the machine stays in its place, in every format
+    /// of requests.
+    @Test(arguments: [
+        "a\r\nX-Evil: 1\r\n\r\nbody", "a\n\n", "\u{0}", "\u{1b}]0;title\u{7}\u{1b}[2J",
+        "\u{85}\u{2028}\u{2029}",
+        "\u{202e}drawkcab\u{2066}", "\u{fffd}\u{feff}\u{200f}", "=?utf-8?q?=0AX:_1?=",
+        "\"}],\"x\":[{\"", "\\\"\\",
+        "```\n@everyone <!channel> <@U1> <http://x|y> [a](b) ```",
+        String(repeating: "x", count: 1200),
+        String(repeating: "€", count: 400), "%0d%0aX: 1&status=up#?",
+    ])
+    func hostileTextsStayInTheirPlaces(evil: String) throws {
+        for kind in NotificationKind.allCases {
+            var notification = try Night.notification(kind)
+            notification.skipReason = evil
+            for bytes in [Array(evil.utf8), Array(evil.utf8) + [0xff, 0xc3, 0xed, 0xa0, 0x80]] {
+                let report = Report(
+                    notification, output: bytes, description: evil, user: evil, command: evil)
+                let envelope = try Night.envelope(host: evil)
+                for format in Notifier.WebhookFormat.allCases {
+                    let request = try Night.request(format, [report], envelope)
+                    expectCleanHeader(request)
+                    #expect(request.path.isEmpty && request.query.isEmpty)
+                    guard format != .ntfy else {
+                        #expect(String(validating: request.body, as: UTF8.self) != nil)
+                        continue
+                    }
+                    let members = try object(request)
+                    let names = Set(members.keys)
+                    switch format {
+                    case .json:
+                        let all = try #require(members["notifications"] as? [[String: Any]])
+                        #expect(all.count == 1 && all.first?["kind"] as? String == kind.rawValue)
+                        #expect(
+                            all.first?["output"] as? String
+                                == String(decoding: bytes, as: UTF8.self))
+                    case .slack:
+                        let text = try #require(members["text"] as? String)
+                        #expect(names == ["text"] && !text.contains("<"))
+                        #expect(text.components(separatedBy: "```").count <= 3)
+                    case .discord:
+                        #expect(names == ["allowed_mentions", "content", "flags", "username"])
+                        let text = try #require(members["content"] as? String)
+                        #expect(text.components(separatedBy: "```").count <= 3)
+                    case .ntfy: break
+                    }
+                }
+                for format in Notifier.PingFormat.allCases {
+                    let transport = Notifier.Transport.ping(.credential("hook"), format)
+                    if case .request(let request) = try Night.message(transport, envelope, [report])
+                    {
+                        expectCleanHeader(request)
+                    }
+                }
+            }
+        }
+    }
+
+    private func expectCleanHeader(_ request: OutgoingRequest) {
+        for header in request.headers {
+            #expect(header.value.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7f }, "\(header)")
+            // A title is encoded; servers accept lines of 8 KiB.
+            #expect(header.value.utf8.count <= 4096, "\(header)")
         }
     }
 

@@ -1,10 +1,10 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that a notifier must tell people. The agenda decides on it, and the store keeps it in
+/// Something that a notifier must report. The agenda decides on it, and the store keeps it in
 /// the outbox, in the transaction that records what happened.
 public struct JobNotification: Hashable, Sendable {
-    /// Who tells it.
+    /// Which notifier sends it.
     public var notifier: Notifier.Name
     /// What happened.
     public var kind: NotificationKind
@@ -20,9 +20,9 @@ public struct JobNotification: Hashable, Sendable {
     public var failedInARow: Int
     /// When the incident began; nil if it is not about an incident.
     public var since: WallInstant?
-    /// Whether the same incident was told before.
+    /// Whether there was a notification about the same incident before.
     public var isRepeat: Bool
-    /// Whether the run failed and is tried again. Only pings tell about such a run.
+    /// Whether the run failed and is tried again. Only pings report such a run.
     public var willRetry: Bool
     /// What the run used; nil if it has not ended or there is none.
     public var usage: RunUsage?
@@ -60,7 +60,7 @@ public struct IncidentRecord: Hashable, Sendable {
     public struct ID: Hashable, Sendable {
         /// The name of the job.
         public var job: Job.Name
-        /// The notifier that tells about it.
+        /// The notifier that reports it.
         public var notifier: Notifier.Name
         /// The kind of incident.
         public var kind: NotificationKind
@@ -80,7 +80,8 @@ public struct IncidentRecord: Hashable, Sendable {
     /// How often it happened in a row: failed firings, lost runs or skipped firings. 0 for the kinds
     /// that are about time. Not negative.
     public var count: Int
-    /// When it was last told; nil while fewer firings failed than `after` says.
+    /// When the last notification about it was decided on; nil while fewer firings failed than `after`
+    /// says.
     public var notified: WallInstant?
 
     /// Creates a record.

@@ -1,15 +1,16 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// One table `[notify.NAME]` of the configuration: how people are told about jobs, and about what.
+/// One table `[notify.NAME]` of the configuration: how notifications about jobs are sent, and about
+/// what.
 public struct Notifier: Hashable, Sendable {
     /// Its name, which jobs give in `notify`.
     public var name: Name
     /// How messages are sent.
     public var transport: Transport
-    /// What it tells about.
+    /// The kinds of notifications that it sends.
     public var on: Set<NotificationKind>
-    /// How many firings in a row must have failed before a failure is told; at least 1.
+    /// How many firings in a row must fail before a failure is sent; at least 1.
     public var after: Int
     /// How long after a message the next one is sent while the incident is not over. Nil: never.
     /// At least one minute.
@@ -21,12 +22,15 @@ public struct Notifier: Hashable, Sendable {
     public var perHour: Int
     /// The path of the program that sends mails; nil: `sendmail` in the usual directories.
     public var sendmail: String?
+    /// The proxy for requests by https, as curl(1) takes it; nil: they are sent directly. Requests to
+    /// this machine always are.
+    public var proxy: String?
 
     /// Creates a notifier; by default with the values that the configuration has by default.
     public init(
         name: Name, transport: Transport, on: Set<NotificationKind>? = nil, after: Int = 1,
         repeatInterval: Duration? = nil, batch: Duration? = nil, perHour: Int = 20,
-        sendmail: String? = nil
+        sendmail: String? = nil, proxy: String? = nil
     ) {
         self.name = name
         self.transport = transport
@@ -36,6 +40,7 @@ public struct Notifier: Hashable, Sendable {
         self.batch = transport.canBatch ? batch ?? Self.standardBatch : .zero
         self.perHour = perHour
         self.sendmail = sendmail
+        self.proxy = proxy
     }
 
     /// How long messages are collected, if the configuration does not say it.
@@ -74,7 +79,7 @@ public struct Notifier: Hashable, Sendable {
         /// A run of this job, which gets the facts in variables `TIMERD_NOTIFY_…`.
         case job(Job.Name)
 
-        /// What is told if the configuration does not say it. A job is late, long, stale or paused
+        /// What is sent if the configuration does not set `on`. A job is late, long, stale or paused
         /// too long only if it has the key for that, so these kinds need no second key.
         public var standardKinds: Set<NotificationKind> {
             isPing
@@ -133,7 +138,7 @@ public enum NotificationKind: String, CaseIterable, Hashable, Sendable {
     case success
     /// Firings failed: all attempts of as many firings in a row as `after` says.
     case failure
-    /// An incident that was told is over.
+    /// An incident with a notification is over.
     case recovery
     /// A firing has not started within `late-after` of its scheduled instant.
     case late
@@ -154,9 +159,10 @@ public enum NotificationKind: String, CaseIterable, Hashable, Sendable {
 
     /// The kinds that the configuration can name.
     public static let configurable = allCases.filter { $0 != .test }
-    /// The kinds that a ping can tell about.
+    /// The kinds that a ping can be sent for.
     public static let ofPings: [NotificationKind] = [.start, .success, .failure]
-    /// The kinds that begin an incident, which is told once and can be repeated until it is over.
+    /// The kinds that begin an incident, with one notification, which can be repeated until the
+    /// incident is over.
     public static let incidents: [NotificationKind] = [
         .failure, .late, .long, .stale, .lost, .skipped, .pausedLong,
     ]

@@ -11,7 +11,7 @@ extension RunVariables {
         "TIMERD_NOTIFY_SKIP_REASON", "TIMERD_NOTIFY_RECOVERED_FROM",
     ]
 
-    /// The variables of a run that tells about a notification. What is not known is not set.
+    /// The variables of the job that a notifier runs for a notification. What is not known is not set.
     ///
     /// - Parameter message: its number; nil for a test.
     public init(_ notification: JobNotification, message: Int64?) {

@@ -16,8 +16,8 @@ struct MessageContents: Sendable {
     var identity: String
     /// The notifications, with the last output of their runs.
     var reports: [Report]
-    /// The message that told of the same incident first; nil: there is none.
-    var earlier: Int64?
+    /// The first message about the same incident; nil: there is none.
+    var earlier: MessageEnvelope.Reference?
     /// Nil if nothing of the message is there any more.
     var notifier: Notifier.Name? { reports.first?.notification.notifier }
 
@@ -39,7 +39,10 @@ struct MessageContents: Sendable {
             reports.append(report)
         }
         guard reports.count == 1, let only = reports.first else { return }
-        earlier = try store.earlierMessage(about: only.notification, before: number)
+        guard let first = try store.earlierMessage(about: only.notification, before: number),
+            let message = try store.message(first)
+        else { return }
+        earlier = MessageEnvelope.Reference(number: first, created: message.created)
     }
 
     /// A test message, which is not stored.

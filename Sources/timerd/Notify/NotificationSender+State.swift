@@ -32,7 +32,7 @@ struct NotifierTest: Sendable {
     var elapsed: Duration
 }
 
-/// Tests and repeated messages, which users request, and what users are told about notifiers.
+/// Tests and repeated messages, which users request, and the states of notifiers, which users see.
 extension NotificationSender {
     /// The states of all notifiers.
     nonisolated func readStates(
@@ -100,12 +100,7 @@ extension NotificationSender {
     }
 
     private func retry(_ message: Store.Message) {
-        var message = message
-        if message.state == .dead {
-            states[message.notifier]?.dead -= 1
-            // Each attempt has a run of its own, and the runner may still know the earlier ones.
-            message.attempts = max(message.attempts, 1)
-        }
+        if message.state == .dead { states[message.notifier]?.dead -= 1 }
         let at = around.clocks.wall
         around.recorder.write(
             [.retryMessage(message.id, at: at)], durable: true)
@@ -146,6 +141,10 @@ extension NotificationSender {
         guard let content = MessageOrder.Content(message) else {
             return reply(NotifierTest(message: message, result: .init(.sent), elapsed: .zero))
         }
+        guard sending.values.count(where: { $0.message == nil }) < Self.testsMax else {
+            let busy = MessageResult(.failed("too many tests are in progress; try again later"))
+            return reply(NotifierTest(message: message, result: busy, elapsed: .zero))
+        }
         // The attempts of other messages have numbers from 1 on.
         let run = MessageOrder.run(created: contents.created, attempt: Self.testAttempt)
         var isRequest = false
@@ -160,6 +159,8 @@ extension NotificationSender {
     }
 
     private static let testAttempt = 1_000_000_000
+    /// How many tests may be in progress: the runner has four places for them and the messages.
+    private static let testsMax = 16
 
     // MARK: - Notifiers that run a job
 

@@ -21,8 +21,10 @@ protocol MessageLauncher: Sendable {
 actor NotificationSender: QueueActor {
     /// How long notifications are collected before the outbox is read: each commit may have some.
     static let readDelay: Duration = .milliseconds(100)
-    /// How many notifications are read at most.
+    /// How many notifications are read at a time.
     static let readMax = 20_000
+    /// How many messages are stored in one transaction at most.
+    static let createMax = 64
     /// How many messages are looked at for the limit of an hour.
     static let recentMax = 2000
     /// How long to wait before the store is read again after an error.
@@ -67,6 +69,8 @@ actor NotificationSender: QueueActor {
     /// The ends of runs that an earlier instance started.
     private var unclaimed: [Run.ID: RunEnd] = [:]
     var states: [Notifier.Name: NotifierState] = [:]
+    /// The last notification that was read. Later ones have higher numbers.
+    private var lastRead: Int64 = 0
     private var isReading = false
     private var isReadPlanned = false
     private var isStopped = false
@@ -142,7 +146,9 @@ actor NotificationSender: QueueActor {
     func receive(_ event: Outbox.Event) {
         guard outbox != nil else { return early.append(event) }
         let now = around.clocks.now()
-        for action in outbox?.handle(event, at: now) ?? [] { perform(action, at: now) }
+        let actions = outbox?.handle(event, at: now) ?? []
+        create(actions)
+        for action in actions { perform(action) }
         setTimer(at: now.awake)
     }
 
@@ -176,19 +182,22 @@ actor NotificationSender: QueueActor {
     private func readPending() {
         guard outbox != nil, !isReading else { return }
         isReading = true
+        let last = lastRead
         around.recorder.read { (store: Store) throws(StoreError) in
-            try store.notificationsWithoutMessage(limit: Self.readMax)
+            try store.notificationsWithoutMessage(after: last, limit: Self.readMax)
         } _: { result in
             self.later { sender in
                 sender.isReading = false
                 switch result {
                 case .success(let found):
+                    sender.lastRead = found.last?.id ?? last
+                    if found.count == Self.readMax { sender.planReading() }
                     sender.receive(
                         .recorded(
                             found.map {
                                 Outbox.Pending(
                                     id: $0.id, notifier: $0.notification.notifier,
-                                    kind: $0.notification.kind)
+                                    kind: $0.notification.kind, at: $0.notification.at)
                             }))
                 case .failure: sender.later(after: Self.retryDelay) { $0.readPending() }
                 }
@@ -198,17 +207,30 @@ actor NotificationSender: QueueActor {
 
     // MARK: - Actions
 
-    private func perform(_ action: Outbox.Action, at now: Now) {
-        switch action {
-        case .create(let message, let notifier, let notifications, let at):
-            around.recorder.write(
-                [
-                    .createMessage(
-                        message, notifier: notifier, notifications: notifications, at: at)
-                ]
-            ) { _ in
-                self.later { $0.receive(.created(message)) }
+    /// Stores the new messages. They are sent once they are on the disk: after a power cut, no other
+    /// message may have the number of one that was sent. A ping does not contain its number.
+    private func create(_ actions: [Outbox.Action]) {
+        var changes: [(id: Int64, change: Store.Change)] = []
+        var isDurable = false
+        for case .create(let id, let name, let notifications, let at) in actions {
+            let change = Store.Change.createMessage(
+                id, notifier: name, notifications: notifications, at: at)
+            changes.append((id, change))
+            isDurable = isDurable || notifiers[name]?.transport.isPing != true
+        }
+        while !changes.isEmpty {
+            let part = changes.prefix(Self.createMax)
+            changes.removeFirst(part.count)
+            let ids = Set(part.map(\.id))
+            around.recorder.write(part.map(\.change), durable: isDurable) { _ in
+                self.later { $0.receive(.created(ids)) }
             }
+        }
+    }
+
+    private func perform(_ action: Outbox.Action) {
+        switch action {
+        case .create: break
         case .send(let message, let attempt, let created):
             guard !isStopped else { return }
             prepare(message, attempt: attempt, created: created)
@@ -262,7 +284,7 @@ actor NotificationSender: QueueActor {
     ) {
         let run = MessageOrder.run(created: contents.created, attempt: attempt)
         guard let content = MessageOrder.Content(message) else {
-            // There is nothing to tell this receiver.
+            // There is nothing to send to this receiver.
             return receive(.ended(contents.number, attempt: attempt, .init(.sent)))
         }
         let order = MessageOrder(run: run, notifier: notifier.name, content: content)

@@ -11,10 +11,17 @@ extension Outbox {
         var created: WallInstant
         /// How many attempts have ended.
         var attempts: Int
-        /// When the next attempt is made.
+        /// When the next attempt is made, if its notifier can send then.
         var next: AwakeInstant
+        /// When the last attempt was made here; nil: none was.
+        var tried: AwakeInstant?
+        /// Whether an attempt was made earlier than planned, because the receiver was there again.
+        /// That happens once: a message that still fails then waits longer and longer.
+        var wasHurried = false
         /// From then on a failed attempt is the last one.
         var givesUp: AwakeInstant
+        /// Whether it is recorded that it waits for its notifier.
+        var isWithoutNotifier = false
         /// Its notifications, until it is stored.
         var creating: [Int64]?
     }
@@ -24,24 +31,34 @@ extension Outbox {
         /// Nil if it is not in the configuration any more.
         var notifier: Notifier?
         /// The notifications that belong to no message yet, and since when they are known.
-        var pending: [(Pending, since: AwakeInstant)] = []
-        /// When messages were created in the last hour.
+        var pending: ArraySlice<(Pending, since: AwakeInstant)> = []
+        /// When messages were created in the last hour. Pings are not counted.
         var creations: [AwakeInstant] = []
         var messages: [Message] = []
-        /// The message that is being sent, and the number of the attempt.
-        var active: (id: Int64, attempt: Int)?
+        /// The message that is being sent, the number of the attempt, and when that began.
+        var active: (id: Int64, attempt: Int, began: AwakeInstant)?
         var turn: UInt64 = 0
+        /// How many attempts have failed since the last one that did not. While the receiver is
+        /// away, a message is tried now and then, and not each of thousands that wait.
+        var failures = 0
+        /// No attempt is made before.
+        var resume = AwakeInstant(nanoseconds: .min)
+
+        var isFailing: Bool { failures > 0 }
 
         var isUnused: Bool {
             notifier == nil && pending.isEmpty && messages.isEmpty && active == nil
         }
+
+        /// Whether there are as many messages as are created before pings are sent.
+        private var hasAllPings: Bool { messages.count >= Outbox.pingsAhead }
 
         /// How many of the first pending notifications are a message now.
         mutating func dueCount(at now: AwakeInstant) -> Int {
             guard let first = pending.first else { return 0 }
             guard let notifier else { return min(pending.count, Outbox.notificationsMax) }
             // Each of them is the state of something, and arrives in its order.
-            guard !notifier.transport.isPing else { return 1 }
+            guard !notifier.transport.isPing else { return hasAllPings ? 0 : 1 }
             creations.removeAll { now - $0 >= Outbox.hour }
             guard creations.count < notifier.perHour else { return 0 }
             guard notifier.transport.canBatch else { return 1 }
@@ -51,40 +68,70 @@ extension Outbox {
             let isLast = creations.count + 1 >= notifier.perHour
             let count =
                 isLast
-                ? pending.count : pending.firstIndex { $0.0.isAlone } ?? pending.count
-            return min(count, Outbox.notificationsMax)
+                ? pending.count : pending.prefix { !$0.0.isAlone }.count
+            return min(count, isLast ? Outbox.lastMessageMax : Outbox.notificationsMax)
+        }
+
+        /// Whether the message is stored, and is not being sent.
+        func canGiveUp(_ message: Message) -> Bool {
+            message.creating == nil && message.id != active?.id
         }
 
         /// When `dueCount` is next above 0, if nothing else happens.
         private var nextGroup: AwakeInstant? {
             guard let first = pending.first else { return nil }
-            guard let notifier, notifier.transport.canBatch || !notifier.transport.isPing else {
-                return first.since
-            }
+            guard let notifier else { return first.since }
+            // The end of an attempt makes room for the next ping.
+            guard !notifier.transport.isPing else { return hasAllPings ? nil : first.since }
             let batch = first.0.isAlone ? first.since : first.since + notifier.batch
             guard creations.count >= notifier.perHour else { return batch }
             return max(batch, creations[creations.count - notifier.perHour] + Outbox.hour)
         }
 
-        /// The message to send now; nil if there is none. Pings wait for those before them.
+        /// The messages of which one may be tried. Pings wait for those before them.
+        private var candidates: ArraySlice<Message> {
+            notifier?.transport.isPing == true ? messages.prefix(1) : messages[...]
+        }
+
+        /// The message to send now; nil if there is none.
+        ///
+        /// While attempts fail, it is by turns the first one, so that the order is kept, and the one
+        /// that was not tried for the longest time: a message that the receiver cannot process must
+        /// not delay the others.
         func due(at now: AwakeInstant) -> Message? {
-            let ready = messages.first { $0.creating == nil && $0.next <= now }
-            guard notifier?.transport.isPing == true else { return ready }
-            return ready?.id == messages.first?.id ? ready : nil
+            guard resume <= now else { return nil }
+            let ready = candidates.lazy.filter { $0.creating == nil && $0.next <= now }
+            guard failures % 2 == 1 else { return ready.first }
+            return ready.min { first, second in
+                guard let before = first.tried else { return second.tried != nil }
+                return second.tried.map { before < $0 } ?? false
+            }
         }
 
-        /// Makes all messages due.
+        /// The receiver is there again: all messages are due.
         mutating func hurry(at now: AwakeInstant) {
-            for index in messages.indices { messages[index].next = min(messages[index].next, now) }
+            for index in messages.indices where !messages[index].wasHurried {
+                messages[index].wasHurried = messages[index].attempts > 0
+                messages[index].next = min(messages[index].next, now)
+            }
         }
 
-        func nextWake(canSend: Bool, at now: AwakeInstant) -> AwakeInstant? {
-            let isPing = notifier?.transport.isPing == true
-            let candidates = isPing ? messages.prefix(1) : messages[...]
+        /// Forgets what failed, for example because the notifier has another address now.
+        mutating func startAfresh(at now: AwakeInstant) {
+            failures = 0
+            resume = now
+            for index in messages.indices {
+                messages[index].next = min(messages[index].next, now)
+                messages[index].isWithoutNotifier = false
+            }
+        }
+
+        func nextWake(canSend: Bool) -> AwakeInstant? {
+            guard notifier != nil else { return messages.filter(canGiveUp).map(\.givesUp).min() }
             let message =
                 active == nil && canSend
-                ? candidates.filter { $0.creating == nil }.map(\.next).min() : nil
-            return [nextGroup, message].compactMap { $0 }.min()
+                ? candidates.lazy.filter { $0.creating == nil }.map(\.next).min() : nil
+            return [nextGroup, message.map { max($0, resume) }].compactMap { $0 }.min()
         }
     }
 }

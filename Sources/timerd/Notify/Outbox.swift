@@ -14,29 +14,42 @@ struct Outbox {
     /// How many messages are sent at the same time, and how many to the same receiver: one, so that
     /// the messages arrive in their order.
     static let activeMax = 4
+    /// How many of these may be to receivers that did not answer the last time: if they hang, the
+    /// others have a place.
+    static let failingMax = 3
     /// The time between two attempts: it doubles up to the maximum.
     static let retryMin: Duration = .seconds(10)
     static let retryMax: Duration = .seconds(600)
-    /// How long a message is tried.
+    /// How long a message is tried, and how long at least after a start: the machine may have been
+    /// off for days, and its network may not be there at once.
     static let lifetime: Duration = .seconds(86_400)
+    static let lifetimeMin: Duration = .seconds(3600)
     /// The period of the limit `per-hour`.
     static let hour: Duration = .seconds(3600)
     /// How many notifications a message contains at most.
     static let notificationsMax = 500
+    /// How many messages of a receiver of pings there are at most. Each is sent after the one before, so
+    /// to write all of them at once would only delay the runs of a burst.
+    static let pingsAhead = 8
+    /// The same for the last message of an hour, which contains all that waits: otherwise more could
+    /// come in an hour than is sent.
+    static let lastMessageMax = 10_000
 
     /// A notification that belongs to no message yet.
     struct Pending: Hashable {
         var id: Int64
         var notifier: Notifier.Name
         var kind: NotificationKind
+        /// When it happened.
+        var at: WallInstant
     }
 
     /// What happens to an outbox.
     enum Event {
         /// The store has these notifications, in this order. Those that are known are ignored.
         case recorded([Pending])
-        /// The message with this number is on its way to the disk, and may be sent.
-        case created(Int64)
+        /// The messages with these numbers are stored, and may be sent.
+        case created(Set<Int64>)
         /// An attempt to send a message has ended.
         case ended(Int64, attempt: Int, MessageResult)
         /// A user requested to send this message again, which is not sent yet.
@@ -62,11 +75,12 @@ struct Outbox {
     private var last: Int64
     /// The notifications that are known and not in a stored message.
     private var known: Set<Int64> = []
-    /// The instants at which the last messages were created: no two are the same, because the runs
-    /// that send them are told apart by that.
+    /// When the last message was created, and the latest of these instants. No two messages have
+    /// the same, because that distinguishes the runs that send them.
     private var lastCreated = WallInstant(microsecondsSinceEpoch: 0)
+    private var latestCreated = WallInstant(microsecondsSinceEpoch: 0)
     /// In which order the lanes get their turn.
-    private var turn: UInt64 = 0
+    var turn: UInt64 = 0
 
     /// Restores an outbox from what is stored.
     ///
@@ -81,18 +95,38 @@ struct Outbox {
         self.last = last
         for notifier in notifiers { lanes[notifier.name, default: Lane()].notifier = notifier }
         for (_, at) in created { noteCreation(at, at: now) }
-        for (name, at) in created where now.wall - at < Self.hour {
-            let age = max(.zero, now.wall - at)
+        for (name, at) in created {
+            // A message of the future was created while the clock was wrong. It must not count again
+            // at each start until that time has come.
+            let age = now.wall - at
+            guard age > .seconds(-1), Self.hour > age else { continue }
             lanes[name, default: Lane()].creations.append(now.awake + (.zero - age))
         }
         for name in lanes.keys { lanes[name]?.creations.sort() }
         for message in waiting { add(message, at: now) }
     }
 
-    /// Instants of a clock that was wrong do not come again.
     private mutating func noteCreation(_ created: WallInstant, at now: Now) {
+        latestCreated = max(latestCreated, created)
         guard created - now.wall < .seconds(1) else { return }
         lastCreated = max(lastCreated, created)
+    }
+
+    /// The instant at which a message is created now: that of the wall clock, or one a little later
+    /// that no other message has.
+    private mutating func newCreation(at now: Now) -> WallInstant {
+        // If the clock was set back by more, the messages must not have wrong dates until it has
+        // caught up.
+        let isNear = lastCreated - now.wall < .seconds(1)
+        var created =
+            isNear && lastCreated >= now.wall ? lastCreated + .microseconds(1) : now.wall
+        if created <= latestCreated {
+            let taken = Set(lanes.values.flatMap { $0.messages.lazy.map(\.created) })
+            while taken.contains(created) { created = created + .microseconds(1) }
+        }
+        lastCreated = created
+        latestCreated = max(latestCreated, created)
+        return created
     }
 
     private mutating func add(_ stored: Store.Message, at now: Now) {
@@ -104,7 +138,7 @@ struct Outbox {
             Message(
                 id: stored.id, created: stored.created, attempts: stored.attempts,
                 next: now.awake + min(max(.zero, wait), Self.retryMax),
-                givesUp: now.awake + min(max(.zero, left), Self.lifetime)))
+                givesUp: now.awake + min(max(Self.lifetimeMin, left), Self.lifetime)))
     }
 
     // MARK: - Events
@@ -114,15 +148,15 @@ struct Outbox {
         var actions: [Action] = []
         switch event {
         case .recorded(let pending): take(pending, at: now)
-        case .created(let id): noteCreated(id)
+        case .created(let ids): noteCreated(ids)
         case .ended(let id, let attempt, let result):
-            if let action = end(id, attempt, result, at: now) { actions.append(action) }
+            actions += end(id, attempt, result, at: now)
         case .retry(let message): retry(message, at: now)
-        case .reload(let notifiers): reload(notifiers)
+        case .reload(let notifiers): reload(notifiers, at: now)
         case .wake: break
         }
         for name in lanes.keys.sorted() {
-            if lanes[name]?.notifier == nil { actions += giveUp(name, at: now) }
+            if lanes[name]?.notifier == nil { actions += awaitNotifier(name, at: now) }
             actions += group(name, at: now)
         }
         lanes = lanes.filter { !$0.value.isUnused }
@@ -131,15 +165,24 @@ struct Outbox {
 
     private mutating func take(_ pending: [Pending], at now: Now) {
         for one in pending where known.insert(one.id).inserted {
-            lanes[one.notifier, default: Lane()].pending.append((one, since: now.awake))
+            // The time that it waited before a restart counts.
+            let age = min(max(.zero, now.wall - one.at), Self.hour)
+            lanes[one.notifier, default: Lane()].pending.append(
+                (one, since: now.awake + (.zero - age)))
         }
     }
 
-    private mutating func noteCreated(_ id: Int64) {
-        for (name, lane) in lanes {
-            guard let index = lane.messages.firstIndex(where: { $0.id == id }) else { continue }
-            known.subtract(lane.messages[index].creating ?? [])
-            lanes[name]?.messages[index].creating = nil
+    private mutating func noteCreated(_ ids: Set<Int64>) {
+        for name in lanes.keys {
+            guard var messages = lanes[name]?.messages else { continue }
+            // Without a second reference the array is changed in place.
+            lanes[name]?.messages = []
+            for index in messages.indices where messages[index].creating != nil {
+                guard ids.contains(messages[index].id) else { continue }
+                known.subtract(messages[index].creating ?? [])
+                messages[index].creating = nil
+            }
+            lanes[name]?.messages = messages
         }
     }
 
@@ -148,6 +191,7 @@ struct Outbox {
         message.created = max(message.created, now.wall)
         if let index = lanes[stored.notifier]?.messages.firstIndex(where: { $0.id == stored.id }) {
             guard lanes[stored.notifier]?.active?.id != stored.id else { return }
+            lanes[stored.notifier]?.resume = now.awake
             lanes[stored.notifier]?.messages[index].next = now.awake
             lanes[stored.notifier]?.messages[index].givesUp = now.awake + Self.lifetime
             return
@@ -156,11 +200,17 @@ struct Outbox {
         add(message, at: now)
         let index = (lanes[stored.notifier]?.messages.count ?? 1) - 1
         lanes[stored.notifier]?.messages[index].created = stored.created
+        lanes[stored.notifier]?.resume = now.awake
     }
 
-    private mutating func reload(_ notifiers: [Notifier]) {
+    private mutating func reload(_ notifiers: [Notifier], at now: Now) {
+        let earlier = lanes.mapValues(\.notifier)
         for name in lanes.keys { lanes[name]?.notifier = nil }
-        for notifier in notifiers { lanes[notifier.name, default: Lane()].notifier = notifier }
+        for notifier in notifiers {
+            lanes[notifier.name, default: Lane()].notifier = notifier
+            guard let before = earlier[notifier.name], before != notifier else { continue }
+            lanes[notifier.name]?.startAfresh(at: now.awake)
+        }
     }
 
     // MARK: - Grouping
@@ -169,97 +219,45 @@ struct Outbox {
         var actions: [Action] = []
         while let count = lanes[name]?.dueCount(at: now.awake), count > 0 {
             guard let group = lanes[name]?.pending.prefix(count).map(\.0) else { break }
+            let since = lanes[name]?.pending.first?.since ?? now.awake
             lanes[name]?.pending.removeFirst(count)
-            lanes[name]?.creations.append(now.awake)
+            let isPing = lanes[name]?.notifier?.transport.isPing == true
+            if !isPing { lanes[name]?.creations.append(now.awake) }
             last += 1
-            lastCreated = lastCreated < now.wall ? now.wall : lastCreated + .microseconds(1)
+            let created = newCreation(at: now)
             var message = Message(
-                id: last, created: lastCreated, attempts: 0, next: now.awake,
-                givesUp: now.awake + Self.lifetime)
+                id: last, created: created, attempts: 0, next: now.awake,
+                givesUp: (isPing ? since : now.awake) + Self.lifetime)
             message.creating = group.map(\.id)
             lanes[name]?.messages.append(message)
             actions.append(
-                .create(last, name, notifications: group.map(\.id), at: lastCreated))
+                .create(last, name, notifications: group.map(\.id), at: created))
         }
         return actions
     }
 
-    /// Messages of a notifier that is not in the configuration any more are kept as dead.
-    private mutating func giveUp(_ name: Notifier.Name, at now: Now) -> [Action] {
-        guard let lane = lanes[name] else { return [] }
-        let done = lane.messages.filter { $0.creating == nil && $0.id != lane.active?.id }
-        lanes[name]?.messages.removeAll { message in done.contains { $0.id == message.id } }
-        return done.map { message in
-            let error = "the notifier \(name) is not in the configuration any more"
-            return record(message, of: name, .dead, error: error, at: now)
-        }
-    }
-
-    // MARK: - Sending
-
-    private mutating func sendNext(at now: Now) -> [Action] {
+    /// A notifier that is not in the configuration may be missing because of an error in a file, so
+    /// its messages wait for it as they would for a receiver.
+    private mutating func awaitNotifier(_ name: Notifier.Name, at now: Now) -> [Action] {
+        guard var lane = lanes.removeValue(forKey: name) else { return [] }
+        defer { lanes[name] = lane }
+        let error = "the notifier \(name) is not in the configuration"
         var actions: [Action] = []
-        var active = lanes.values.count { $0.active != nil }
-        let names = lanes.filter { $0.value.active == nil && $0.value.notifier != nil }
-            .sorted { ($0.value.turn, $0.key) < ($1.value.turn, $1.key) }.map(\.key)
-        for name in names {
-            guard active < Self.activeMax else { break }
-            guard let message = lanes[name]?.due(at: now.awake) else { continue }
-            active += 1
-            turn += 1
-            lanes[name]?.turn = turn
-            lanes[name]?.active = (message.id, attempt: message.attempts + 1)
+        for index in lane.messages.indices where lane.canGiveUp(lane.messages[index]) {
+            let message = lane.messages[index]
+            let left = message.givesUp - now.awake
+            guard left <= .zero || !message.isWithoutNotifier else { continue }
+            lane.messages[index].isWithoutNotifier = true
             actions.append(
-                .send(message.id, attempt: message.attempts + 1, created: message.created))
+                record(
+                    message, of: name, left <= .zero ? .dead : .waiting, error: error,
+                    next: left <= .zero ? nil : left, at: now))
+        }
+        let active = lane.active?.id
+        lane.messages.removeAll {
+            $0.givesUp <= now.awake && $0.creating == nil && $0.id != active
         }
         return actions
-    }
-
-    private mutating func end(
-        _ id: Int64, _ attempt: Int, _ result: MessageResult, at now: Now
-    ) -> Action? {
-        let found = lanes.first { $0.value.active.map { $0 == (id, attempt) } ?? false }
-        guard let (name, lane) = found,
-            let index = lane.messages.firstIndex(where: { $0.id == id })
-        else { return nil }
-        lanes[name]?.active = nil
-        var message = lane.messages[index]
-        message.attempts = attempt
-        switch result.verdict {
-        case .sent:
-            lanes[name]?.messages.remove(at: index)
-            // The receiver is there again.
-            lanes[name]?.hurry(at: now.awake)
-            return record(message, of: name, .sent, error: nil, at: now)
-        case .refused(let why):
-            lanes[name]?.messages.remove(at: index)
-            return record(message, of: name, .dead, error: why, at: now)
-        case .failed(let why):
-            guard now.awake < message.givesUp else {
-                lanes[name]?.messages.remove(at: index)
-                return record(message, of: name, .dead, error: why, at: now)
-            }
-            let wait = Self.wait(after: attempt)
-            message.next = now.awake + wait
-            lanes[name]?.messages[index] = message
-            return record(message, of: name, .waiting, error: why, next: wait, at: now)
-        }
-    }
-
-    /// How long to wait after this many attempts.
-    static func wait(after attempts: Int) -> Duration {
-        min(retryMax, retryMin * (1 << min(max(0, attempts - 1), 10)))
-    }
-
-    private func record(
-        _ message: Message, of name: Notifier.Name, _ state: Store.MessageState, error: String?,
-        next: Duration? = nil, at now: Now
-    ) -> Action {
-        .record(
-            Store.MessageResult(
-                id: message.id, state: state, attempts: message.attempts,
-                next: next.map { now.wall + $0 }, error: error, at: now.wall),
-            created: message.created, notifier: name)
     }
 
     /// Whether this run would be the next attempt to send a message, or is it now.
@@ -281,7 +279,7 @@ struct Outbox {
 
     /// When `wake` must come, if no other event comes before; nil if it need not.
     func nextWake(at now: AwakeInstant) -> AwakeInstant? {
-        let canSend = lanes.values.count { $0.active != nil } < Self.activeMax
-        return lanes.values.compactMap { $0.nextWake(canSend: canSend, at: now) }.min()
+        let places = places
+        return lanes.values.compactMap { $0.nextWake(canSend: places.hasOne(for: $0)) }.min()
     }
 }

@@ -48,6 +48,10 @@ import TimerStore
                 "GET", "/v1/notifications?state=dead&limit=7&cursor=12",
                 .messages(NotificationQuery(state: .dead, limit: 7, cursor: 12))
             ),
+            (
+                "GET", "/v1/notifications?job=backup",
+                .messages(NotificationQuery(job: Job.Name("backup")))
+            ),
             ("POST", "/v1/notifications/12/retry", .retryMessage(12)),
             ("GET", "/v1/notifiers", .notifiers),
             (
@@ -146,8 +150,8 @@ import TimerStore
             ], durable: false)
         let notifier = Notifier(
             name: failure.notifier, transport: .mail(to: ["root"], from: nil, contentType: nil))
-        func mail(_ number: Int64) throws -> String {
-            let contents = try MessageContents(number, created: at(2), in: store)
+        func mail(_ number: Int64, created: WallInstant? = nil) throws -> String {
+            let contents = try MessageContents(number, created: created ?? at(2), in: store)
             guard case .mail(let bytes) = contents.message(of: notifier, [job.name: job])
             else { return "" }
             return String(decoding: bytes, as: UTF8.self)
@@ -157,10 +161,14 @@ import TimerStore
         try group(2, notifier.name, in: store)
         let first = try mail(1)
         #expect(first.contains("    | refused\n") && first.contains("backup (Nightly)"))
-        #expect(first.contains("Message-ID: <timerd.1.\(store.identity.id)@"))
+        let created = String(at(2).microsecondsSinceEpoch, radix: 16)
+        let name = "timerd.1.\(created).\(store.identity.id)"
+        #expect(first.contains("\nMessage-ID: <\(name)@"))
         let again = try mail(1)
         #expect(!first.contains("In-Reply-To") && first == again)
-        #expect(try mail(2).contains("In-Reply-To: <timerd.1.\(store.identity.id)@"))
+        #expect(try mail(2).contains("\nIn-Reply-To: <\(name)@"))
+        // A copy of the database that was restored has the same identity and the same numbers.
+        #expect(try !mail(1, created: at(9)).contains("Message-ID: <\(name)@"))
     }
 
     /// Makes a message of everything that belongs to none.

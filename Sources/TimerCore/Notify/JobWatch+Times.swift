@@ -1,0 +1,180 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is wrong with a job because time passed: `late-after`, `long-after`, `stale-after` and
+/// `paused-after`.
+extension JobWatch {
+    /// Begins and ends the incidents that depend on the time.
+    ///
+    /// - Parameter ended: the run that ended by this event.
+    mutating func checkTimes(_ ended: RunSummary?, _ facts: Facts, into result: inout Result) {
+        updateRunTimes(facts)
+        updateInactiveTime(facts)
+        let hasBegun = ended?.began != nil || facts.runs.contains { $0.began != nil }
+        check(
+            .late, firstReached(facts, lateAt), canBegin: !facts.phase.isPaused, isWell: hasBegun,
+            facts, into: &result)
+        check(
+            .long, firstReached(facts, longAt), isWell: ended?.failed != true, facts,
+            into: &result)
+        checkStale(ended, facts, into: &result)
+        let longPause = pausedLongAt(facts).flatMap { $0 <= facts.now.wall ? $0 : nil }
+        check(.pausedLong, longPause.map { Problem(since: $0) }, facts, into: &result)
+    }
+
+    /// Since when something is wrong, and with which run, if it is one.
+    private struct Problem {
+        var since: WallInstant
+        var run: Run.ID?
+    }
+
+    /// Begins the incidents of one kind, or ends them.
+    ///
+    /// - Parameters:
+    ///   - problem: what is wrong; nil if nothing is.
+    ///   - canBegin: whether an incident can begin now.
+    ///   - isWell: whether an incident that is over is a recovery.
+    private mutating func check(
+        _ kind: NotificationKind, _ problem: Problem?, canBegin: Bool = true, isWell: Bool = true,
+        _ facts: Facts, into result: inout Result
+    ) {
+        for notifier in facts.notifiers where notifier.on.contains(kind) {
+            guard let problem else {
+                end(kind, notifier, isWell: isWell, into: &result)
+                continue
+            }
+            guard canBegin, !isOpen(kind, notifier) else { continue }
+            begin(
+                kind, notifier, since: problem.since, run: problem.run, facts, into: &result)
+        }
+    }
+
+    private mutating func checkStale(
+        _ ended: RunSummary?, _ facts: Facts, into result: inout Result
+    ) {
+        let open = incidents.first { $0.id.kind == .stale }
+        // While the job is not armed, an incident stays as it is.
+        guard facts.phase == .armed || open != nil && ended?.result == .success else { return }
+        let due = staleAt(facts).flatMap { $0 <= facts.now.wall ? $0 : nil }
+        var hasSucceeded = ended?.result == .success
+        if let open, let success = facts.lastSuccess, success >= open.since { hasSucceeded = true }
+        check(.stale, due.map { Problem(since: $0) }, isWell: hasSucceeded, facts, into: &result)
+    }
+
+    /// Remembers the times of the runs by the clock that counts from the boot: they stay right when
+    /// the wall clock is set.
+    private mutating func updateRunTimes(_ facts: Facts) {
+        let policy = facts.job.policy
+        guard policy.lateAfter != nil || policy.longAfter != nil else { return runTimes = [:] }
+        var times: [Run.ID: RunTimes] = [:]
+        for run in facts.runs {
+            var time =
+                runTimes[run.id]
+                ?? RunTimes(due: facts.now.boot(of: run.id.firing.scheduled), began: nil)
+            if let began = run.began {
+                time.began = time.began ?? facts.now.boot(of: began)
+            }
+            times[run.id] = time
+        }
+        runTimes = times
+    }
+
+    private mutating func updateInactiveTime(_ facts: Facts) {
+        let now = facts.now.wall
+        if facts.phase == .armed {
+            watchedSince = watchedSince(lastSuccess: facts.lastSuccess, at: now)
+            inactiveSince = nil
+        } else if inactiveSince == nil {
+            inactiveSince = now
+        }
+    }
+
+    /// The instant to store, from which the time without a success counts.
+    func watchedSince(lastSuccess: WallInstant?, at now: WallInstant) -> WallInstant {
+        let anchor = max(watchedSince, lastSuccess ?? watchedSince)
+        guard let inactiveSince else { return watchedSince }
+        // The time while the job is not armed does not count.
+        let pause = now - max(inactiveSince, anchor)
+        return pause > .zero ? anchor + pause : anchor
+    }
+
+    /// The first run for which one of the times below is reached.
+    private func firstReached(
+        _ facts: Facts, _ time: (ActiveRun, Facts) -> WallInstant?
+    ) -> Problem? {
+        for run in facts.runs {
+            if let at = time(run, facts), at <= facts.now.wall {
+                return Problem(since: at, run: run.id)
+            }
+        }
+        return nil
+    }
+
+    /// When a run is late that has not started; nil for a run that cannot be late.
+    private func lateAt(_ run: ActiveRun, _ facts: Facts) -> WallInstant? {
+        let policy = facts.job.policy
+        guard let span = policy.lateAfter, run.began == nil, run.id.attempt == 1,
+            let due = runTimes[run.id]?.due
+        else { return nil }
+        return facts.now.wall(of: due) + span + policy.accuracy + policy.randomDelay
+    }
+
+    /// When a run that has started takes too long.
+    private func longAt(_ run: ActiveRun, _ facts: Facts) -> WallInstant? {
+        guard let span = facts.job.policy.longAfter, let began = runTimes[run.id]?.began else {
+            return nil
+        }
+        return facts.now.wall(of: began) + span
+    }
+
+    /// When the job is stale if no run succeeds until then.
+    private func staleAt(_ facts: Facts) -> WallInstant? {
+        guard let span = facts.job.policy.staleAfter else { return nil }
+        return max(watchedSince, facts.lastSuccess ?? watchedSince) + span
+    }
+
+    /// When the job has been paused for too long.
+    private func pausedLongAt(_ facts: Facts) -> WallInstant? {
+        guard let span = facts.job.policy.pausedAfter, case .paused(let pause) = facts.phase else {
+            return nil
+        }
+        return pause.since + span
+    }
+
+    /// When one of the times above is reached, or a notification is repeated. An incident that is
+    /// open cannot begin again.
+    func nextCheck(_ facts: Facts) -> WallInstant? {
+        var instants: [WallInstant] = []
+        func isAwaited(_ kind: NotificationKind) -> Bool {
+            facts.notifiers.contains { $0.on.contains(kind) && !isOpen(kind, $0) }
+        }
+        if isAwaited(.late), !facts.phase.isPaused {
+            instants += facts.runs.compactMap { lateAt($0, facts) }
+        }
+        if isAwaited(.long) { instants += facts.runs.compactMap { longAt($0, facts) } }
+        if isAwaited(.stale), facts.phase == .armed, let at = staleAt(facts) {
+            instants.append(at)
+        }
+        if isAwaited(.pausedLong), let at = pausedLongAt(facts) { instants.append(at) }
+        for notifier in facts.notifiers {
+            guard let span = notifier.repeatInterval else { continue }
+            for incident in incidents
+            where incident.id.notifier == notifier.name && isRepeated(incident, facts) {
+                if let notified = incident.notified { instants.append(notified + span) }
+            }
+        }
+        return instants.min()
+    }
+}
+
+extension Now {
+    /// The reading of CLOCK_BOOTTIME at a time of the wall clock that is not later than now, by the
+    /// wall clock as it is set now.
+    fileprivate func boot(of instant: WallInstant) -> BootInstant {
+        // Fifty years are longer than any limit that matters, and cannot overflow.
+        let ago = min(max(.zero, wall - instant), .seconds(50 * 31_557_600))
+        return BootInstant(nanoseconds: boot.nanoseconds - ago.wholeNanoseconds)
+    }
+
+    fileprivate func wall(of instant: BootInstant) -> WallInstant { wall - (boot - instant) }
+}

@@ -1,0 +1,117 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+import TimerRunnerProtocol
+import TimerStore
+
+/// When messages are sent, and what follows from the results.
+extension Outbox {
+    mutating func sendNext(at now: Now) -> [Action] {
+        var actions: [Action] = []
+        let names = lanes.filter { $0.value.active == nil && $0.value.notifier != nil }
+            .sorted {
+                ($0.value.isFailing ? 1 : 0, $0.value.turn, $0.key)
+                    < ($1.value.isFailing ? 1 : 0, $1.value.turn, $1.key)
+            }.map(\.key)
+        var places = places
+        for name in names {
+            guard let lane = lanes[name], places.hasOne(for: lane) else { continue }
+            guard let message = lane.due(at: now.awake) else { continue }
+            places.take(for: lane)
+            turn += 1
+            lanes[name]?.turn = turn
+            lanes[name]?.active = (message.id, attempt: message.attempts + 1, began: now.awake)
+            actions.append(
+                .send(message.id, attempt: message.attempts + 1, created: message.created))
+        }
+        return actions
+    }
+
+    /// The places that are taken.
+    struct Places {
+        var active = 0
+        var failing = 0
+
+        func hasOne(for lane: Lane) -> Bool {
+            active < activeMax && (!lane.isFailing || failing < failingMax)
+        }
+
+        mutating func take(for lane: Lane) {
+            active += 1
+            failing += lane.isFailing ? 1 : 0
+        }
+    }
+
+    var places: Places {
+        lanes.values.reduce(into: Places()) { if $1.active != nil { $0.take(for: $1) } }
+    }
+
+    mutating func end(
+        _ id: Int64, _ attempt: Int, _ result: MessageResult, at now: Now
+    ) -> [Action] {
+        let found = lanes.first {
+            $0.value.active.map { $0.id == id && $0.attempt == attempt } ?? false
+        }
+        guard let (name, lane) = found, let began = lane.active?.began,
+            let index = lane.messages.firstIndex(where: { $0.id == id })
+        else { return [] }
+        lanes[name]?.active = nil
+        lanes[name]?.messages[index].attempts = attempt
+        if case .failed(let why) = result.verdict {
+            return fail(index, of: name, began: began, why, at: now)
+        }
+        var message = lane.messages[index]
+        message.attempts = attempt
+        lanes[name]?.messages.remove(at: index)
+        lanes[name]?.failures = 0
+        guard case .refused(let why) = result.verdict else {
+            lanes[name]?.hurry(at: now.awake)
+            return [record(message, of: name, .sent, error: nil, at: now)]
+        }
+        return [record(message, of: name, .dead, error: why, at: now)]
+    }
+
+    /// An attempt to send the message at this index has failed. The time to the next one counts from
+    /// the beginning of this one: a receiver that comes back while an attempt still waits for it
+    /// gets the next one as soon as any other.
+    private mutating func fail(
+        _ index: Int, of name: Notifier.Name, began: AwakeInstant, _ why: String, at now: Now
+    ) -> [Action] {
+        guard var lane = lanes.removeValue(forKey: name) else { return [] }
+        defer { lanes[name] = lane }
+        let soonest = now.awake + Self.retryMin
+        lane.failures += 1
+        lane.resume = max(soonest, began + Self.wait(after: lane.failures))
+        lane.messages[index].tried = began
+        guard now.awake < lane.messages[index].givesUp else {
+            // This tells as much about the others whose time is over.
+            let over = lane.messages.filter { $0.givesUp <= now.awake && $0.creating == nil }
+            lane.messages.removeAll { $0.givesUp <= now.awake && $0.creating == nil }
+            return over.map { record($0, of: name, .dead, error: why, at: now) }
+        }
+        let next = max(soonest, began + Self.wait(after: lane.messages[index].attempts))
+        lane.messages[index].next = next
+        return [
+            record(
+                lane.messages[index], of: name, .waiting, error: why, next: next - now.awake,
+                at: now)
+        ]
+    }
+
+    /// How long to wait after this many attempts.
+    static func wait(after attempts: Int) -> Duration {
+        min(retryMax, retryMin * (1 << min(max(0, attempts - 1), 10)))
+    }
+
+    func record(
+        _ message: Message, of name: Notifier.Name, _ state: Store.MessageState, error: String?,
+        next: Duration? = nil, at now: Now
+    ) -> Action {
+        .record(
+            Store.MessageResult(
+                id: message.id, state: state, attempts: message.attempts,
+                next: next.map { now.wall + $0 }, error: error, at: now.wall),
+            created: message.created, notifier: name)
+    }
+}

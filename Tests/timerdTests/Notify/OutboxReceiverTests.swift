@@ -1,0 +1,266 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import SeededRandom
+import Testing
+import TimerCore
+import TimerRunnerProtocol
+
+@testable import TimerStore
+@testable import timerd
+
+/// Receivers that are away, that hang, or that refuse one message, in simulated time.
+@Suite struct OutboxReceiverTests {
+    /// An outbox whose attempts take some time.
+    private struct Simulation {
+        var office: PostOffice
+        /// What comes of an attempt that begins now: how long it takes, and its result.
+        var attempt: (_ message: Store.Message, _ begin: Int64) -> (Duration, MessageResult)
+        private var ends: [(at: Int64, id: Int64, attempt: Int, result: MessageResult)] = []
+        private var handled = 0
+        /// When each message was sent.
+        private(set) var sentAt: [Int64: Int64] = [:]
+
+        init(
+            _ notifiers: [Notifier],
+            _ attempt: @escaping (Store.Message, Int64) -> (Duration, MessageResult)
+        ) {
+            office = PostOffice(notifiers)
+            office.answersAtOnce = nil
+            self.attempt = attempt
+        }
+
+        mutating func pass(_ span: Duration) {
+            let until = office.awake + span.wholeNanoseconds
+            var steps = 0
+            while true {
+                startAttempts()
+                let wake = office.outbox.nextWake(at: office.now.awake)?.nanoseconds
+                let end = ends.map(\.at).min()
+                let next = max(office.awake, min(wake ?? .max, end ?? .max))
+                steps = next == office.awake ? steps + 1 : 0
+                guard next <= until, steps < 50_000 else { break }
+                advance(to: next)
+                if let end, end <= next { endAttempt(at: end) } else { office.handle(.wake) }
+            }
+            #expect(steps < 50_000, "the outbox asks to be woken again and again")
+            advance(to: until)
+        }
+
+        private mutating func advance(to instant: Int64) {
+            office.wall += (instant - office.awake) / 1000
+            office.awake = instant
+        }
+
+        /// The runner starts an attempt once, even if it is requested again.
+        private mutating func startAttempts() {
+            while handled < office.requested.count {
+                let one = office.requested[handled]
+                handled += 1
+                guard !ends.contains(where: { $0.id == one.message && $0.attempt == one.attempt }),
+                    let message = office.messages[one.message]
+                else { continue }
+                let (span, result) = attempt(message, one.at)
+                ends.append((one.at + span.wholeNanoseconds, one.message, one.attempt, result))
+            }
+        }
+
+        private mutating func endAttempt(at instant: Int64) {
+            guard let index = ends.firstIndex(where: { $0.at == instant }) else { return }
+            let one = ends.remove(at: index)
+            if one.result.verdict == .sent { sentAt[one.id] = instant }
+            office.end(one.id, one.result)
+        }
+    }
+
+    private static func mail(_ name: String) -> Notifier {
+        OutboxTests.mail(name, batch: .zero, perHour: 10_000)
+    }
+
+    /// If a receiver is away for any time below a day, all its messages have come ten minutes after
+    /// it is back, also if the attempts hang, and if the daemon is killed meanwhile.
+    @Test func tenMinutesAfterAReceiverIsBackAllHasCome() {
+        var random = SeededRandom()
+        var longest = 0.0
+        for _ in 0..<120 {
+            // From seconds to almost a day.
+            var absence: Int64 = 1_000_000_000
+            for _ in 0..<(1 + random.int(below: 16)) { absence *= 2 }
+            absence += Int64(random.int(below: Int(absence)))
+            absence = min(absence, 86_000 * 1_000_000_000)
+            let hangs = Duration.seconds([0, 20, 50, 60][random.int(below: 4)])
+            let back = 1_000_000_000_000 + 5000 + absence
+            let notifiers = [Self.mail("ops"), Self.mail("hook"), OutboxTests.ping()]
+            var office = Simulation(notifiers) { _, begin in
+                begin < back
+                    ? (hangs, MessageResult(.failed("away")))
+                    : (.milliseconds(10), MessageResult(.sent))
+            }
+            let parts = 1 + random.int(below: 6)
+            for part in 0..<parts {
+                for name in ["ops", "hook", "hc"] where random.int(below: 3) > 0 {
+                    let kind: NotificationKind = name == "hc" ? .success : .output
+                    office.office.add(1 + random.int(below: 6), kind, to: name)
+                }
+                if part > 0, random.int(below: 3) == 0 { office.office.restart() }
+                office.pass(.nanoseconds((back - office.office.awake) / Int64(parts - part)))
+            }
+            #expect(office.sentAt.isEmpty)
+            office.pass(.seconds(620))
+            let messages = office.office.messages
+            #expect(messages.values.allSatisfy { $0.state == .sent })
+            for id in messages.keys {
+                longest = max(longest, Double((office.sentAt[id] ?? .max) - back) / 1e9)
+            }
+        }
+        // Each message takes 10 ms.
+        #expect(longest <= 601)
+        print("after at most \(longest) s all messages had come")
+    }
+
+    @Test func notifiersWhoseReceiversHangDelayNoOther() {
+        let names = (0..<9).map { "hung\($0)" }
+        var office = Simulation((names + ["well"]).map { Self.mail($0) }) { message, _ in
+            message.notifier.description == "well"
+                ? (.milliseconds(10), MessageResult(.sent))
+                : (.seconds(60), MessageResult(.failed("no answer in time")))
+        }
+        for name in names { office.office.add(20, .output, to: name) }
+        // By then each of them has hung once.
+        office.pass(.seconds(240))
+        for _ in 0..<200 {
+            office.office.add(to: "well")
+            office.pass(.seconds(7))
+        }
+        let delays = office.office.messages.values.filter { $0.notifier.description == "well" }
+            .map { message in
+                (office.sentAt[message.id] ?? .max) / 1000
+                    - (message.created.microsecondsSinceEpoch
+                        - (office.office.wall - office.office.awake / 1000))
+            }
+        #expect(delays.count == 200 && delays.allSatisfy { $0 <= 11_000 }, "\(delays)")
+        // And the others have their turns.
+        for name in names {
+            #expect(
+                office.office.messages.values.contains {
+                    $0.notifier.description == name && $0.attempts > 1
+                })
+        }
+    }
+
+    @Test func aMessageThatTheReceiverCannotProcessDelaysTheOthersLittle() {
+        var office = Simulation([Self.mail("ops")]) { message, _ in
+            message.id == 1
+                ? (.zero, MessageResult(.failed("HTTP status 500")))
+                : (.zero, MessageResult(.sent))
+        }
+        office.office.add(50, .output, to: "ops")
+        office.pass(.seconds(60))
+        #expect(office.sentAt.count == 49)
+        // It is tried less and less often, and not after each of the others.
+        office.pass(.seconds(86_400))
+        for _ in 0..<100 {
+            office.office.add(to: "ops")
+            office.pass(.seconds(1))
+        }
+        office.pass(.seconds(600))
+        #expect(office.sentAt.count == 149 && office.office.messages[1]?.state == .dead)
+        #expect((office.office.messages[1]?.attempts ?? 0) < 160)
+    }
+
+    /// While a receiver is away, the attempts are as few for ten thousand messages as for one.
+    @Test func thousandsOfMessagesWaitWithFewAttempts() {
+        let back: Int64 = 1_000_000_000_000 + 3600 * 1_000_000_000
+        var office = Simulation([Self.mail("ops"), OutboxTests.ping()]) { _, begin in
+            begin < back
+                ? (.seconds(1), MessageResult(.failed("away")))
+                : (.milliseconds(1), MessageResult(.sent))
+        }
+        for (name, kind) in [("ops", NotificationKind.output), ("hc", .success)] {
+            for _ in 0..<300 {
+                let row = Int64(office.office.rows.count) + 1
+                office.office.rows[row] = (Notifier.Name(name)!, kind, nil)
+            }
+        }
+        office.office.restart()
+        office.office.restart()
+        // Of the pings only a few are messages before they can be sent.
+        #expect(office.office.messages.count == 300 + Outbox.pingsAhead)
+        #expect(office.office.outbox.waiting.values.reduce(0, +) == 600)
+        office.pass(.seconds(3500))
+        // After 0, 10, 30, 70, 150, 310, 630, … 3030 s; the first ones twice.
+        #expect(office.office.requested.count <= 2 * 13, "\(office.office.requested.count)")
+        office.pass(.seconds(100 + 601 + 2))
+        #expect(office.sentAt.count == 600)
+    }
+
+    @Test func aNotifierThatIsChangedSendsWhatWaitsAtOnce() {
+        var office = PostOffice([Self.mail("ops"), Self.mail("other")])
+        office.answersAtOnce = MessageResult(.failed("no such host"))
+        office.add(3, .output, to: "ops")
+        office.add(3, .output, to: "other")
+        office.pass(.seconds(3600))
+        office.answersAtOnce = MessageResult(.sent)
+        office.handle(.reload([Self.mail("ops"), OutboxTests.mail("other", batch: .zero)]))
+        #expect(office.sent.map(\.notifier.description) == ["other", "other", "other"])
+    }
+
+    @Test func aRetryOfAUserIsMadeAtOnce() {
+        var office = PostOffice([Self.mail("ops")])
+        office.answersAtOnce = MessageResult(.failed("away"))
+        office.add(3, .output, to: "ops")
+        office.pass(.seconds(3000))
+        office.answersAtOnce = MessageResult(.sent)
+        office.handle(.retry(office.messages[2]!))
+        #expect(office.sent.map(\.id) == [1, 2, 3])
+    }
+
+    /// A machine may be off for days, and its network comes after the daemon.
+    @Test func anHourAfterAStartNoMessageIsGivenUp() {
+        var office = PostOffice([Self.mail("ops")])
+        office.answersAtOnce = MessageResult(.failed("no such host"))
+        office.add(3, .output, to: "ops")
+        office.pass(.seconds(60))
+        office.wall += 3 * 86_400 * 1_000_000
+        office.restart()
+        office.pass(.seconds(3500))
+        #expect(office.messages.values.allSatisfy { $0.state == .waiting })
+        office.pass(.seconds(1000))
+        // The last attempt of one tells as much about the others.
+        #expect(office.messages.values.allSatisfy { $0.state == .dead })
+        #expect(office.messages.values.allSatisfy { $0.error == "no such host" })
+    }
+
+    @Test func afterTheClockWasSetBackMessagesHaveTheRightDates() {
+        var office = PostOffice([OutboxTests.mail("ops", batch: .zero, perHour: 3)])
+        let year: Int64 = 365 * 86_400_000_000
+        for step: Int64 in [year, 7_200_000_000, -7_200_000_000, -year] {
+            office.wall += step
+            for _ in 0..<3 {
+                office.add(to: "ops")
+                let created = office.messages.values.max { $0.id < $1.id }?.created
+                #expect(abs((created?.microsecondsSinceEpoch ?? 0) - office.wall) < 1_000_000)
+                office.pass(.milliseconds(10))
+            }
+            office.pass(.seconds(3600))
+        }
+        #expect(office.sent.count == 12)
+        // What was created in the future does not count for the limit, however often it starts.
+        office.restart()
+        office.add(to: "ops")
+        #expect(office.sent.count == 13)
+    }
+
+    /// Two messages of one instant of the wall clock are told apart, even if it comes again.
+    @Test func anInstantThatComesAgainIsNotUsedAgain() {
+        var office = PostOffice([Self.mail("ops")])
+        office.answersAtOnce = nil
+        office.add(3, .output, to: "ops")
+        office.wall += 3_600_000_000
+        office.add(3, .output, to: "ops")
+        office.wall -= 3_600_000_000
+        office.add(6, .output, to: "ops")
+        #expect(office.messages.count == 12)
+        #expect(Set(office.messages.values.map(\.created)).count == office.messages.count)
+    }
+}
