@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The status page. It talks to /v1 of its own origin only. No text ever becomes markup: all elements are made by `h` and
-// `s`, and text is only ever the text of a node. The parts: 1 elements and text, 2 time, 3 jobs in words, 4 what timerd
-// says, 5 commands; the views: 6 jobs, 7 timeline, 8 one job, 9 events; 10 keyboard, addresses, start.
+// `s`, and text is only ever the text of a node.
 
-// ----
 // 1  Elements and text
 
 const $ = (id) => document.getElementById(id);
@@ -13,7 +11,6 @@ const $ = (id) => document.getElementById(id);
 /** An element, such as `h('li.none', { title: 'x' }, 'text', node)`. `on…` are listeners. */
 const h = (tag, ...rest) => make((name) => document.createElement(name), tag, rest);
 
-/** The same of a picture. */
 const s = (tag, ...rest) => make((name) => document.createElementNS('http://www.w3.org/2000/svg', name), tag, rest);
 
 function make(create, tag, rest) {
@@ -33,10 +30,9 @@ function make(create, tag, rest) {
 
 const button = (parts, onclick, attributes) => h('button', { type: 'button', onclick, ...attributes }, parts);
 
-/** A sign of index.html. */
 function icon(name) {
   const use = s('use', { href: `#i-${name}` });
-  const picture = s('svg.icon', { 'aria-hidden': 'true' }, use);
+  const picture = s('svg.icon', { viewBox: '0 0 16 16', 'aria-hidden': 'true' }, use);
   picture.show = (other) => {
     if (other !== name) use.setAttribute('href', `#i-${name = other}`);
   };
@@ -51,7 +47,11 @@ function put(element, text) {
   }
 }
 
+const flag = (name, isOn) => document.body.classList.toggle(name, isOn);
+
 const searchField = (label, oninput) => h('input', { type: 'search', placeholder: label, 'aria-label': label, autocomplete: 'off', spellcheck: 'false', oninput });
+
+const choice = (label, onchange, options) => h('select', { 'aria-label': label, onchange }, options.map(([value, text]) => h('option', { value }, text ?? value)));
 
 /** Whether a text has all words of such a field. */
 function matcher(field) {
@@ -59,7 +59,6 @@ function matcher(field) {
   return (text) => words.every((word) => text.toLowerCase().includes(word));
 }
 
-/** Sets an attribute if it is another one. */
 function mark(element, name, value) {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
@@ -76,11 +75,15 @@ function printable(text) {
 /** Text of others within a sentence: its direction ends with it. */
 const quote = (text, attributes) => h('bdi', attributes, printable(text));
 
+const panel = (title, ...parts) => h('section.panel', h('h2', title), parts);
+
 const encode = encodeURIComponent;
+
+const px = (length) => length.toFixed(1);
+const box = (x, y, width, height) => `M${px(x)} ${px(y)}h${px(width)}v${px(height)}h${px(-width)}z`;
 
 const plural = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
-// ----
 // 2  Time in words
 
 const NARROW = '\u00a0'; // Between a number and its unit: never at the end of a line.
@@ -112,9 +115,10 @@ const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 const DAYS = 'Sun Mon Tue Wed Thu Fri Sat'.split(' ');
 const two = (number) => String(number).padStart(2, '0');
 const dayOf = (d) => `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}`;
-const timeOf = (d) => `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+const minuteOf = (d) => `${two(d.getHours())}:${two(d.getMinutes())}`;
+const timeOf = (d) => `${minuteOf(d)}:${two(d.getSeconds())}`;
 
-/** Milliseconds of a clock that nobody sets. */
+/** Milliseconds of a clock that cannot be set. */
 const steady = () => performance.now();
 
 /** An instant of the API in milliseconds, and back. */
@@ -127,7 +131,7 @@ const serverNow = () => Date.now() + model.skew;
 /** `14:05:10` of today, `Mon 09:00` within six days, `24 Dec 09:00` of this year, else with the year. */
 function clock(ms) {
   const d = new Date(ms), now = new Date(serverNow());
-  const time = `${two(d.getHours())}:${two(d.getMinutes())}`;
+  const time = minuteOf(d);
   if (dayOf(d) === dayOf(now)) return d.getSeconds() ? timeOf(d) : time;
   if (Math.abs(ms - now) < 6 * 864e5) return `${DAYS[d.getDay()]} ${time}`;
   const date = `${d.getDate()} ${MONTHS[d.getMonth()]}`;
@@ -170,24 +174,21 @@ function sentence(text) {
   }));
 }
 
-// ----
 // 3  Jobs in words, as timerctl says them
 
 /** Whether it is active or about to be, and does not wait for its turn. */
 const isActive = (run) => run.waits === undefined || run.waits === 'capacity';
 const isRunning = (job) => job.running.some(isActive);
 const stateWord = (job) => (job.state === 'armed' && isRunning(job) ? 'running' : job.state);
+const isPaused = (job) => job.state === 'paused';
+const hasEnded = ({ state }) => state === 'stopped' || state === 'finished';
 const hasFailed = (job) => job.last?.failed === true;
 
 const ERRORS = {
   ENOENT: 'no such file or directory', EACCES: 'permission denied', EPERM: 'operation not permitted',
   ENOEXEC: 'exec format error', ENOMEM: 'cannot allocate memory', ENOTDIR: 'not a directory', E2BIG: 'argument list too long',
 };
-const LOST = {
-  reboot: 'lost: the machine went down while it ran', daemon: 'lost: timerd went down while it ran',
-  runner: 'lost: the runner went down while it ran',
-  deadline: 'never started: later than starting-deadline allows',
-};
+const LOST = { reboot: 'the machine', daemon: 'timerd', runner: 'the runner' };
 const SKIPPED = {
   'still-running': 'the previous run was still running', 'concurrency-max': 'concurrency-max was reached',
   'queue-full': 'another run was waiting already', missed: 'it was missed', 'catch-up-max': 'too many were missed',
@@ -201,21 +202,19 @@ function ending(run) {
   switch (run.reason) {
     case 'exited': return `exit status ${run.exit_code}`;
     case 'signalled': return `killed by ${run.signal}`;
-    case 'timed-out': return 'timed out';
-    case 'stopped': return 'stopped on request';
-    case 'replaced': return 'replaced by a newer run';
     case 'spawn-failed': {
       const [, code, what] = /^(\w+)(?:, (.*))?$/s.exec(run.detail ?? '') ?? [];
       return `failed to start: ${ERRORS[code] ?? run.detail ?? ''}${what ? ` (${what})` : ''}`;
     }
-    case 'lost': return LOST[run.detail] ?? 'lost';
-    default: return run.outcome ?? 'unknown';
+    case 'lost':
+      if (run.detail === 'deadline') return 'never started: later than starting-deadline allows';
+      return LOST[run.detail] ? `lost: ${LOST[run.detail]} went down while it ran` : 'lost';
+    default: return { 'timed-out': 'timed out', stopped: 'stopped on request', replaced: 'replaced by a newer run' }[run.reason] ?? run.outcome ?? 'unknown';
   }
 }
 
 /** One word for a narrow column. */
-const shortEnding = (run) => (run.reason === 'spawn-failed' ? 'failed to start' : run.reason === 'lost' ? 'lost'
-  : run.reason === 'replaced' ? 'replaced' : run.reason === 'stopped' ? 'stopped' : ending(run));
+const shortEnding = (run) => ({ 'spawn-failed': 'failed to start', lost: 'lost', replaced: 'replaced', stopped: 'stopped' }[run.reason] ?? ending(run));
 
 /** s: it succeeded, f: it failed, i: it did neither, because it was stopped or replaced. */
 const verdict = (run) => (run.failed ? 'f' : run.succeeded ? 's' : 'i');
@@ -316,7 +315,7 @@ function nextStart(job) {
 function left(entry) {
   const { job } = entry;
   const base = attemptFirst(job) ? job.next_attempt_usec : job.remaining_usec;
-  if (base === undefined || job.state === 'paused') return base;
+  if (base === undefined || isPaused(job)) return base;
   return Math.max(0, base - sinceHeard(entry));
 }
 
@@ -331,7 +330,6 @@ function share(entry, remaining = left(entry)) {
   return all > 0 ? Math.min(1, remaining / all) : 0;
 }
 
-// ----
 // 4  What timerd says
 
 const model = {
@@ -358,12 +356,12 @@ class Refusal extends Error {
   constructor(status, body) {
     super(body?.error ?? `timerd answered ${status}`);
     this.status = status;
-    this.code = body?.code;
   }
 }
 
-/** There was no answer. */
-class NoAnswer extends Error {}
+class NoAnswer extends Error {
+  message = 'timerd does not answer';
+}
 
 /** Asks timerd. Throws `Refusal` if it says no, and `NoAnswer` if it does not answer. */
 async function ask(path, body) {
@@ -373,15 +371,18 @@ async function ask(path, body) {
     options.headers['Content-Type'] = 'application/json';
     options.body = JSON.stringify(body);
   }
-  const reply = await fetch(path, options).catch((error) => { throw new NoAnswer(error.message); });
+  const reply = await fetch(path, options).catch(() => { throw new NoAnswer(); });
   const answer = await reply.json().catch(() => null);
   if (!reply.ok) throw new Refusal(reply.status, answer);
-  if (answer === null) throw new NoAnswer('the answer ended in the middle');
+  if (answer === null) throw new NoAnswer();
   return answer;
 }
 
 const runsPath = (name) => `/v1/runs?job=${encode(name)}&output=0`;
 const jobPath = (name) => `/v1/jobs/${encode(name)}`;
+
+const allJobs = () => [...model.jobs.values()].map(({ job }) => job);
+const jobOf = (name) => model.jobs.get(name)?.job;
 
 /** Takes over what timerd said of a job, if it is not older than what is known. Returns whether it is news. */
 function learn(job, heard = steady(), asked = heard) {
@@ -484,7 +485,6 @@ const feed = {
     };
   },
 
-  /** What was before is wanted from now on. */
   openPast() {
     this.wantsPast = true;
     Object.assign(model, { instance: null, events: [], lastEvent: 0 });
@@ -528,7 +528,7 @@ const feed = {
       // Anything else is a mistake of this page, about which timerd can do nothing.
       if (!(error instanceof Refusal || error instanceof NoAnswer)) reportError(error);
       answered(false, error);
-      this.again(1500);
+      this.again(1000);
     }
     // Not before: the views need the server's clock.
     if (!view) route();
@@ -549,8 +549,8 @@ const feed = {
     await this.relist();
     if (this.isLive) return;
     if (!this.stream) this.open();
-    // A long list is asked for less often.
-    this.again(Math.max(1500, 10 * (steady() - from)));
+    // A long list is asked for less often, but what did not answer is soon tried again.
+    this.again(model.frozenAt === null ? Math.max(1500, 10 * (steady() - from)) : 1000);
   },
 };
 
@@ -562,21 +562,21 @@ async function loadSession() {
   } catch (error) {
     if (error.status === 401) answered(false, error);
   }
-  document.body.classList.toggle('viewer', model.session.may_change === false);
+  flag('viewer', model.session.may_change === false);
   showAbout();
 }
 
 function answered(isAnswering, error) {
   const banner = $('banner');
   const isOut = error?.status === 401;
-  document.body.classList.toggle('stale', !isAnswering);
+  flag('stale', !isAnswering);
   if (isAnswering) {
     model.frozenAt = null;
     banner.hidden = true;
   } else {
     model.frozenAt ??= steady();
     const text = isOut ? 'You are not logged in. Run `timerctl web` and open the link that it prints.'
-      : `timerd does not answer; trying again.${model.daemon ? ` This is from ${timeOf(new Date(serverNow() - steady() + model.frozenAt))}.` : ''}`;
+      : `${new NoAnswer().message}; trying again.${model.daemon ? ` This is from ${timeOf(new Date(serverNow() - steady() + model.frozenAt))}.` : ''}`;
     if (banner.said !== text || banner.hidden) { banner.replaceChildren(sentence(banner.said = text)); banner.hidden = false; }
   }
   showLink(isOut);
@@ -589,7 +589,6 @@ function showLink(isOut) {
   put($('link-text'), text);
 }
 
-// ----
 // 5  Commands and dialogs
 
 const PAST = { pause: 'paused', resume: 'resumed', run: 'run requested', retry: 'retry requested', start: 'timer restarted',
@@ -603,26 +602,23 @@ function toast(text, isError = false) {
 }
 
 /** What came of a command, as timerctl says it. */
-function told(verb, name, answer, job) {
-  if (!answer.changed) return `${name}: nothing to do: ${answer.reason ?? job?.state ?? ''}`;
-  if (verb === 'skip-next') {
-    return `${name}: ${job.skips ? skipWords(job) : 'no run will be skipped'}`;
-  }
+function told(verb, answer, job) {
+  if (!answer.changed) return `nothing to do: ${answer.reason ?? job?.state ?? ''}`;
+  if (verb === 'skip-next') return job.skips ? skipWords(job) : 'no run will be skipped';
   const rest = job?.remaining_usec;
-  if (verb === 'kill' || verb === 'stop' || rest === undefined) return `${name}: ${PAST[verb]}`;
-  if (answer.former_pause) return `${name}: pause changed`;
-  if (!job.paused) return `${name}: ${PAST[verb]}; next run in ${span(rest)}`;
-  return `${name}: ${PAST[verb]}; ${span(rest)} will be left when it is resumed`;
+  if (verb === 'kill' || verb === 'stop' || rest === undefined) return PAST[verb];
+  if (answer.former_pause) return 'pause changed';
+  return `${PAST[verb]}; ${job.paused ? `${span(rest)} will be left when it is resumed` : `next run in ${span(rest)}`}`;
 }
 
 async function command(verb, name, body = {}) {
   try {
     const answer = await ask(`${jobPath(name)}/${verb}`, body);
     if (answer.status) { learn(answer.status); changed(new Set([name])); }
-    toast(told(verb, name, answer, answer.status));
+    toast(`${name}: ${told(verb, answer, answer.status)}`);
     return answer;
   } catch (error) {
-    toast(`${name}: ${error instanceof Refusal ? error.message : 'timerd does not answer'}`, true);
+    toast(`${name}: ${error.message}`, true);
     throw error;
   }
 }
@@ -637,7 +633,7 @@ async function commandAll(verb, body, count) {
     for (const { job, reason } of refused.slice(0, 3)) toast(`${job}: ${reason ?? 'refused'}`, true);
     if (!feed.isLive) feed.relist();
   } catch (error) {
-    toast(error instanceof Refusal ? error.message : 'timerd does not answer', true);
+    toast(error.message, true);
     throw error;
   }
 }
@@ -660,17 +656,16 @@ function confirmThat(title, lines, word, act) {
   openDialog($('ask-dialog'), () => { act().catch(() => {}); });
 }
 
-/** Asks for the terms of a pause. */
 function askPause(names) {
   const dialog = $('pause-dialog'), form = dialog.querySelector('form');
-  const only = names.length === 1 ? model.jobs.get(names[0])?.job : undefined;
+  const only = names.length === 1 ? jobOf(names[0]) : undefined;
   put($('pause-title'), names.length === 1 ? `Pause ${names[0]}` : `Pause ${plural(names.length, 'job')}`);
   form.reset();
   const error = form.querySelector('.form-error');
-  put(error, '');
+  const complain = (text) => { put(error, text); return false; };
+  complain('');
   const tomorrow = new Date(serverNow());
-  tomorrow.setDate(tomorrow.getDate() + 1);
-  tomorrow.setHours(8, 0, 0, 0);
+  tomorrow.setHours(24 + 8, 0, 0, 0);
   const until = $('pause-until');
   until.value = `${dayOf(tomorrow)}T08:00`;
   until.onfocus = until.oninput = () => { form.elements.end.value = 'at'; };
@@ -681,8 +676,8 @@ function askPause(names) {
     if (Number(end) > 0) terms.for_usec = Number(end) * 1e6;
     else if (end) {
       const at = end === 'at' ? new Date(until.value) : tomorrow;
-      if (Number.isNaN(at.getTime())) { put(error, 'The end of the pause is not complete.'); return false; }
-      if (at <= serverNow()) { put(error, 'The end of the pause has passed already.'); return false; }
+      if (Number.isNaN(at.getTime())) return complain('The end of the pause is not complete.');
+      if (at <= serverNow()) return complain('The end of the pause has passed already.');
       terms.until = at.toISOString();
     }
     const note = $('pause-note').value.trim();
@@ -692,8 +687,7 @@ function askPause(names) {
       if (names.length === 1) await command('pause', names[0], terms);
       else await commandAll('pause', { jobs: names, ...terms }, names.length);
     } catch (refusal) {
-      put(error, refusal instanceof Refusal ? refusal.message : 'timerd does not answer.');
-      return false;
+      return complain(refusal.message);
     }
     return true;
   });
@@ -703,7 +697,7 @@ function askPause(names) {
 /** Resumes several jobs, exactly those pauses that are shown: a job that was paused again since stays paused. */
 function askResume(names) {
   const pauses = names.flatMap((name) => {
-    const pause = model.jobs.get(name)?.job.paused;
+    const pause = jobOf(name)?.paused;
     return pause ? [{ job: name, ...pause }] : [];
   });
   if (!pauses.length) return toast('none of these jobs is paused');
@@ -717,7 +711,7 @@ const acts = {
   run: (name) => command('run', name),
   pause: (name) => askPause([name]),
   resume: (name) => command('resume', name),
-  skip: (name) => command('skip-next', name, { count: (model.jobs.get(name)?.job.skips ?? 0) + 1 }),
+  skip: (name) => command('skip-next', name, { count: (jobOf(name)?.skips ?? 0) + 1 }),
   unskip: (name) => command('skip-next', name, { count: 0 }),
   retry: (name) => command('retry', name),
   start: (name) => command('start', name),
@@ -734,11 +728,22 @@ function act(verb, name) {
   Promise.resolve(acts[verb](name)).catch(() => {});
 }
 
+/** The sign of a job about which people were told: something of it goes on. */
+function incidentSign() {
+  const sign = h('span.incident', { role: 'img' }, icon('incident'));
+  sign.show = ({ incidents }) => {
+    const text = incidents?.map(({ kind, since, notifier }) => `${kind} since ${clock(msOf(since))}, ${notifier} was told`).join('; ') ?? '';
+    sign.hidden = !text;
+    mark(sign, 'aria-label', text);
+    mark(sign, 'title', text);
+  };
+  return sign;
+}
+
 function actButton(verb, sign, label, name) {
   return button(icon(sign), () => act(verb, name), { class: 'act', 'data-act': verb, title: label, 'aria-label': `${label} ${name}` });
 }
 
-// ----
 // The bar of remaining time
 
 /**
@@ -753,11 +758,10 @@ function remainingBar(className) {
   bar.show = (entry) => {
     const { job } = entry;
     const portion = share(entry);
-    const isPaused = job.state === 'paused';
-    const next = isPaused ? 'paused' : portion === undefined ? 'none' : attemptFirst(job) ? 'retry' : 'counts';
+    const next = isPaused(job) ? 'paused' : portion === undefined ? 'none' : attemptFirst(job) ? 'retry' : 'counts';
     if (next !== kind) { bar.dataset.kind = kind = next; }
     // Of a paused job without a time of its own all is kept: it waits for its schedule.
-    const percent = `${((portion ?? (isPaused ? 1 : 0)) * 100).toFixed(1)}%`;
+    const percent = `${((portion ?? (isPaused(job) ? 1 : 0)) * 100).toFixed(1)}%`;
     if (percent !== shown) {
       // It jumps where a new interval begins.
       bar.classList.toggle('jumps', parseFloat(percent) > parseFloat(shown || '0'));
@@ -777,7 +781,7 @@ function drawRecent(picture, runs) {
   const first = RECENT_MAX - runs.length;
   runs.forEach((run, index) => {
     const height = 3 + 17 * Math.sqrt(run.elapsed / longest);
-    paths[run.verdict] += `M${(first + index) * 6} 22v${-height.toFixed(1)}h4v${height.toFixed(1)}z`;
+    paths[run.verdict] += box((first + index) * 6, 22 - height, 4, height);
   });
   const failed = runs.filter((run) => run.verdict === 'f').length;
   mark(picture, 'aria-label', runs.length
@@ -785,24 +789,17 @@ function drawRecent(picture, runs) {
   picture.replaceChildren(...drawn(paths));
 }
 
-// ----
 // 6  View: jobs
 
-const MATCHES = {
-  failed: hasFailed,
-  running: (job) => stateWord(job) === 'running',
-  paused: (job) => job.state === 'paused',
-  retrying: (job) => job.state === 'retrying',
-  armed: (job) => stateWord(job) === 'armed',
-  stopped: (job) => job.state === 'stopped',
-  finished: (job) => job.state === 'finished',
-};
+/** In the order in which they matter. */
+const STATES = ['running', 'retrying', 'paused', 'armed', 'stopped', 'finished'];
+const MATCHES = { failed: hasFailed, incident: (job) => job.incidents, ...Object.fromEntries(STATES.map((state) => [state, (job) => stateWord(job) === state])) };
 const never = Number.MAX_VALUE;
-const RANK = { running: 1, retrying: 2, paused: 3, armed: 4, stopped: 5, finished: 6 };
+const rank = (job) => STATES.indexOf(stateWord(job));
 const SORTS = {
   '': null,
   name: (a, b) => (a.job < b.job ? -1 : 1),
-  state: (a, b) => hasFailed(b) - hasFailed(a) || RANK[stateWord(a)] - RANK[stateWord(b)],
+  state: (a, b) => hasFailed(b) - hasFailed(a) || rank(a) - rank(b),
   next: (a, b) => (nextStart(a) ?? never) - (nextStart(b) ?? never),
   last: (a, b) => msOf(b.last?.ended ?? 0) - msOf(a.last?.ended ?? 0),
   active: (a, b) => b.active_usec - a.active_usec,
@@ -820,7 +817,7 @@ const GLANCE = {
   }],
   paused: [(jobs) => jobs.filter(MATCHES.paused).sort((a, b) => (a.paused?.since < b.paused?.since ? 1 : -1)), 'Nothing is paused.',
     ({ paused }) => (paused ? pausedBy(paused) : '')],
-  next: [(jobs) => jobs.filter((job) => job.state !== 'paused' && nextStart(job) !== undefined).sort(SORTS.next), 'Nothing is due.',
+  next: [(jobs) => jobs.filter((job) => !isPaused(job) && nextStart(job) !== undefined).sort(SORTS.next), 'Nothing is due.',
     ({ job }) => `in ${wholeSpan(left(model.jobs.get(job)) ?? 0)}`],
 };
 const GLANCE_LINES = 4;
@@ -835,10 +832,10 @@ function makeGlance(filterBy) {
       return { el: h('li', link, ' ', detail, note), link, detail, note };
     });
     const more = h('li.soft');
-    return { kind, count, head, lines, more, el: h('section', { class: `glance glance-${kind}`, 'aria-label': kind }, h('h2', head), h('ul', lines.map((line) => line.el), more)) };
+    return { kind, count, head, lines, more, el: h('section', { class: 'glance', 'data-state': kind, 'aria-label': kind }, h('h2', head), h('ul', lines.map((line) => line.el), more)) };
   });
   function show() {
-    const jobs = [...model.jobs.values()].map((entry) => entry.job);
+    const jobs = allJobs();
     for (const { kind, count, lines, more, el } of boxes) {
       const [of, none, say] = GLANCE[kind];
       const found = of(jobs);
@@ -862,13 +859,15 @@ function makeGlance(filterBy) {
 }
 
 const NONE = [];
+/** More rows than anyone reads take seconds to make: so many at a time, in the table and in the timeline. */
+const ROWS_MAX = 1000;
 
 /** A row of the table. `show` is called when something was said of the job, `tick` each second. */
 function makeRow(name, selection) {
   const box = h('input', { type: 'checkbox', 'aria-label': `Select ${name}`, onchange: () => selection(name, box.checked) });
   const about = h('bdi.sub');
   const sign = icon('armed');
-  const word = h('span.word');
+  const word = h('span.word'), incident = incidentSign();
   const detail = h('bdi.sub');
   const bar = remainingBar('bar-small');
   const rest = h('span'), at = h('span.soft');
@@ -881,8 +880,8 @@ function makeRow(name, selection) {
   const cell = (kind, ...parts) => h('td', { role: 'cell', class: `c-${kind}` }, parts);
   const el = h('tr', { role: 'row', 'data-job': name },
     cell('select', box),
-    cell('job', h('a.name', { href: jobAddress(name) }, name), about),
-    cell('state', h('div.state', sign, word), detail),
+    cell('job', jobLink(name, 'name'), about),
+    cell('state', h('div.state', sign, word, incident), detail),
     cell('left', bar, h('div.bar-text', rest, at)),
     cell('last', h('div', result), when),
     cell('recent', recent),
@@ -894,7 +893,7 @@ function makeRow(name, selection) {
     const { job } = entry;
     const remaining = left(entry);
     bar.show(entry);
-    put(rest, remaining === undefined ? (job.state === 'paused' ? 'kept' : '') : wholeSpan(remaining));
+    put(rest, remaining === undefined ? (isPaused(job) ? 'kept' : '') : wholeSpan(remaining));
     if (stateWord(job) === 'running') put(detail, GLANCE.running[2](job));
     if (job.last?.ended) put(when, ago(msOf(job.last.ended)));
     put(active, wholeSpan(job.active_usec + (['armed', 'retrying'].includes(job.state) ? sinceHeard(entry) : 0)));
@@ -905,6 +904,7 @@ function makeRow(name, selection) {
     el.classList.toggle('failed', hasFailed(job));
     mark(el, 'data-state', state);
     sign.show(state);
+    incident.show(job);
     put(word, state);
     const plan = schedule(job);
     put(about, printable(job.description ? `${plan} · ${job.description}` : plan));
@@ -915,14 +915,14 @@ function makeRow(name, selection) {
     else if (job.skips) text = skipWords(job);
     if (state !== 'running') put(detail, text);
     mark(detail, 'title', text);
-    const next = job.state === 'paused' ? undefined : nextStart(job);
+    const next = isPaused(job) ? undefined : nextStart(job);
     put(at, next === undefined ? '' : clock(next));
     put(result, job.last ? printable(shortEnding(job.last)) : 'never ran');
     mark(result, 'class', !job.last ? 'soft' : hasFailed(job) ? 'bad' : 'fine');
     mark(result, 'title', job.last ? printable(ending(job.last)) : '');
     if (!job.last?.ended) put(when, '');
-    const isEnded = state === 'stopped' || state === 'finished';
-    resume.hidden = job.state !== 'paused';
+    const isEnded = hasEnded(job);
+    resume.hidden = !isPaused(job);
     pause.hidden = !resume.hidden || isEnded;
     start.hidden = !isEnded;
     skip.classList.toggle('away', isEnded);
@@ -938,15 +938,13 @@ function makeRow(name, selection) {
 const jobsView = (() => {
   const rows = new Map();
   const selected = new Set();
-  let root, body, search, stateFilter, sortBy, empty, selectAll, glance, count;
-  let order = [];
+  let root, body, search, stateFilter, sortBy, empty, selectAll, glance, count, more;
+  let order = [], most = ROWS_MAX;
 
   function make() {
     search = searchField('Filter jobs', arrange);
-    const option = (value, text) => h('option', { value }, text);
-    stateFilter = h('select', { 'aria-label': 'State', onchange: arrange }, option('', 'all states'), Object.keys(MATCHES).map((state) => option(state, state)));
-    sortBy = h('select', { 'aria-label': 'Order', onchange: arrange }, option('', 'order of the configuration'), option('name', 'by name'), option('state', 'failed first'),
-      option('next', 'next first'), option('last', 'last run first'), option('active', 'most active time first'));
+    stateFilter = choice('State', arrange, [['', 'all states'], ...Object.keys(MATCHES).map((state) => [state])]);
+    sortBy = choice('Order', arrange, [['', 'order of the configuration'], ['name', 'by name'], ['state', 'failed first'], ['next', 'next first'], ['last', 'last run first'], ['active', 'most active time first']]);
     glance = makeGlance((kind) => { stateFilter.value = stateFilter.value === kind ? '' : kind; arrange(); });
     count = h('span.soft.count');
     selectAll = h('input', { type: 'checkbox', 'aria-label': 'Select all shown jobs', onchange: () => { for (const name of order) select(name, selectAll.checked); } });
@@ -958,10 +956,10 @@ const jobsView = (() => {
       h('h1.unseen', { tabindex: -1 }, 'Jobs'), glance.el,
       h('div.tools', { role: 'search' }, search, stateFilter, sortBy, count),
       h('table.table', { role: 'table', 'aria-label': 'Jobs' },
-        h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, h('th', { role: 'columnheader', class: 'c-select' }, selectAll), head('job', 'Job', 'name'), head('state', 'State', 'state'),
+        h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, head('select', selectAll), head('job', 'Job', 'name'), head('state', 'State', 'state'),
           head('left', 'Time left', 'next'), head('last', 'Last run', 'last'), head('recent', 'Last 20'), head('active', 'Active time', 'active'),
-          h('th', { role: 'columnheader', class: 'c-acts' }, h('span.unseen', 'Commands')))),
-        body), empty);
+          head('acts', h('span.unseen', 'Commands')))),
+        body), more = button('', () => { most += ROWS_MAX; arrange(); }), empty);
   }
 
   function select(name, isOn) {
@@ -976,7 +974,7 @@ const jobsView = (() => {
     const bar = $('bulk');
     for (const name of selected) if (!model.jobs.has(name)) selected.delete(name);
     bar.hidden = selected.size === 0 || !root.isConnected;
-    document.body.classList.toggle('has-bulk', !bar.hidden);
+    flag('has-bulk', !bar.hidden);
     if (bar.hidden) return;
     const names = () => [...model.jobs.keys()].filter((name) => selected.has(name));
     if (!bar.firstChild) {
@@ -993,13 +991,13 @@ const jobsView = (() => {
     const matches = matcher(search);
     const state = MATCHES[stateFilter.value];
     const sort = SORTS[sortBy.value];
-    let found = [...model.jobs.values()].map((entry) => entry.job);
+    let found = allJobs();
     if (state) found = found.filter(state);
     if (search.value) {
       found = found.filter((job) => matches([job.job, job.description, schedule(job), exactSchedule(job), job.paused?.by, job.paused?.note].join(' ')));
     }
     if (sort) found.sort(sort);
-    const names = found.map((job) => job.job);
+    const names = found.slice(0, most).map((job) => job.job);
     for (const [name, row] of rows) if (!model.jobs.has(name)) { row.el.remove(); rows.delete(name); }
     if (names.length !== order.length || names.some((name, index) => name !== order[index] || !rows.has(name))) {
       order = names;
@@ -1012,7 +1010,9 @@ const jobsView = (() => {
     for (const th of root.querySelectorAll('th[data-sort]')) {
       mark(th, 'aria-sort', th.dataset.sort !== sortBy.value ? 'none' : ['name', 'next'].includes(sortBy.value) ? 'ascending' : 'descending');
     }
-    put(count, names.length === model.jobs.size ? plural(names.length, 'job') : `${names.length} of ${plural(model.jobs.size, 'job')}`);
+    put(count, found.length === model.jobs.size ? plural(found.length, 'job') : `${found.length} of ${plural(model.jobs.size, 'job')}`);
+    more.hidden = found.length <= most;
+    put(more, `${ROWS_MAX} more of ${found.length} jobs`);
     empty.hidden = names.length > 0 || model.daemon === null;
     empty.replaceChildren(sentence(model.jobs.size ? 'No job matches.' : 'There are no jobs yet; `timerctl edit` opens the configuration.'));
     root.classList.toggle('none-yet', !model.jobs.size);
@@ -1047,12 +1047,10 @@ const jobsView = (() => {
       glance.show();
       if (SORTS[sortBy.value] === SORTS.next) arrange();
     },
-    /** The key x. */
-    toggle(name) { select(name, !selected.has(name)); },
+        toggle(name) { select(name, !selected.has(name)); },
   };
 })();
 
-// ----
 // 7  View: timeline
 
 /** The runs that ended since an instant and those that were skipped, the latest first, page by page. */
@@ -1126,15 +1124,21 @@ const timelineView = (() => {
     const mine = ++asked;
     const since = serverNow() - RANGES[range] * PAST_SHARE;
     try {
-      const [found, coming] = await Promise.all([listRuns(since), listComing()]);
+      const found = await lookSince(since, since);
       if (mine !== asked) return;
-      data = { since, ...found, coming };
+      data = { since, ...found };
       index();
       draw();
     } catch (error) {
       if (mine === asked && !(error instanceof Refusal && error.status < 500)) setTimeout(() => mine === asked && fetchAll(), 2000);
       else if (mine === asked) { put(note, printable(error.message)); note.hidden = false; }
     }
+  }
+
+  /** The runs and pauses that ended since then, of very many pauses the latest, and what comes. */
+  async function lookSince(since, pausesSince) {
+    const [found, coming, { pauses }] = await Promise.all([listRuns(since), listComing(), ask(`/v1/pauses?limit=1000&since=${iso(pausesSince)}`)]);
+    return { ...found, coming, pauses };
   }
 
   /** What comes. Of very many runs the earliest, and at least the first of each job. */
@@ -1152,14 +1156,14 @@ const timelineView = (() => {
     const mine = asked;
     const last = data.runs[0]?.ended;
     try {
-      const [found, coming] = await Promise.all([listRuns(last ? msOf(last) : data.since), listComing()]);
+      const { coming, pauses, ...found } = await lookSince(last ? msOf(last) : data.since, data.since);
       if (mine !== asked || !data) return;
-      data.coming = coming;
+      Object.assign(data, { coming, pauses });
       const known = new Set(data.runs.slice(0, 2000).map((run) => run.id));
       data.runs = [...found.runs.filter((run) => !known.has(run.id)), ...data.runs].slice(0, 2 * RUNS_MAX);
-      const skips = new Map([...data.skipped].reverse().map((skip) => [`${skip.job} ${skip.first_scheduled}`, skip]));
-      for (const skip of [...found.skipped].reverse()) skips.set(`${skip.job} ${skip.first_scheduled}`, skip);
-      data.skipped = [...skips.values()].reverse();
+      // Of skips in a row the later answer counts.
+      const skips = [...found.skipped, ...data.skipped].reverse().map((skip) => [`${skip.job} ${skip.first_scheduled}`, skip]);
+      data.skipped = [...new Map(skips).values()].reverse();
       index();
       draw();
     } catch { /* It is asked again with the next event. */ }
@@ -1176,20 +1180,23 @@ const timelineView = (() => {
     }
     for (const skip of data.skipped) of(skip.job).skips.push({ skip, start: msOf(skip.first_scheduled), end: msOf(skip.last_scheduled) });
     for (const { at, job, kind } of data.coming) of(job).coming.push({ start: msOf(at), isSkipped: kind === 'skipped', isRetry: kind === 'retry', isComing: true });
+    for (const pause of data.pauses) of(pause.job).pauses.push({ pause, start: msOf(pause.since), end: msOf(pause.ended) });
     for (const [, lane] of data.of) lane.median = median(lane.runs.map(({ start, end }) => end - start));
   }
 
   /** What there is of a job: past runs, active ones, skips, its pause, and what comes. */
-  function laneData(job, from, to, now) {
+  function laneData(job) {
+    const { from, now } = frame;
     const known = data.of.get(job.job) ?? emptyLane();
     const active = job.running.filter((run) => run.began && !known.runs.some((past) => past.run.id === run.id))
       .map((run) => ({ run, start: msOf(run.began), end: now, kind: 'l' }));
     const coming = known.coming.filter(({ start }) => start >= now - 1000).map((run) => ({ ...run, end: run.start + (known.median ?? 0) }));
-    const pauses = known.pauses.filter(({ end }) => end >= from);
+    const isShown = ({ end }) => end >= from;
+    const pauses = known.pauses.filter(isShown);
     if (job.paused) pauses.push({ pause: job.paused, start: msOf(job.paused.since), end: job.paused.until ? msOf(job.paused.until) : Infinity });
     // The latest skip is known in any case.
     const skip = job.skipped && { skip: job.skipped, start: msOf(job.skipped.scheduled), end: msOf(job.skipped.at) };
-    return { runs: [...known.runs, ...active], skips: skip && !known.skips.length ? [skip] : known.skips, coming, pauses };
+    return { runs: [...known.runs, ...active].filter(isShown), skips: (skip && !known.skips.length ? [skip] : known.skips).filter(isShown), coming, pauses };
   }
 
   function draw() {
@@ -1202,14 +1209,12 @@ const timelineView = (() => {
     const matches = matcher(search);
     const shown = [];
     const all = [];
-    let failed = 0, done = 0;
-    for (const { job } of model.jobs.values()) {
-      const lane = laneData(job, from, to, now);
-      lane.runs = lane.runs.filter((run) => run.end >= from);
-      lane.skips = lane.skips.filter((skip) => skip.end >= from);
+    let failed = 0, done = 0, busy = 0;
+    for (const job of allJobs()) {
       if (!matches(job.job)) continue;
+      const lane = laneData(job);
       for (const run of lane.runs) { all.push(run); if (run.kind !== 'l') done += 1; if (run.kind === 'f') failed += 1; }
-      if (lane.runs.length || lane.skips.length || lane.coming.length || lane.pauses.length) shown.push([job, lane]);
+      if (lane.runs.length || lane.skips.length || lane.coming.length || lane.pauses.length) { busy += 1; if (busy <= ROWS_MAX) shown.push([job, lane]); }
     }
     const most = drawLoad(all);
     const names = new Set(shown.map(([job]) => job.job));
@@ -1223,7 +1228,7 @@ const timelineView = (() => {
     note.hidden = shown.length > 0;
     put(note, search.value ? 'No job matches.' : 'Nothing ran, and nothing is due, within this time.');
     put(summary, `${plural(done, 'run')} from ${clock(Math.max(from, data.since))} until now, ${failed} failed; at most ${most} at once.`
-      + (data.hasMore ? ` Only the latest ${data.runs.length} are shown.` : ''));
+      + (data.hasMore ? ` Only the latest ${data.runs.length} are shown.` : '') + (busy > ROWS_MAX ? ` Only ${ROWS_MAX} of ${busy} jobs are shown: filter them.` : ''));
     if (table.open) drawTable();
   }
 
@@ -1234,9 +1239,9 @@ const timelineView = (() => {
     const parts = [];
     for (let at = Math.ceil((from - offset) / step) * step + offset; at < to; at += step) {
       const d = new Date(at);
-      const text = step >= 864e5 || (d.getHours() === 0 && d.getMinutes() === 0) ? `${DAYS[d.getDay()]} ${d.getDate()}` : `${two(d.getHours())}:${two(d.getMinutes())}`;
-      parts.push(s('path.grid', { d: `M${x(at).toFixed(1)} 17v7` }));
-      if (x(at) > 14 && x(at) < width - 14) parts.push(s('text', { x: x(at).toFixed(1), y: 12, 'text-anchor': 'middle' }, text));
+      const text = step >= 864e5 || minuteOf(d) === '00:00' ? `${DAYS[d.getDay()]} ${d.getDate()}` : minuteOf(d);
+      parts.push(s('path.grid', { d: `M${px(x(at))} 17v7` }));
+      if (x(at) > 14 && x(at) < width - 14) parts.push(s('text', { x: px(x(at)), y: 12, 'text-anchor': 'middle' }, text));
     }
     axis.replaceChildren(...parts);
     axis.setAttribute('width', width);
@@ -1267,12 +1272,10 @@ const timelineView = (() => {
   }
 
   function makeLane(name) {
-    const picture = s('svg', { height: LANE, role: 'img' });
-    const el = h('div.lane', h('a.lane-name', { href: jobAddress(name), title: name }, name), h('div.track', picture));
+    const picture = s('svg', { height: LANE, role: 'img', onpointermove: (event) => point(row, event), onpointerleave: hideTip,
+      onclick: (event) => { const hit = find(row, event); if (hit?.run?.ended) location.hash = jobAddress(name, hit.run.id); } });
+    const el = h('div.lane', jobLink(name, 'lane-name', name), h('div.track', picture));
     const row = { el, picture, name };
-    picture.addEventListener('pointermove', (event) => point(row, event));
-    picture.addEventListener('pointerleave', hideTip);
-    picture.addEventListener('click', (event) => { const hit = find(row, event); if (hit?.run?.ended) location.hash = jobAddress(name, hit.run.id); });
     laneOf.set(name, row);
     return row;
   }
@@ -1280,10 +1283,9 @@ const timelineView = (() => {
   function drawLane(row, job, lane) {
     const { x, now } = frame;
     const paths = { paused: '', s: '', i: '', f: '', l: '', next: '', skipped: '' };
-    const box = (a, width, top, height) => `M${a.toFixed(1)} ${top}h${width.toFixed(1)}v${height}h${(-width).toFixed(1)}z`;
-    const tick = (at) => `M${x(at).toFixed(1)} 4v${LANE - 8}`;
-    for (const { start, end } of lane.pauses) paths.paused += box(x(start), Math.max(1, x(end) - x(start)), 3, LANE - 6);
-    for (const { start, end, kind } of lane.runs) paths[kind] += box(x(start), Math.max(2.5, x(end) - x(start)), 6, LANE - 12);
+    const tick = (at) => `M${px(x(at))} 4v${LANE - 8}`;
+    for (const { start, end } of lane.pauses) paths.paused += box(x(start), 3, Math.max(1, x(end) - x(start)), LANE - 6);
+    for (const { start, end, kind } of lane.runs) paths[kind] += box(x(start), 6, Math.max(2.5, x(end) - x(start)), LANE - 12);
     for (const { start, end } of lane.skips) paths.skipped += tick(start) + tick(end);
     let last = -9;
     for (const { start, end, isSkipped } of lane.coming) {
@@ -1291,7 +1293,7 @@ const timelineView = (() => {
       if (a - last < 3.5) continue; // They would be one black block.
       const length = Math.max(2.5, Math.min(x(end) - a, width - a));
       if (isSkipped) paths.skipped += tick(start);
-      else paths.next += box(a, length, 6.5, LANE - 13);
+      else paths.next += box(a, 6.5, length, LANE - 13);
       last = a + (isSkipped ? 0 : length - 2.5);
     }
     row.lane = lane;
@@ -1312,23 +1314,25 @@ const timelineView = (() => {
     const { x } = frame;
     const at = event.clientX - row.picture.getBoundingClientRect().left;
     let best = null, distance = 6;
-    for (const item of [...row.lane.runs, ...row.lane.skips, ...row.lane.coming]) {
+    const { runs, skips, coming, pauses } = row.lane;
+    for (const item of [...runs, ...skips, ...coming]) {
       const a = x(item.start), b = Math.max(x(item.end), a + 2.5);
       const away = at < a ? a - at : at > b ? at - b : 0;
       if (away < distance || (away === distance && item.kind === 'f')) { best = item; distance = away; }
     }
-    return best ?? row.lane.pauses.find(({ start, end }) => at >= x(start) && at <= x(end) + 1);
+    return best ?? pauses.find(({ start, end }) => at >= x(start) && at <= x(end) + 1);
   }
 
   /** An item of a lane in words: what it is, when, how long, how it ended. */
   function words(item) {
+    const long = span((item.end - item.start) * 1e3);
     if (item.pause) {
       const { ended, ended_by: by, note } = item.pause;
-      return ['pause', item.start, ended ? span((item.end - item.start) * 1e3) : '', pausedBy(item.pause) + (ended && by ? `, ended by ${printable(by)}` : '') + (note ? `: ${printable(note)}` : '')];
+      return ['pause', item.start, ended ? long : '', pausedBy(item.pause) + (ended && by ? `, ended by ${printable(by)}` : '') + (note ? `: ${printable(note)}` : '')];
     }
     if (item.skip) return [item.skip.skipped_count === 1 ? 'skipped' : `${item.skip.skipped_count} skipped`, item.start, '', SKIPPED[item.skip.reason] ?? item.skip.reason];
-    if (item.isComing) return [item.isSkipped ? 'will be skipped' : item.isRetry ? 'coming retry' : 'coming', item.start, item.end > item.start ? `some ${span((item.end - item.start) * 1e3)}` : '', ''];
-    return [item.kind === 'l' ? 'running' : 'run', item.start, span((item.end - item.start) * 1e3), item.kind === 'l' ? '' : printable(ending(item.run))];
+    if (item.isComing) return [item.isSkipped ? 'will be skipped' : item.isRetry ? 'coming retry' : 'coming', item.start, item.end > item.start ? `some ${long}` : '', ''];
+    return [item.kind === 'l' ? 'running' : 'run', item.start, long, item.kind === 'l' ? '' : printable(ending(item.run))];
   }
 
   function point(row, event) {
@@ -1341,11 +1345,11 @@ const timelineView = (() => {
   function drawTable() {
     if (!table.open || !data) return;
     const rows = [];
-    for (const [name, row] of laneOf) for (const item of [...row.lane.runs, ...row.lane.skips, ...row.lane.coming.slice(0, 5), ...row.lane.pauses]) rows.push([name, item]);
+    for (const [name, { lane }] of laneOf) for (const item of [...lane.runs, ...lane.skips, ...lane.coming.slice(0, 5), ...lane.pauses]) rows.push([name, item]);
     rows.sort((a, b) => b[1].start - a[1].start);
     tableBody.replaceChildren(...rows.slice(0, 500).map(([name, item]) => {
       const [what, when, long, how] = words(item);
-      return h('tr', h('td', h('a', { href: jobAddress(name) }, name)), h('td', what), h('td', longTime(when)), h('td', long), h('td', quote(how)));
+      return h('tr', h('td', jobLink(name)), h('td', what), h('td', longTime(when)), h('td', long), h('td', quote(how)));
     }));
   }
 
@@ -1365,7 +1369,7 @@ const timelineView = (() => {
     unmount() { observer.disconnect(); hideTip(); asked += 1; clearTimeout(pending); pending = 0; data = null; laneOf.clear(); lanes.replaceChildren(); },
     update(names, events) {
       // Runs that ended since: once a second is enough for the eye.
-      if (events === undefined ? names === null : events.some(({ event }) => event === 'run-ended' || event === 'skipped')) {
+      if (events === undefined ? names === null : events.some(({ event }) => ['run-ended', 'skipped', 'resumed', 'stopped'].includes(event))) {
         pending ||= setTimeout(() => { pending = 0; refresh(); }, 1000);
       }
       timer = 0;
@@ -1385,7 +1389,6 @@ function showTip(event, content) {
 
 function hideTip() { $('tip').hidden = true; }
 
-// ----
 // 8  View: one job
 
 const LINES_MAX = 2000;
@@ -1402,7 +1405,7 @@ const outputLine = (text, isError) => h('div', { class: isError ? 'line err' : '
 function makeOutput(name) {
   const lines = h('div.output', { role: 'log', 'aria-live': 'off', tabindex: 0, 'aria-label': `Output of ${name}` });
   const about = h('p.soft');
-  const el = h('section.panel', h('h2', 'Output'), about, lines);
+  const el = panel('Output', about, lines);
   let cursor = 0, since, shownRun, timer = 0, isFirst = true, isAsking = false, isOver = false;
 
   function add(nodes) {
@@ -1464,15 +1467,15 @@ function makeDurations(runs, name) {
   const width = 600, height = 120, step = width / Math.max(40, timed.length);
   timed.forEach((run, index) => {
     const tall = Math.max(2, lengths[index] / longest * (height - 6));
-    paths[verdict(run)] += `M${(width - (timed.length - index) * step).toFixed(2)} ${height}v${-tall.toFixed(1)}h${(step * 0.72).toFixed(2)}v${tall.toFixed(1)}z`;
+    paths[verdict(run)] += box(width - (timed.length - index) * step, height - tall, step * 0.72, tall);
   });
   const y = height - Math.max(2, middle / longest * (height - 6));
   const failed = timed.filter((run) => run.failed).length;
   const summary = `Last ${plural(timed.length, 'run')}: median ${span(middle)}, longest ${span(longest)}, ${failed} failed`;
-  return h('section.panel', h('h2', 'Durations'), h('p.soft', summary),
+  return panel('Durations', h('p.soft', summary),
     s('svg.durations', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': `${summary}; ${name}` },
       drawn(paths),
-      s('path.median', { d: `M0 ${y.toFixed(1)}H${width}`, 'vector-effect': 'non-scaling-stroke' })));
+      s('path.median', { d: `M0 ${px(y)}H${width}`, 'vector-effect': 'non-scaling-stroke' })));
 }
 
 const WEEKS = 26;
@@ -1498,9 +1501,9 @@ function makeYear({ days, today, timezone }, name) {
   const sum = (key) => days.reduce((all, day) => all + (day[key] ?? 0), 0);
   const bad = days.filter((day) => day.failed_count);
   const summary = `${plural(sum('run_count'), 'run')} in 26 weeks, ${bad.length ? `${sum('failed_count')} failed on ${plural(bad.length, 'day')}` : 'none failed'}, ${sum('skipped_count')} skipped`;
-  return h('section.panel', h('h2', '26 weeks'), h('p.soft', summary, timezone ? ` (${printable(timezone)})` : ''),
+  return panel('26 weeks', h('p.soft', summary, timezone ? ` (${printable(timezone)})` : ''),
     s('svg.year', { viewBox: `0 0 ${WEEKS * 14} 112`, role: 'img', 'aria-label': `Calendar of ${name}: ${summary}` }, months, squares),
-    bad.length ? h('details', h('summary', 'Days with failed runs'), h('ul.bare', bad.slice(-20).reverse().map((day) => h('li', `${day.day}: ${day.failed_count} of ${plural(day.run_count, 'run')}`)))) : null);
+    bad.length ? h('details', h('summary', 'Days with failed runs'), h('ul', bad.slice(-20).reverse().map((day) => h('li', `${day.day}: ${day.failed_count} of ${plural(day.run_count, 'run')}`)))) : null);
 }
 
 /** What a run used, and the end of its output: the row below it. */
@@ -1527,9 +1530,9 @@ function makeHistory(name, openRun) {
   const more = button('Older runs', () => older(), { hidden: true });
   const soft = h('p.soft', { hidden: true }, 'No run of it has ended yet.');
   let table;
-  const el = h('section.panel', h('h2', 'Runs'), soft,
+  const el = panel('Runs', soft,
     table = h('table.plain-table.history', { hidden: true }, headRow('When', 'How it ended', 'Took', 'Why it ran'), body), more);
-  const runs = new Map();
+  const runs = new Set();
   let next;
 
   function makeRow(run) {
@@ -1548,6 +1551,7 @@ function makeHistory(name, openRun) {
         place.replaceChildren(...runDetails(answer.run_status));
       } catch (error) { place.replaceChildren(h('p.soft', quote(error.message))); }
     };
+    row.ended = run.ended;
     return { row, below, open };
   }
 
@@ -1556,10 +1560,10 @@ function makeHistory(name, openRun) {
     for (const run of list) {
       if (runs.has(run.id)) continue;
       const made = makeRow(run);
-      runs.set(run.id, { run, ...made });
-      const after = [...runs.values()].filter((other) => other.run.ended < run.ended).sort((a, b) => (a.run.ended < b.run.ended ? 1 : -1))[0];
-      body.insertBefore(made.row, after?.row ?? null);
-      body.insertBefore(made.below, after?.row ?? null);
+      runs.add(run.id);
+      const after = [...body.children].find((row) => row.ended < run.ended);
+      if (after) after.before(made.row, made.below);
+      else body.append(made.row, made.below);
       if (run.id === openRun) { openRun = undefined; made.open(); setTimeout(() => made.row.scrollIntoView({ block: 'center' })); }
     }
     soft.hidden = runs.size > 0;
@@ -1587,20 +1591,20 @@ const jobView = (() => {
   function make(place, run) {
     const sign = icon('armed');
     parts = {
-      sign, word: h('span.word'), description: h('bdi'), plan: h('bdi.soft'),
+      sign, word: h('span.word'), incident: incidentSign(), description: h('bdi'), plan: h('bdi.soft'),
       bar: remainingBar('bar-big'), rest: h('div.rest'), restWords: h('bdi'), note: h('bdi.note'), passed: h('span'), at: h('span'),
-      why: h('ul.why'), acts: h('div.buttons'), facts: h('dl.facts'), next: h('section.panel', { hidden: true }),
+      why: h('ul.why'), told: h('ul'), acts: h('div.buttons'), facts: h('dl.facts'), next: h('section.panel', { hidden: true }),
       charts: h('div'), main: h('div.columns'), hero: h('section.hero', { 'aria-label': 'Remaining time' }),
       gone: h('p.empty', { hidden: true }),
     };
     output = makeOutput(name);
     history = makeHistory(name, run);
     parts.hero.append(h('div.hero-top', parts.rest, h('div.rest-words', parts.restWords, parts.note)), parts.bar, h('div.bar-text', parts.passed, parts.at));
-    parts.main.append(h('div', h('section.panel', h('h2', 'Why'), parts.why), output.el, history.el),
-      h('div', parts.next, parts.charts, h('section.panel', h('h2', 'Definition'), parts.facts)));
+    parts.main.append(h('div', panel('Why', parts.why), parts.toldPanel = panel('Who was told', parts.told), output.el, history.el),
+      h('div', parts.next, parts.charts, panel('Definition', parts.facts)));
     place.append(h('div.job',
       h('p.path', h('a', { href: '#/' }, 'Jobs'), ' / '),
-      h('div.heading', h('h1', { tabindex: -1 }, name), h('div.state', sign, parts.word)),
+      h('div.heading', h('h1', { tabindex: -1 }, name), h('div.state', sign, parts.word, parts.incident)),
       h('p.lead', parts.description, parts.plan), parts.hero, parts.acts, parts.gone, parts.main));
   }
 
@@ -1614,23 +1618,24 @@ const jobView = (() => {
     const { job } = entry;
     const state = stateWord(job);
     parts.sign.show(state);
+    parts.incident.show(job);
     mark(parts.word.parentNode, 'data-state', state);
     put(parts.word, state);
     const plan = schedule(job);
     put(parts.description, printable(job.description ?? ''));
     put(parts.plan, printable(job.description ? ` — ${plan}` : plan));
-    showActs(job, state);
+    showActs(job);
     showFacts(job);
     const next = `${job.next} ${job.next_attempt} ${job.skips}`;
     if (parts.nextOf !== next) { parts.nextOf = next; later('next', 100, lookNext); }
     tick();
   }
 
-  function showActs(job, state) {
-    const isPaused = job.state === 'paused', hasRuns = job.running.length > 0;
-    const ended = state === 'stopped' || state === 'finished';
+  function showActs(job) {
+    const hasRuns = job.running.length > 0;
+    const ended = hasEnded(job);
     const wanted = [
-      ['run', 'Run now', 'running'], isPaused ? ['resume', 'Resume', 'resume', 'main'] : ['pause', 'Pause…', 'paused'], isPaused && ['pause', 'Change the pause…', 'paused'],
+      ['run', 'Run now', 'running'], isPaused(job) ? ['resume', 'Resume', 'resume', 'main'] : ['pause', 'Pause…', 'paused'], isPaused(job) && ['pause', 'Change the pause…', 'paused'],
       !ended && ['skip', 'Skip next', 'skip'], job.skips && ['unskip', 'Do not skip'], hasFailed(job) && !hasRuns && ['retry', 'Retry', 'retrying'],
       hasRuns && ['kill', 'Stop its runs…', 'kill'], ended ? ['start', 'Start the timer', 'armed'] : ['stop', 'Stop the timer…', 'stopped'],
     ].filter(Boolean);
@@ -1667,7 +1672,7 @@ const jobView = (() => {
     const { upcoming: runs } = await listUpcoming(msOf('2199-12-31'), 10, `&job=${encode(name)}`);
     if (mine !== parts) return;
     parts.next.hidden = runs.length === 0;
-    parts.next.replaceChildren(h('h2', runs.length > 1 ? `Next ${runs.length}` : 'Next'), h('ol.next.bare', runs.map(({ at, kind }) => h('li', timeElement(at),
+    parts.next.replaceChildren(h('h2', runs.length > 1 ? `Next ${runs.length}` : 'Next'), h('ol.next', runs.map(({ at, kind }) => h('li', timeElement(at),
       kind === 'skipped' ? h('span.hold', ' will be skipped') : kind === 'retry' ? h('span.soft', ' retry') : null))),
       ...(job.paused?.until ? [h('p.soft', 'If the pause ends then.')] : []));
   }
@@ -1679,10 +1684,10 @@ const jobView = (() => {
     const remaining = left(entry);
     parts.bar.show(entry);
     parts.hero.dataset.kind = parts.bar.dataset.kind;
-    const start = job.state === 'paused' ? undefined : nextStart(job);
-    put(parts.rest, remaining !== undefined ? wholeSpan(remaining, 3) : job.state === 'paused' ? 'paused' : '–');
+    const start = isPaused(job) ? undefined : nextStart(job);
+    put(parts.rest, remaining !== undefined ? wholeSpan(remaining, 3) : isPaused(job) ? 'paused' : '–');
     let text = '';
-    if (job.state === 'paused') {
+    if (isPaused(job)) {
       const pause = job.paused;
       text = `${remaining === undefined ? '' : 'left; '}paused ${pause ? `by ${printable(pause.by)} since ${clock(msOf(pause.since))}` : ''}`
         + (pause?.until ? `, until ${clock(msOf(pause.until))}` : ', until it is resumed') + (pause?.with_run ? ', with its runs' : '');
@@ -1691,7 +1696,7 @@ const jobView = (() => {
     const note = job.paused?.note ?? '';
     put(parts.restWords, printable(text));
     put(parts.note, note && `“${printable(note)}”`);
-    const passed = job.elapsed_usec + (job.state === 'paused' || job.remaining_usec === undefined ? 0 : sinceHeard(entry));
+    const passed = job.elapsed_usec + (isPaused(job) || job.remaining_usec === undefined ? 0 : sinceHeard(entry));
     put(parts.passed, remaining === undefined || attemptFirst(job) ? '' : `${wholeSpan(passed)} elapsed`);
     put(parts.at, start === undefined ? '' : longTime(start));
   }
@@ -1709,6 +1714,18 @@ const jobView = (() => {
       return h('li', { 'data-code': code }, sentence(code === 'next-run' ? lasting.replace(/, after .*$/s, '.') : lasting));
     }));
   }
+  /** The latest messages about the job, again while one of them is not sent. */
+  async function lookTold() {
+    const mine = parts;
+    const { messages, pending_count: pending } = await ask(`/v1/notifications?limit=5&job=${encode(name)}`);
+    if (mine !== parts) return;
+    parts.toldPanel.hidden = !messages.length;
+    parts.told.replaceChildren(...messages.map(({ created, notifications, notifier, state, sent, next, error }) => h('li', { class: state === 'sent' ? '' : 'bad' },
+      `${notifier}: ${notifications.map(({ kind }) => kind).join(', ')}, `,
+      state === 'sent' ? ['sent ', timeElement(sent)] : state === 'dead' ? ['not sent; of ', timeElement(created)] : ['waits for its next attempt ', next && timeElement(next)],
+      error ? [': ', quote(error)] : null)));
+    if (pending || messages.some(({ state }) => state === 'waiting')) later('told', 5000, lookTold);
+  }
   async function lookCharts() {
     const mine = parts;
     const [runs, days] = await Promise.all([
@@ -1724,9 +1741,10 @@ const jobView = (() => {
       name = rest[0];
       timers = {};
       make(place, rest[1]);
-      parts.last = model.jobs.get(name)?.job.last?.id;
+      parts.last = jobOf(name)?.last?.id;
       show();
       lookWhy().catch(() => {});
+      lookTold().catch(() => {});
       history.look(true).catch(() => {});
       lookCharts().catch(() => {});
       output.look();
@@ -1740,8 +1758,9 @@ const jobView = (() => {
       show();
       if (names !== null && !names.has(name)) return;
       later('why', 200, lookWhy);
+      later('told', 500, lookTold);
       later('output', 100, async () => output.look());
-      const job = model.jobs.get(name)?.job;
+      const job = jobOf(name);
       if (parts.last !== job?.last?.id) {
         later('history', 300, () => history.look(false));
         later('charts', 5000, lookCharts);
@@ -1757,7 +1776,6 @@ function shellWord(word) {
   return /^[^\s"'\\$`*?;&|<>()\x00-\x1f]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-// ----
 // 9  View: events
 
 const BAD_LEVELS = ['warning', 'error', 'critical'];
@@ -1768,7 +1786,7 @@ const eventsView = (() => {
 
   function make() {
     search = searchField('Filter events', redraw);
-    level = h('select', { 'aria-label': 'Level', onchange: redraw }, h('option', { value: '' }, 'all levels'), h('option', { value: 'bad' }, 'warnings and errors'));
+    level = choice('Level', redraw, [['', 'all levels'], ['bad', 'warnings and errors']]);
     listing = h('ol.events', { reversed: true });
     note = h('p.empty', { hidden: true });
     more = button('Older events', () => { most += STEP; redraw(); }, { hidden: true });
@@ -1785,7 +1803,7 @@ const eventsView = (() => {
     // The sentence begins with the job's name, which is said already.
     const text = event.job && event.message.startsWith(`${event.job}: `) ? event.message.slice(event.job.length + 2) : event.message;
     return h('li', { 'data-level': event.level, 'data-event': event.event, 'data-job': event.job },
-      timeElement(event.time, timeOf(new Date(event.time))), h('span.event-job', event.job ? h('a', { href: jobAddress(event.job) }, event.job) : 'timerd'),
+      timeElement(event.time, timeOf(new Date(event.time))), h('span.event-job', event.job ? jobLink(event.job) : 'timerd'),
       h('span.event-text', BAD_LEVELS.includes(event.level) ? h('span.unseen', `${event.level}: `) : null, sentence(text)));
   }
 
@@ -1824,15 +1842,14 @@ const eventsView = (() => {
   };
 })();
 
-// ----
 // 10  Keyboard, addresses, start
 
 const jobAddress = (name, run) => `#/job/${encode(name)}${run ? `/${encode(run)}` : ''}`;
+const jobLink = (name, kind, title) => h('a', { class: kind, title, href: jobAddress(name) }, name);
 
 const VIEWS = { '': jobsView, timeline: timelineView, job: jobView, events: eventsView };
 let view = null;
 
-/** Shows the view that the address names. */
 function route() {
   const [path, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
   let [kind, ...rest] = path.split('/');
@@ -1865,8 +1882,7 @@ function changed(names, events) {
 
 /** What failed is in the title as well, for a page in the background. */
 function showTitle() {
-  let failed = 0;
-  for (const { job } of model.jobs.values()) failed += hasFailed(job);
+  const failed = allJobs().filter(hasFailed).length;
   const title = `${failed ? `${failed} failed · ` : ''}${view?.title ?? 'Jobs'} · timerd`;
   if (document.title !== title) document.title = title;
 }
@@ -1884,12 +1900,14 @@ function showAbout() {
   put($('faults'), printable(faults.join(' — ')));
 }
 
-const KEYS = [
-  ['j k', 'next, previous row'], ['Enter', 'open it'], ['/', 'filter'], ['x', 'select'], ['p', 'pause…'], ['r', 'resume'], ['R', 'run now'],
-  ['s', 'skip the next run'], ['K', 'stop its runs…'], ['1 2 3', 'jobs, timeline, events'], ['Esc', 'back'], ['?', 'this list'],
-];
-const SIGNS = [['armed', 'armed: waits for its time'], ['running', 'running'], ['paused', 'paused: its time is kept'], ['retrying', 'retrying: a further attempt waits'],
-  ['stopped', 'stopped: its timer does not run'], ['finished', 'finished: no more runs'], ['failed', 'failed: its last run']];
+const KEYS = {
+  'j k': 'next, previous row', Enter: 'open it', '/': 'filter', x: 'select', p: 'pause…', r: 'resume', R: 'run now', s: 'skip the next run',
+  K: 'stop its runs…', '1 2 3': 'jobs, timeline, events', Esc: 'back', '?': 'this list',
+};
+const SIGNS = {
+  armed: 'waits for its time', running: 'a run is active', paused: 'its time is kept', retrying: 'a further attempt waits',
+  stopped: 'its timer does not run', finished: 'no more runs', failed: 'its last run', incident: 'someone was told',
+};
 
 function openHelp() {
   openDialog($('help-dialog'), () => {});
@@ -1926,29 +1944,29 @@ function pressKey(event) {
     return;
   }
   if (isText || !keysAreOn) return;
-  const commands = { p: 'pause', r: 'resume', R: 'run', s: 'skip', K: 'kill' };
   const job = jobAtHand();
-  if (event.key === 'j') step(1);
-  else if (event.key === 'k') step(-1);
-  else if (event.key === '/') $('main').querySelector('[type=search]')?.focus();
-  else if (event.key === '?') openHelp();
-  else if (event.key === 'x' && view === jobsView) { if (job) jobsView.toggle(job); } else if (commands[event.key]) { if (job) act(commands[event.key], job); else toast('Choose a job first: j and k.'); } else if (event.key === '1') location.hash = '#/';
-  else if (event.key === '2') location.hash = '#/timeline';
-  else if (event.key === '3') location.hash = '#/events';
-  else return;
+  const command = (verb) => () => (job ? act(verb, job) : toast('Choose a job first: j and k.'));
+  const go = (address) => () => { location.hash = address; };
+  const does = {
+    j: () => step(1), k: () => step(-1), '/': () => $('main').querySelector('[type=search]')?.focus(), '?': openHelp,
+    x: () => view === jobsView && job && jobsView.toggle(job), 1: go('#/'), 2: go('#/timeline'), 3: go('#/events'),
+    p: command('pause'), r: command('resume'), R: command('run'), s: command('skip'), K: command('kill'),
+  }[event.key];
+  if (!does) return;
+  does();
   event.preventDefault();
 }
 
 function start() {
-  $('help-keys').append(...KEYS.flatMap(([keys, text]) => [h('dt', keys.split(' ').map((key) => h('kbd', key))), h('dd', text)]));
-  $('help-signs').append(...SIGNS.flatMap(([sign, text]) => [h('dt', { 'data-state': sign }, icon(sign)), h('dd', text)]));
-  $('help-button').addEventListener('click', openHelp);
-  $('logout').addEventListener('click', () => ask('/v1/session/logout', {}).then(() => location.reload(), (error) => toast(error.message, true)));
+  $('help-keys').append(...Object.entries(KEYS).flatMap(([keys, text]) => [h('dt', keys.split(' ').map((key) => h('kbd', key))), h('dd', text)]));
+  $('help-signs').append(...Object.entries(SIGNS).flatMap(([sign, text]) => [h('dt', { 'data-state': sign }, icon(sign)), h('dd', `${sign}: ${text}`)]));
+  $('help-button').onclick = openHelp;
+  $('logout').onclick = () => ask('/v1/session/logout', {}).then(() => location.reload(), (error) => toast(error.message, true));
   $('keys-on').checked = keysAreOn;
-  $('keys-on').addEventListener('change', (event) => {
+  $('keys-on').onchange = (event) => {
     keysAreOn = event.target.checked;
     try { localStorage.setItem('timerd-keys', keysAreOn ? 'on' : 'off'); } catch { /* Then for this visit. */ }
-  });
+  };
   document.addEventListener('keydown', pressKey);
   addEventListener('hashchange', route);
   document.addEventListener('visibilitychange', () => {

@@ -34,6 +34,7 @@ extension ControlRequest {
         case jobs, job(Job.Name), verb(Order.Verb), why(Job.Name), log(Job.Name), kill(Job.Name)
         case order(Order.Verb, Job.Name)
         case runs, run(Run.ID), upcoming, reload, document, metrics, events, recent, days(Job.Name)
+        case pauses
         case oneOffs, oneOff(Job.Name), cancelOneOff(Job.Name)
         case messages, retryMessage(Int64), notifiers, testNotifier(Notifier.Name)
         case loginLinks, login, session, logout, revoke, web
@@ -42,7 +43,7 @@ extension ControlRequest {
         var methods: [String] {
             switch self {
             case .jobs, .job, .why, .log, .runs, .run, .upcoming, .document, .oneOffs, .session,
-                .web, .metrics, .events, .recent, .days, .messages, .notifiers:
+                .web, .metrics, .events, .recent, .days, .messages, .notifiers, .pauses:
                 ["GET", "HEAD", "OPTIONS"]
             case .kill, .order, .oneOff, .cancelOneOff, .loginLinks, .login, .logout, .revoke,
                 .retryMessage, .testNotifier:
@@ -116,6 +117,7 @@ extension ControlRequest {
             self = .days(
                 job,
                 count: try query.number("count", DaysReply.counts, unless: DaysReply.countDefault))
+        case .pauses: self = .pauses(try PauseQuery(&query))
         }
         try query.finish()
         // The other requests have checked their body already.
@@ -245,6 +247,7 @@ extension ControlRequest {
         Route("/v1/notifications/{message}/retry") { $0.message.map { .retryMessage($0) } },
         Route("/v1/notifiers") { _ in .notifiers },
         Route("/v1/notifiers/{notifier}/test") { $0.notifier.map { .testNotifier($0) } },
+        Route("/v1/pauses") { _ in .pauses },
     ]
 
     /// All paths in the notation of OpenAPI, with `{job}` for the name of a job.

@@ -41,6 +41,8 @@ public enum ControlRequest: Hashable, Sendable {
     case recent(count: Int, after: Job.Name?)
     /// The runs of a job by the day: `GET /v1/jobs/NAME/days`, with `count` as a query.
     case days(Job.Name, count: Int)
+    /// The pauses that ended: `GET /v1/pauses`, with `job`, `since`, `until` and `limit` as a query.
+    case pauses(PauseQuery)
     /// The OpenAPI document of the API: `GET /v1/openapi.json`.
     case document
     /// Metrics for Prometheus: `GET /metrics`, with the format as the header `Accept`.
@@ -84,7 +86,7 @@ public enum ControlRequest: Hashable, Sendable {
         switch self {
         case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
             .oneOffs, .loginLink, .login, .session, .logout, .web, .metrics,
-            .events, .recent, .days, .messages, .notifiers:
+            .events, .recent, .days, .messages, .notifiers, .pauses:
             false
         case .revokeSessions(let all): all
         case .order, .orders, .kill, .reload, .strictReload, .takeOneOff, .cancelOneOff,
@@ -100,7 +102,7 @@ public enum ControlRequest: Hashable, Sendable {
         case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
             .order, .orders, .kill, .reload, .strictReload, .cancelOneOff, .login, .session,
             .logout, .web, .metrics, .events, .recent, .days, .messages, .retryMessage,
-            .notifiers, .testNotifier:
+            .notifiers, .testNotifier, .pauses:
             true
         case .oneOffs, .takeOneOff, .loginLink, .revokeSessions: false
         }
@@ -122,7 +124,7 @@ public enum ControlRequest: Hashable, Sendable {
             true
         case .show, .why, .order, .history, .run, .log, .kill, .document, .oneOffs, .takeOneOff,
             .cancelOneOff, .loginLink, .login, .session, .logout, .revokeSessions, .web,
-            .events, .recent, .days, .messages, .retryMessage, .notifiers:
+            .events, .recent, .days, .messages, .retryMessage, .notifiers, .pauses:
             false
         }
     }
@@ -165,6 +167,7 @@ public enum ControlRequest: Hashable, Sendable {
         case .notifiers: "/v1/notifiers"
         case .testNotifier(let name, let dryRun):
             "/v1/notifiers/\(name)/test" + QueryText.write([("dry_run", dryRun ? "1" : nil)])
+        case .pauses(let query): "/v1/pauses" + query.text
         case .document: "/v1/openapi.json"
         case .loginLink: "/v1/login-links"
         case .login: "/v1/login"

@@ -9,8 +9,8 @@ public struct Explanation {
     public private(set) var reasons: [WhyReply.Reason] = []
     /// The same in sentences.
     public var sentences: [String] { reasons.map(\.text) }
-    private let reply: WhyReply
-    private let show: (String) -> String
+    let reply: WhyReply
+    let show: (String) -> String
 
     /// Explains the data of the daemon.
     ///
@@ -28,120 +28,11 @@ public struct Explanation {
         explainHindrances(of: status)
     }
 
-    private mutating func say(
+    mutating func say(
         _ code: WhyReply.Reason.Code, _ sentence: String, at instant: String? = nil,
         run: String? = nil
     ) {
         reasons.append(.init(code, sentence, at: instant, run: run))
-    }
-
-    private mutating func explain(_ rejected: Rejection) {
-        say(
-            .configurationError,
-            "Its configuration has errors and is not loaded"
-                + (reply.status == nil ? ":" : "; the job keeps its earlier definition:"))
-        for error in rejected.errors { say(.configurationError, error) }
-        say(.configurationError, "Correct it, then run `timerctl reload`.")
-    }
-
-    // MARK: - The state
-
-    private mutating func explainState(of job: JobStatus) {
-        switch job.state {
-        case "paused": explainPause(of: job)
-        case "stopped":
-            say(.stopped, "It is stopped; `timerctl start \(job.job)` restarts its timer.")
-        case "finished":
-            explainEnd(of: job)
-        default: explainNext(of: job)
-        }
-    }
-
-    private mutating func explainEnd(of job: JobStatus) {
-        let again = "`timerctl start \(job.job)` restarts its timer"
-        guard let after = job.afterBootUsec else {
-            return say(.noMoreRuns, "No more runs are scheduled; \(again).")
-        }
-        let when = after == 0 ? "at" : "\(span(after)) after"
-        say(
-            .nextBoot,
-            "It runs \(when) the next boot of the machine"
-                + (job.onBootUsec == nil ? "." : "; \(again) now."))
-    }
-
-    private mutating func explainPause(of job: JobStatus) {
-        guard let pause = job.paused else { return }
-        let note = pause.note.map { " (\(Printable.text($0)))" } ?? ""
-        let end =
-            pause.until.map { "the pause ends at \(show($0))\(away($0))" }
-            ?? "it has no end; `timerctl resume \(job.job)` ends it"
-        say(
-            .paused, "It was paused at \(show(pause.since)) by \(pause.by)\(note); \(end).",
-            at: pause.until)
-        if pause.withRun == true {
-            say(.runsSuspended, "Its runs are suspended as well, and so are their timeouts.")
-        }
-        if let left = job.remainingUsec {
-            let after =
-                switch job.policy?.onResume {
-                case "restart": "resuming restarts its timer"
-                case "fire-if-due": "resuming runs it at once if a run became due during the pause"
-                default: "\(span(left)) will be left when it is resumed"
-                }
-            say(.onResume, "It keeps \(span(job.elapsedUsec)) of elapsed time; \(after).")
-        } else if let every = job.everyUsec {
-            say(
-                .onResume,
-                "After it is resumed, it runs \(span(every)) after the end of its run.")
-        } else if let after = job.onBootUsec {
-            say(
-                .onResume,
-                "No run is left in this boot of the machine: after it is resumed, it runs \(span(after)) after the "
-                    + "next boot.")
-        } else if job.policy?.onResume == "fire-if-due" {
-            say(.onResume, "Resuming runs it at once if a run became due during the pause.")
-        } else {
-            say(
-                .onResume,
-                "After it is resumed it waits for its next scheduled time; runs due during the pause are skipped."
-            )
-        }
-    }
-
-    private mutating func explainNext(of job: JobStatus) {
-        guard let next = job.next else {
-            if let every = job.everyUsec, job.from != nil, let run = job.running.last {
-                return say(
-                    .nextRun, "It runs next \(span(every)) after the end of run \(run.id).",
-                    run: run.id)
-            }
-            return say(
-                .noMoreRuns,
-                job.state == "retrying"
-                    ? "Its schedule has no later run." : "No run is scheduled.")
-        }
-        let when = "\(show(next))\(away(next))"
-        if let count = job.count, let left = job.remainingUsec {
-            say(
-                .nextRun,
-                "It runs next at \(when), after \(span(left)) more of \(Self.time(count)); "
-                    + "\(span(job.elapsedUsec)) elapsed so far.", at: next)
-        } else {
-            say(.nextRun, "It runs next at \(when).", at: next)
-        }
-        if let maxLoss = job.uncertainUsec {
-            say(
-                .timeNotCounted,
-                "Up to \(span(maxLoss)) of its elapsed time may not have been counted (crash or power loss)."
-            )
-        }
-        if let later = job.policy?.accuracyUsec {
-            say(.accuracy, "It may run up to \(span(later)) later, to share a wake-up (accuracy).")
-        }
-    }
-
-    private static func time(_ count: String) -> String {
-        count == "active" ? "active time" : count == "wall" ? "wall-clock time" : count
     }
 
     // MARK: - Runs
@@ -229,86 +120,10 @@ public struct Explanation {
         }
     }
 
-    // MARK: - What could stop it
-
-    private mutating func explainHindrances(of job: JobStatus) {
-        if let skips = job.skips {
-            say(
-                .skipNext,
-                "The next \(skips == 1 ? "run" : "\(skips) runs") will be skipped (skip-next); "
-                    + "`timerctl skip-next \(job.job) 0` cancels that.")
-        }
-        explainConcurrency(of: job)
-        switch job.count {
-        case "active":
-            say(
-                .timeBasis,
-                "Its time does not count while the daemon is down or the machine is asleep or off."
-            )
-        case "uptime":
-            say(.timeBasis, "Its time does not count while the machine is asleep or off.")
-        case "boottime" where job.onBootUsec != nil:
-            say(.timeBasis, "Its time starts again with each boot of the machine.")
-        case "boottime": say(.timeBasis, "Its time does not count while the machine is off.")
-        default: break
-        }
-        if let deadline = job.policy?.startingDeadlineUsec {
-            say(
-                .startingDeadline,
-                "A run that cannot start within \(span(deadline)) is skipped (starting-deadline)."
-            )
-        }
-        if reply.activeRuns >= reply.maxConcurrent,
-            !job.running.contains(where: { $0.waits == "capacity" })
-        {
-            say(
-                .maxConcurrent,
-                "The limit of \(plural(reply.maxConcurrent, "active run")) is reached (max-concurrent): it would wait."
-            )
-        }
-    }
-
-    /// What happens when the job becomes due while its runs have not ended.
-    private mutating func explainConcurrency(of job: JobStatus) {
-        // Such a job only becomes due when none of its runs is left.
-        if job.from != nil { return }
-        let concurrency = job.policy?.concurrency ?? "forbid"
-        if concurrency == "allow" {
-            guard let most = job.policy?.concurrencyMax else { return }
-            return say(
-                .concurrencyMax,
-                "At most \(plural(most, "run")) of it may be active at once (concurrency-max): a run beyond that is "
-                    + "skipped.")
-        }
-        if job.running.contains(where: { $0.waits != "retry-delay" }) {
-            switch concurrency {
-            case "queue":
-                say(
-                    .concurrency,
-                    "A run that becomes due while another is running waits for it; a second one is skipped."
-                )
-            case "replace":
-                say(.concurrency, "A run that becomes due while another is running replaces it.")
-            default:
-                say(
-                    .concurrency,
-                    "A run that becomes due while another is running is skipped (concurrency = \"forbid\")."
-                )
-            }
-        } else if job.running.contains(where: { $0.waits == "retry-delay" }) {
-            say(
-                .concurrency,
-                concurrency == "queue"
-                    ? "A run that becomes due before that attempt has ended waits for it (concurrency = \"queue\")."
-                    : "A run that becomes due before that attempt replaces it (concurrency = \"\(concurrency)\")."
-            )
-        }
-    }
-
     // MARK: - Words
 
     /// Such as ` (in 3h)` or ` (5min ago)`.
-    private func away(_ instant: String) -> String {
+    func away(_ instant: String) -> String {
         guard let instant = WallInstant(rfc3339: instant), let now = WallInstant(rfc3339: reply.now)
         else { return "" }
         let away = instant - now
@@ -317,7 +132,7 @@ public struct Explanation {
             : " (\(span(-away.wholeMicroseconds)) ago)"
     }
 
-    private func span(_ microseconds: Int64) -> String {
+    func span(_ microseconds: Int64) -> String {
         let accuracy: Duration = microseconds >= 60_000_000 ? .seconds(1) : .milliseconds(1)
         return TimeSpan.text(.microseconds(microseconds), accuracy: accuracy)
     }

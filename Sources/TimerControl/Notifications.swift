@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import TimerCore
+public import TimerCore
 
 /// Which messages to people and services are requested.
 public struct NotificationQuery: Hashable, Sendable {
@@ -19,6 +19,9 @@ public struct NotificationQuery: Hashable, Sendable {
         case dead
     }
 
+    /// Only messages about this job, by the name that it has in them, and of what they say only
+    /// what is about it; nil: all.
+    public var job: Job.Name?
     /// Only messages in this state; nil: all.
     public var state: State?
     /// How many at most, one of `limits`.
@@ -28,14 +31,17 @@ public struct NotificationQuery: Hashable, Sendable {
 
     /// A query as described.
     public init(
-        state: State? = nil, limit: Int = NotificationQuery.limitDefault, cursor: Int64? = nil
+        job: Job.Name? = nil, state: State? = nil, limit: Int = NotificationQuery.limitDefault,
+        cursor: Int64? = nil
     ) {
+        self.job = job
         self.state = state
         self.limit = limit
         self.cursor = cursor
     }
 
     init(_ query: inout QueryText) throws(ControlRequest.Fault) {
+        job = try query.job("job")
         state = nil
         if let word = query.take("state") {
             guard let known = State(rawValue: word) else {
@@ -55,7 +61,8 @@ public struct NotificationQuery: Hashable, Sendable {
 
     var text: String {
         QueryText.write([
-            ("state", state?.rawValue), ("limit", "\(limit)"), ("cursor", cursor.map { "\($0)" }),
+            ("job", job?.description), ("state", state?.rawValue), ("limit", "\(limit)"),
+            ("cursor", cursor.map { "\($0)" }),
         ])
     }
 }

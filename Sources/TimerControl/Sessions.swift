@@ -18,7 +18,7 @@ public struct LoginLinkReply: Codable, Hashable, Sendable {
     }
 }
 
-/// A session that was begun.
+/// A new session.
 public struct LoginReply: Codable, Hashable, Sendable {
     /// What the web server sends with each request of the session.
     public var session: String

@@ -54,6 +54,11 @@ enum SkipColumn: Int32, Column {
     case id, job, reason, blockedBy, count, firstUs, lastUs, atUs
 }
 
+/// The columns of pauses that ended.
+enum PauseColumn: Int32, Column {
+    case job, sinceUs, endedUs, pausedBy, endedBy, note, untilUs, withRun
+}
+
 /// The columns of an incident.
 enum IncidentColumn: Int32, Column {
     case job, notifier, kind, sinceUs, count, notifiedUs

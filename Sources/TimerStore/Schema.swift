@@ -53,10 +53,13 @@ enum Schema {
     ///
     /// A row of `notification` belongs to a message when that is written (`Store+Notifications`).
     /// Numbers of messages are never used again (AUTOINCREMENT), because receivers know messages by
-    /// them.
+    /// them; those of notifications neither, because only those above the last one are read.
     ///
     /// A row of `skip` stands for runs in a row that were skipped for the same reason; its `job` is
-    /// the current name of the job. Its index contains everything that the sums of a day need.
+    /// the current name of the job. Its index, and that of `run` by job, contain everything that the
+    /// sums of a day need.
+    ///
+    /// A row of `pause` is a pause that ended; the current one is in the job's own row.
     private static let first = """
         CREATE TABLE identity (
             one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -98,7 +101,7 @@ enum Schema {
         ) STRICT;
         CREATE INDEX run_open ON run (owner) WHERE outcome IS NULL;
         CREATE INDEX run_ended ON run (ended_us) WHERE outcome IS NOT NULL;
-        CREATE INDEX run_of_job ON run (owner, ended_us) WHERE outcome IS NOT NULL;
+        CREATE INDEX run_of_job ON run (owner, ended_us, failed, elapsed_us) WHERE outcome IS NOT NULL;
         CREATE INDEX run_failed ON run (ended_us) WHERE failed = 1;
         CREATE INDEX run_failed_of_job ON run (owner, ended_us) WHERE failed = 1;
         CREATE TABLE skip (
@@ -112,6 +115,18 @@ enum Schema {
         ) STRICT;
         CREATE INDEX skip_at ON skip (at_us);
         CREATE INDEX skip_of_job ON skip (job, at_us, count);
+        CREATE TABLE pause (
+            job TEXT NOT NULL,
+            since_us INTEGER NOT NULL,
+            ended_us INTEGER NOT NULL,
+            paused_by TEXT NOT NULL,
+            ended_by TEXT NOT NULL,
+            note TEXT,
+            until_us INTEGER,
+            with_run INTEGER NOT NULL,
+            PRIMARY KEY (job, since_us)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX pause_ended ON pause (ended_us);
         CREATE TABLE incident (
             job TEXT NOT NULL,
             notifier TEXT NOT NULL,
@@ -133,7 +148,7 @@ enum Schema {
         ) STRICT;
         CREATE INDEX message_waiting ON message (id) WHERE state = 'waiting';
         CREATE TABLE notification (
-            id INTEGER PRIMARY KEY,
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
             notifier TEXT NOT NULL,
             kind TEXT NOT NULL,
             job TEXT,
@@ -150,5 +165,6 @@ enum Schema {
             message INTEGER
         ) STRICT;
         CREATE INDEX notification_of_message ON notification (message);
+        CREATE INDEX notification_of_job ON notification (job, message);
         """
 }

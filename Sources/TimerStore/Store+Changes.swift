@@ -19,6 +19,8 @@ extension Store {
             at: WallInstant, tail: [UInt8] = [])
         /// A firing that was skipped.
         case skip(SkippedFiring)
+        /// A pause that ended.
+        case pause(PastPause)
         /// Adds a notification to the outbox.
         case notify(JobNotification)
         /// The state of an incident.
@@ -113,6 +115,7 @@ extension Store {
         case .close(let run, let outcome, let usage, let failed, let began, let at, let tail):
             try close(run, outcome, usage, failed: failed, began: began, at: at, tail: tail)
         case .skip(let skip): try insert(skip)
+        case .pause(let pause): try insert(pause)
         case .notify(let notification): try insert(notification)
         case .incident(let change): try write(change)
         case .createMessage(let id, let notifier, let notifications, let at):
@@ -198,6 +201,10 @@ extension Store {
         }
         try connection.run(
             "UPDATE skip SET job = ? WHERE job = ?", [.text(to), .text(from)], doing: what)
+        // The new name may have had a pause that began at the same instant.
+        try connection.run(
+            "UPDATE OR REPLACE pause SET job = ? WHERE job = ?", [.text(to), .text(from)],
+            doing: what)
         try renameInOutbox(from, to, doing: what)
         for run in renaming.waiting {
             try connection.run(

@@ -134,6 +134,34 @@ extension Store {
         return skips
     }
 
+    /// What was skipped latest of each job.
+    /// - Complexity: O(*m* log *n*) for *m* jobs of which something was skipped and *n* rows, for the
+    ///   same reason as `lastRuns`.
+    func lastSkips() throws(StoreError) -> [Job.Name: LastSkip] {
+        var skips: [Job.Name: LastSkip] = [:]
+        try connection.run(
+            """
+            WITH RECURSIVE known (job) AS (
+                SELECT min(job) FROM skip
+                UNION ALL
+                SELECT (SELECT min(job) FROM skip WHERE job > known.job)
+                FROM known WHERE known.job IS NOT NULL
+            )
+            SELECT \(SkipColumn.allCases.map { "skip.\($0.name)" }.joined(separator: ", "))
+            FROM known JOIN skip ON skip.id = (
+                SELECT id FROM skip AS last WHERE last.job = known.job
+                ORDER BY last.at_us DESC, last.id DESC LIMIT 1)
+            """, doing: "read the latest skipped runs"
+        ) { row in
+            // A row that cannot be read is not shown; it is only displayed.
+            guard let skip = PastSkip(Columns(row)), let reason = SkipKind(word: skip.reason)
+            else { return }
+            skips[skip.job] = LastSkip(
+                scheduled: skip.first, count: skip.count, reason: reason, at: skip.at)
+        }
+        return skips
+    }
+
     /// Adds a firing that was skipped: to the row of the one before it if that was skipped for the
     /// same reason, on the same day in UTC, and no run of the job ended since. A job that is skipped
     /// each second has few rows then.

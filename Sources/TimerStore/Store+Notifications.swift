@@ -54,11 +54,17 @@ extension Store {
     // MARK: - Reading
 
     /// The notifications that belong to no message yet, the oldest first.
+    ///
+    /// - Parameters:
+    ///   - after: only those with a higher number.
+    ///   - limit: how many at most.
     /// - Complexity: O(`limit`).
     public func notificationsWithoutMessage(
-        limit: Int
+        after: Int64 = 0, limit: Int
     ) throws(StoreError) -> [StoredNotification] {
-        try notifications("message IS NULL ORDER BY id LIMIT ?", [.integer(Int64(limit))])
+        try notifications(
+            "message IS NULL AND id > ? ORDER BY id LIMIT ?",
+            [.integer(after), .integer(Int64(limit))])
     }
 
     /// The notifications of a message, the oldest first.
@@ -77,12 +83,20 @@ extension Store {
     ///   - limit: how many at most.
     ///   - before: only messages with a lower number; nil: from the latest one.
     ///   - state: only those in this state; nil: all.
+    ///   - job: only those with a notification about this job; nil: all.
     public func messages(
-        limit: Int, before: Int64? = nil, state: MessageState? = nil
+        limit: Int, before: Int64? = nil, state: MessageState? = nil, job: Job.Name? = nil
     ) throws(StoreError) -> [Message] {
         try messages(
-            "id < ?1 AND (?2 IS NULL OR state = ?2) ORDER BY id DESC LIMIT ?3",
-            [.integer(before ?? .max), Value(state?.rawValue), .integer(Int64(limit))])
+            """
+            id < ?1 AND (?2 IS NULL OR state = ?2)
+                AND \(job == nil ? "?4 IS NULL" : "id IN (SELECT message FROM notification WHERE job = ?4)")
+            ORDER BY id DESC LIMIT ?3
+            """,
+            [
+                .integer(before ?? .max), Value(state?.rawValue), .integer(Int64(limit)),
+                Value(job?.description),
+            ])
     }
 
     /// The message with this number; nil if there is none.
@@ -119,7 +133,7 @@ extension Store {
             "SELECT \(NotificationColumn.list) FROM notification WHERE \(condition)", values,
             doing: "read the outbox"
         ) { row in
-            // A row that cannot be read cannot be told; it is deleted with the old ones.
+            // A row that cannot be read cannot be sent; it is deleted with the old ones.
             if let one = StoredNotification(Columns(row)) { found.append(one) }
         }
         return found
@@ -263,15 +277,17 @@ extension Store {
         }
     }
 
+    /// The attempts are still counted: each has a run of its own, and if the daemon is killed during
+    /// one, the next daemon must ask for the same.
     func retryMessage(_ id: Int64, at: WallInstant) throws(StoreError) {
         try connection.run(
             """
-            UPDATE message SET state = 'waiting', attempts = 0, next_us = ?2
+            UPDATE message SET state = 'waiting', next_us = ?2
             WHERE id = ?1 AND state <> 'sent'
             """, [.integer(id), Value(at)], doing: "retry a message")
     }
 
-    /// A renamed job keeps its incidents, and what is told about it later has its new name.
+    /// A renamed job keeps its incidents, and later notifications have its new name.
     func renameInOutbox(_ from: String, _ to: String, doing what: String) throws(StoreError) {
         try connection.run(
             "UPDATE OR REPLACE incident SET job = ? WHERE job = ?", [.text(to), .text(from)],

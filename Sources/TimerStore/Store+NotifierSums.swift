@@ -64,7 +64,7 @@ extension Store {
                 doing: "count the outbox") ?? 0)
     }
 
-    /// The first message that told of the incident that a notification is about; nil if there is
+    /// The first message about the incident that a notification is about; nil if there is
     /// none before the message with this number.
     /// - Complexity: O(*n*) in the number of notifications, if it is about an incident.
     public func earlierMessage(

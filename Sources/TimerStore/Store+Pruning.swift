@@ -16,6 +16,7 @@ public struct Pruning: Sendable {
     private enum Step {
         case runs
         case skips
+        case pauses
         case messages
         case pages
         case none
@@ -46,7 +47,8 @@ public struct Pruning: Sendable {
             guard let last = try store.pruneRuns(after: (ended, row), endedBefore: endedBefore)
             else { return step = .skips }
             (ended, row) = last
-        case .skips: if try !store.pruneSkips(before: endedBefore) { step = .messages }
+        case .skips: if try !store.pruneSkips(before: endedBefore) { step = .pauses }
+        case .pauses: if try !store.prunePauses(before: endedBefore) { step = .messages }
         case .messages:
             if try !store.pruneMessages(before: endedBefore, max: Self.rowsPerPortion) {
                 step = .pages
@@ -101,6 +103,19 @@ extension Store {
         try setDurable(false)
         let count = try connection.run(
             "DELETE FROM skip WHERE id IN (SELECT id FROM skip WHERE at_us < ? ORDER BY at_us LIMIT ?)",
+            [.integer(instant.microsecondsSinceEpoch), .integer(Pruning.rowsPerPortion)],
+            doing: "prune the history")
+        return count == Pruning.rowsPerPortion
+    }
+
+    /// The same for pauses.
+    fileprivate func prunePauses(before instant: WallInstant) throws(StoreError) -> Bool {
+        try setDurable(false)
+        let count = try connection.run(
+            """
+            DELETE FROM pause WHERE (job, since_us) IN
+                (SELECT job, since_us FROM pause WHERE ended_us < ? ORDER BY ended_us LIMIT ?)
+            """,
             [.integer(instant.microsecondsSinceEpoch), .integer(Pruning.rowsPerPortion)],
             doing: "prune the history")
         return count == Pruning.rowsPerPortion

@@ -123,21 +123,21 @@ extension JobRecord {
 }
 
 extension Initiator {
-    /// A user name cannot contain a colon (passwd(5)), so a word with a colon means the
-    /// configuration.
-    private static let configurationWord = ":configuration"
+    /// A user name cannot contain a colon (passwd(5)), so a word with a colon means another
+    /// initiator.
+    private static let words: [String: Initiator] = [
+        ":configuration": .configuration, ":pause-end": .pauseEnd,
+        ":clock-correction": .clockCorrection,
+    ]
 
     var stored: String {
         switch self {
-        case .configuration: Self.configurationWord
-        // A pause never starts like this.
+        case .configuration: ":configuration"
         case .pauseEnd: ":pause-end"
         case .clockCorrection: ":clock-correction"
         case .user(let name): name
         }
     }
 
-    init(stored: String) {
-        self = stored == Self.configurationWord ? .configuration : .user(stored)
-    }
+    init(stored: String) { self = Self.words[stored] ?? .user(stored) }
 }

@@ -140,11 +140,13 @@ public final class Store {
         let openRuns = try openRuns()
         let lastRuns = try lastRuns()
         let lastSuccesses = try lastSuccesses()
+        let lastSkips = try lastSkips()
         let incidents = try incidents()
         instance = max(previous?.instance ?? 0, latest) + 1
         return RecoveredState(
             instance: instance, previous: previous, records: records, openRuns: openRuns,
-            lastRuns: lastRuns, lastSuccesses: lastSuccesses, incidents: incidents
+            lastRuns: lastRuns, lastSuccesses: lastSuccesses, lastSkips: lastSkips,
+            incidents: incidents
         )
     }
 

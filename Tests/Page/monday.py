@@ -55,6 +55,9 @@ JOBS = [
     ("year-end", "Closes the books", {"at": "2026-12-31T22:30:00.000000Z"}, 400 * DAY, None, 60, 0, {}),
 ]
 
+# Job, who paused it, why, and how many seconds ago the pause began and ended.
+PAUSES = [("stock-sync", "ann", "warehouse closed", 10 * HOUR, 4 * HOUR), ("search-index", "bob", "reindexing by hand", 14 * HOUR, 12 * HOUR)]
+
 
 def run(job, due, took, failed, cause="schedule", note=None):
     """A run that ended."""
@@ -70,10 +73,13 @@ def past(name, step, since, length, chance, more):
     """The runs of the last eight days, the latest first."""
     dice = random.Random(name)
     runs = []
+    pauses = [(start, end) for job, _, _, start, end in PAUSES if job == name]
     if since is None:
         return runs
     first = since + step if "running" in more else since
     for seconds in range(first, 8 * DAY, step):
+        if any(end < seconds < start for start, end in pauses):
+            continue
         runs.append(run(name, ago(seconds), length * dice.uniform(0.85, 1.25), dice.random() < chance))
     if "fails" in more or "retries" in more:
         runs[0] = run(name, ago(since), length * 0.2, True, note=more.get("fails", "connection refused"))
@@ -103,6 +109,8 @@ def status(job):
     if "retries" in more:
         at = NOW + datetime.timedelta(seconds=more["retries"])
         answer |= {"state": "retrying", "next_attempt": text(at), "next_attempt_usec": int((at - now()).total_seconds() * 1e6)}
+    if "fails" in more:
+        answer["incidents"] = [{"kind": "failure", "notifier": "ops", "since": text(ago(since)), "failed_count": 1}]
     if "paused" in more:
         by, note, start, end = more["paused"]
         answer |= {"state": "paused", "paused": {"by": by, "note": note, "since": text(ago(start))},
@@ -179,6 +187,13 @@ class Handler(serve.Handler):
                 (run for job, runs in PAST.items() for run in runs
                  if name in (None, job) and run["ended"] >= query.get("since", "")),
                 key=lambda run: run["ended"], reverse=True)[:int(query["limit"])], "skipped_runs": []},
+            "/v1/pauses": lambda: {"pauses": [
+                {"job": job, "by": by, "note": note, "since": text(ago(start)), "ended": text(ago(end)), "ended_by": by}
+                for job, by, note, start, end in PAUSES]},
+            "/v1/notifications": lambda: {"messages": [
+                {"number": 1, "notifier": one["notifier"], "state": "sent", "attempts": 1, "created": one["since"], "sent": one["since"],
+                 "notification_count": 1, "notifications": [{"at": one["since"], "job": name, "kind": one["kind"]}]}
+                for one in status(job).get("incidents", [])], "pending_count": 0},
             "/v1/recent": lambda: {"recent": [{"job": job, **recent(runs)} for job, runs in PAST.items() if runs]},
             f"/v1/jobs/{name}/days": lambda: days(job),
             f"/v1/jobs/{name}/why": lambda: {"reasons": reasons(job)},

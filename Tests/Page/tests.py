@@ -5,6 +5,7 @@
 
 import os
 import pathlib
+import random
 import re
 import shutil
 import sys
@@ -21,6 +22,9 @@ from daemon import Daemon, ImaginedServer, Server, wait_for
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "Sources" / "CWebPage"
 IMAGES = PAGE.parents[1] / "docs" / "images"
 WEIGHT_MAX = 120_000
+KILLS = int(os.environ.get("TIMERD_PAGE_KILLS", 0))
+# A page has the right state again so many seconds after its server is back.
+BACK_MAX = 3
 
 CONFIG = r"""
 [job.steady]
@@ -70,6 +74,28 @@ shell = '''printf '<b id=own>bold</b>\n\033[31mred\033[0m\n\342\200\256txt.exe\n
 every = "12h"
 
 [job.a-job-with-a-name-of-sixty-four-characters-which-is-the-longest]
+command = ["true"]
+every = "12h"
+"""
+
+# Two people are told about one job: one message is sent, the other one cannot be.
+NOTIFIED = r"""
+[notify.ops]
+job = "teller"
+
+[notify.away]
+webhook = "http://127.0.0.1:1/secret"
+
+[job.teller]
+command = ["true"]
+at = "2190-01-01T00:00:00Z"
+
+[job.payroll]
+shell = "test -e '@DIRECTORY@/well'"
+every = "12h"
+notify = ["ops", "away"]
+
+[job.calm]
 command = ["true"]
 every = "12h"
 """
@@ -288,7 +314,17 @@ class PageTests(unittest.TestCase):
         expect(lane("once").locator(".run-paused")).to_have_count(1)
         expect(lane("broken").get_by_role("img")).to_have_attribute("aria-label", re.compile("broken: .* failed"))
         expect(page.locator(".load")).to_have_count(1)
+        # A pause that is over is there as well, also one that ends now.
         table = page.get_by_role("region", name="The timeline as a table")
+        page.get_by_text("The same as a table").click()
+        for job in ("nightly", "flaky"):
+            self.daemon.post(f"/v1/jobs/{job}/pause", {"note": f"over for {job}"})
+            self.daemon.post(f"/v1/jobs/{job}/resume")
+            expect(lane(job).locator(".run-paused")).to_have_count(1)
+            row = table.get_by_role("row", name=re.compile(f"{job} pause .* by root, ended by root: over for {job}"))
+            expect(row.first).to_be_visible()
+        page.reload()
+        expect(lane("flaky").locator(".run-paused")).to_have_count(1)
         page.get_by_role("button", name="7\u00a0d").click()
         expect(page.get_by_role("button", name="7\u00a0d")).to_have_attribute("aria-pressed", "true")
         expect(lane("broken").locator(".run-f")).to_have_count(1)
@@ -576,6 +612,98 @@ class PageTests(unittest.TestCase):
             tab.close()
         expect(without.locator("#link")).to_have_text("live")
 
+    @unittest.skipUnless(KILLS, "TIMERD_PAGE_KILLS is not set")
+    def test_kills_at_random_moments(self):
+        """The daemon, its web server or both are killed while five tabs are open, one of them without a stream."""
+        seed = int(os.environ.get("TIMERD_TEST_SEED", random.randrange(1 << 32)))
+        print(f"\n  TIMERD_TEST_SEED={seed}")
+        dice = random.Random(seed)
+        daemon = Daemon(PROGRAMS, CONFIG)
+        self.addCleanup(daemon.end)
+        os.mkfifo(daemon.directory / "pipe")
+        server = Server(daemon)
+        self.addCleanup(lambda: server.kill())
+        tabs = {"jobs": self.open(server=server)}
+        # The last one has no stream.
+        for view, path in [(view, VIEWS[view]) for view in ("events", "job", "timeline")] + [("more jobs", "/")]:
+            tab = tabs[view] = tabs["jobs"].context.new_page()
+            tab.set_default_timeout(machinery.PATIENCE * 1000)
+            tab.on("pageerror", lambda error, view=view: self.problems.append(f"{view}: {error}"))
+            tab.on("console", self.note)
+            tab.goto(server.address + path)
+        waits = {"web": [], "daemon": [], "both": []}
+        for number in range(KILLS):
+            victim = dice.choice(list(waits))
+            note = f"round {number}"
+            daemon.post("/v1/jobs/patient/pause", {"note": note})
+            time.sleep(dice.uniform(0, 0.5))
+            if victim != "web":
+                daemon.kill()
+            if victim != "daemon":
+                server.kill()
+            time.sleep(dice.uniform(0, 1.5))
+            if victim != "web":
+                daemon.start()
+            else:
+                # What happens while there is no page.
+                note = f"round {number}, meanwhile"
+                daemon.post("/v1/jobs/patient/pause", {"note": note})
+            if victim != "daemon":
+                server.start()
+            since = time.monotonic()
+            if victim != "web":
+                # They are right as soon as one is logged in: sessions end with the daemon.
+                login = tabs["jobs"].context.new_page()
+                login.goto(server.link())
+                login.close()
+                since = time.monotonic()
+            self.expect_state(daemon, tabs, note)
+            waits[victim].append(time.monotonic() - since)
+            daemon.post("/v1/jobs/patient/resume")
+            daemon.post("/v1/jobs/broken/run")
+            self.expect_state(daemon, tabs, None)
+            self.expect_each_event_once(tabs["events"], note, victim == "web")
+        for victim, times in waits.items():
+            if times:
+                print(f"  {victim} killed {len(times)} times: all tabs are right again after {min(times):.1f} to {max(times):.1f} s")
+        self.assertLess(max(max(times, default=0) for times in waits.values()), BACK_MAX)
+
+    def expect_state(self, daemon, tabs, note):
+        """In each tab there is what the daemon says, and that it is from now."""
+        for view, tab in tabs.items():
+            expect(tab.locator("#banner")).to_be_hidden()
+            expect(tab.locator("body")).not_to_have_class(re.compile("stale"))
+            expect(tab.locator("#link")).to_have_text(re.compile("live|every few seconds"))
+            if view in ("jobs", "more jobs"):
+                row = self.row(tab, "patient")
+                expect(row.locator(".word")).to_have_text("paused" if note else "armed")
+                if note:
+                    expect(row).to_contain_text(note)
+                else:
+                    expect(self.row(tab, "broken").locator(".c-state")).to_contain_text("armed")
+                    expect(self.row(tab, "broken").locator(".c-last")).to_contain_text("exit status 3")
+            elif view == "job":
+                expect(tab.locator(".heading .word")).to_have_text("paused" if note else "armed")
+                expect(tab.locator(".hero .note")).to_have_text(f"“{note}”" if note else "")
+            elif view == "timeline":
+                name = tab.locator(".lane").filter(has_text="patient").get_by_role("img")
+                expect(name).to_have_attribute("aria-label", re.compile("paused by" if note else r"^(?!.*paused by)"))
+        for view in ("jobs", "more jobs"):
+            jobs = {job["job"]: job for job in daemon.get("/v1/jobs")["jobs"] if job["job"] != "often"}
+            self.assertEqual(tabs[view].locator("tbody tr").count(), len(jobs) + 1)
+            for name, job in jobs.items():
+                word = "running" if job["running"] and job["state"] == "armed" else job["state"]
+                expect(self.row(tabs[view], name).locator(".word")).to_have_text(word)
+
+    def expect_each_event_once(self, tab, note, is_same_daemon):
+        """Those of this daemon are there, and none twice."""
+        expect(tab.locator(".events li[data-event=resumed]").first).to_be_visible()
+        if is_same_daemon:
+            expect(tab.locator(".events li[data-job=patient]").filter(has_text=note).first).to_be_visible()
+        expect(tab.locator(".events li[data-event=run-ended][data-job=broken]").first).to_be_visible()
+        lines = tab.locator(".events li").evaluate_all("all => all.map((one) => one.querySelector('time').dateTime + one.innerText)")
+        self.assertEqual([line for line in lines if lines.count(line) > 1], [])
+
     def test_a_dialog_outlives_a_restart_of_the_daemon(self):
         daemon = Daemon(PROGRAMS, CONFIG)
         self.addCleanup(daemon.end)
@@ -598,6 +726,37 @@ class PageTests(unittest.TestCase):
         dialog.get_by_role("button", name="Pause", exact=True).click()
         expect(dialog).to_have_count(0)
         expect(self.row(page, "patient")).to_contain_text("what was written stays")
+
+    def test_what_people_were_told_about_is_marked(self):
+        daemon = Daemon(PROGRAMS, NOTIFIED)
+        self.addCleanup(daemon.end)
+        server = Server(daemon)
+        self.addCleanup(server.kill)
+        page = self.open(server=server)
+        sign = self.row(page, "payroll").locator(".incident")
+        expect(self.row(page, "payroll")).to_be_visible()
+        expect(sign).to_be_hidden()
+        daemon.post("/v1/jobs/payroll/run")
+        expect(sign).to_be_visible()
+        expect(sign).to_have_attribute("aria-label", re.compile("^failure since .*, ops was told; failure since .*, away was told$"))
+        expect(self.row(page, "calm").locator(".incident")).to_be_hidden()
+        page.get_by_label("State").select_option("incident")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        page.goto(server.address + "/#/job/payroll")
+        expect(page.locator(".heading .incident")).to_be_visible()
+        told = page.locator("section", has=page.get_by_role("heading", name="Who was told")).get_by_role("listitem")
+        expect(told.filter(has_text=re.compile("^ops: failure, sent "))).to_have_count(1)
+        expect(told.filter(has_text=re.compile("^away: failure, waits for its next attempt .*: "))).to_have_count(1)
+        self.assertNotIn("secret", page.content())
+        self.check(page, 1440)
+        # It is over, and that is told as well.
+        (daemon.directory / "well").touch()
+        daemon.post("/v1/jobs/payroll/run")
+        expect(page.locator(".heading .incident")).to_be_hidden()
+        expect(told.filter(has_text=re.compile("^ops: recovery, sent "))).to_have_count(1)
+        page.goto(server.address + "/#/job/calm")
+        expect(page.get_by_role("heading", name="calm")).to_be_visible()
+        expect(page.get_by_role("heading", name="Who was told")).to_have_count(0)
 
     def test_no_jobs(self):
         daemon = Daemon(PROGRAMS, "")
@@ -630,6 +789,31 @@ class PageTests(unittest.TestCase):
         page.get_by_role("searchbox").fill("job-0999")
         expect(page.locator("tr[data-job]")).to_have_count(1)
 
+
+    def test_more_jobs_than_rows(self):
+        config = "".join(f'[job.job-{n:04}]\ncommand = ["true"]\nevery = "{n % 90 + 5}min"\n' for n in range(2100))
+        daemon = Daemon(PROGRAMS, config)
+        self.addCleanup(daemon.end)
+        server = Server(daemon)
+        self.addCleanup(server.kill)
+        page = self.open(server=server)
+        expect(page.locator(".count")).to_have_text("2100 jobs")
+        rows = page.locator("tbody tr")
+        expect(rows).to_have_count(1000)
+        more = page.get_by_role("button", name="1000 more of 2100 jobs")
+        more.click()
+        more.click()
+        expect(rows).to_have_count(2100)
+        expect(more).to_have_count(0)
+        page.get_by_placeholder("Filter jobs").fill("job-2099")
+        expect(rows).to_have_count(1)
+        # The others are found, too, without that their rows were ever there.
+        daemon.post("/v1/jobs/pause", {"jobs": [f"job-{n:04}" for n in range(2100)]})
+        page.goto(server.address + "/#/timeline?range=1h")
+        expect(page.locator("#timeline-summary")).to_contain_text("Only 1000 of 2100 jobs are shown: filter them.")
+        expect(page.locator(".lanes .lane")).to_have_count(1000)
+        page.get_by_placeholder("Filter jobs").fill("job-2086")
+        expect(page.locator(".lanes .lane")).to_have_count(1)
 
     def test_the_pictures_of_the_readme(self):
         """What they show is imagined, so that it is the same each time; it uses all that the API says."""

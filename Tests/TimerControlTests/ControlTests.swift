@@ -54,7 +54,11 @@ private enum SeenPauses {
                 until: WallInstant(secondsSinceEpoch: 1_795_000_000), output: false, skipped: true,
                 cursor: HistoryCursor("s1795000000000000.17"))),
         .recent(count: 20, after: nil), .recent(count: 100, after: name),
-        .days(name, count: 366),
+        .days(name, count: 366), .pauses(PauseQuery()),
+        .pauses(
+            PauseQuery(
+                job: name, since: WallInstant(secondsSinceEpoch: 1_795_000_000),
+                until: WallInstant(secondsSinceEpoch: 1_795_000_060), limit: 1000)),
         .oneOffs(base: nil), .oneOffs(base: "restic"), .takeOneOff(name), .cancelOneOff(name),
         .order(.run, name, OrderBody(environment: ["A=1=2", "B=", "C=\u{1F3FB}"])),
         .orders(.run, .all, OrderBody(environment: ["A_KEY=ß"])),

@@ -61,6 +61,27 @@ import TimerCore
         try store.skips(.init(job: job.map { Job.Name($0)! }, limit: 1000))
     }
 
+    @Test func whatWasSkippedLatestOfEachJobIsRecovered() throws {
+        defer { clean() }
+        #expect(try store.recover().lastSkips.isEmpty)
+        try store.commit(
+            [
+                skip("a", 10), skip("b", 11, .missed, missed: 4), skip("a", 12), skip("a", 13),
+                skip("a", 14, .byOrder(left: 1)), skip("c", 15), skip("c", 15, .byOrder(left: 0)),
+            ], durable: true)
+        let skips = try store.recover().lastSkips
+        #expect(
+            skips == [
+                Job.Name("a")!: LastSkip(
+                    scheduled: at(14), count: 1, reason: .byOrder, at: at(14)),
+                Job.Name("b")!: LastSkip(
+                    scheduled: at(11), count: 5, reason: .missed, at: at(11)),
+                Job.Name("c")!: LastSkip(
+                    scheduled: at(15), count: 1, reason: .byOrder, at: at(15)),
+            ])
+        #expect(SkipKind.allCases.allSatisfy { SkipKind(word: $0.word) == $0 })
+    }
+
     @Test func skipsInARowForOneReasonAreOneRow() throws {
         defer { clean() }
         let other = Run.ID("a:20261118T060001.000000Z:1")!

@@ -94,10 +94,15 @@ import TimerCore
         #expect(try store.messages(limit: 10).map(\.id) == [2, 1])
         #expect(try store.messages(limit: 10, before: 2).map(\.id) == [1])
         #expect(try store.messages(limit: 10, state: .dead).map(\.id) == [2])
+        let job = try #require(try store.notifications(of: 1).first?.notification.job)
+        #expect(try store.messages(limit: 10, job: job).map(\.id) == [2, 1])
+        #expect(try store.messages(limit: 10, before: 2, job: job).map(\.id) == [1])
+        #expect(try store.messages(limit: 10, job: Job.Name("other")).isEmpty)
         try write(.retryMessage(1, at: at(20)), .retryMessage(2, at: at(20)))
         #expect(try store.waitingMessages().map(\.id) == [2])
         let second = try #require(try store.message(2))
-        #expect(second.attempts == 0 && second.next == at(20))
+        // The next attempt is the tenth.
+        #expect(second.attempts == 9 && second.next == at(20))
     }
 
     @Test func incidentsAreRecovered_andFollowTheNameOfTheJob() throws {

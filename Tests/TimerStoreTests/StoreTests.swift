@@ -11,21 +11,21 @@ import TimerCore
 @testable import TimerStore
 
 @Suite struct StoreTests {
-    private let folder = "/tmp/timerd-store-\(UUID().uuidString)"
-    private var path: String { "\(folder)/\(Store.fileName)" }
+    let folder = "/tmp/timerd-store-\(UUID().uuidString)"
+    var path: String { "\(folder)/\(Store.fileName)" }
 
     init() { mkdir(folder, 0o700) }
 
-    private func clean() { try? FileManager.default.removeItem(atPath: folder) }
+    func clean() { try? FileManager.default.removeItem(atPath: folder) }
 
-    private func now(_ second: Int64, boot: String = "0123456789abcdef0123456789abcdef") -> Now {
+    func now(_ second: Int64, boot: String = "0123456789abcdef0123456789abcdef") -> Now {
         Now(
             wall: WallInstant(secondsSinceEpoch: 1_795_000_000 + second),
             awake: AwakeInstant(nanoseconds: second * 1_000_000_000),
             boot: BootInstant(nanoseconds: second * 1_000_000_000), bootID: BootID(boot)!)
     }
 
-    private func run(_ name: String, at second: Int64, attempt: Int = 1) -> Run {
+    func run(_ name: String, at second: Int64, attempt: Int = 1) -> Run {
         let job = Job(
             name: Job.Name(name)!, command: .shell("true"), schedule: .every(.seconds(60)))
         let id = Firing.ID(job: job.name, scheduled: now(second).wall)
@@ -33,7 +33,7 @@ import TimerCore
         return Run(firing: firing, attempt: attempt, job: job)
     }
 
-    private func record(_ name: String, phase: Phase = .armed, instance: DaemonInstance.ID = 1)
+    func record(_ name: String, phase: Phase = .armed, instance: DaemonInstance.ID = 1)
         -> JobRecord
     {
         JobRecord(
@@ -380,17 +380,6 @@ import TimerCore
         #expect(other.identity.id != store.identity.id)
     }
 
-    @Test(arguments: [
-        "DELETE FROM identity", "UPDATE identity SET generation = 9223372036854775807",
-    ])
-    func aDatabaseWithoutAnIdentityIsRefused(tampering: String) throws {
-        defer { clean() }
-        let store = try Store(path: path)
-        try store.connection.execute(tampering, doing: "tamper")
-        let error = #expect(throws: StoreError.self) { try Store(path: path) }
-        #expect(error?.code == .corrupt)
-    }
-
     @Test func erasesARecord() throws {
         defer { clean() }
         let store = try Store(path: path)
@@ -401,122 +390,6 @@ import TimerCore
             try Store(path: path).beginInstance(at: now(1)).records.map(\.job.description) == ["b"])
     }
 
-    /// Copies the files as they would be after a power failure, as far as they are written.
-    private func copy(_ endings: [String]) throws -> String {
-        let copy = "\(path)-copy"
-        for ending in endings {
-            try? FileManager.default.removeItem(atPath: copy + ending)
-            try FileManager.default.copyItem(atPath: path + ending, toPath: copy + ending)
-        }
-        return copy
-    }
-
-    @Test func commitsAreInTheSyncedLog() throws {
-        defer { clean() }
-        let store = try Store(path: path)
-        _ = try store.beginInstance(at: now(0))
-        let log = try store.log()
-        for name in ["a", "b"] {
-            try store.commit([.save(record(name))], durable: false)
-            try log.sync()
-        }
-        let copy = try copy(["", "-wal"])
-        let names = try Store(path: copy).beginInstance(at: now(1)).records.map(\.job.description)
-        #expect(names.sorted() == ["a", "b"])
-    }
-
-    @Test func aCheckpointWritesEverythingIntoTheDatabaseItself() throws {
-        defer { clean() }
-        let store = try Store(path: path)
-        _ = try store.beginInstance(at: now(0))
-        try store.commit([.save(record("a"))], durable: false)
-        try store.checkpoint()
-        let copy = try copy([""])
-        #expect(
-            try Store(path: copy).beginInstance(at: now(1)).records.map(\.job.description) == ["a"])
-        // The log continues from its beginning, and is the same file.
-        let log = try store.log()
-        try store.commit([.save(record("b"))], durable: false)
-        try log.sync()
-        #expect(try Store(path: path).beginInstance(at: now(2)).records.count == 2)
-    }
-
-    @Test func aLogThatIsALinkIsNotFollowed() throws {
-        defer { clean() }
-        let store = try Store(path: path)
-        _ = try store.beginInstance(at: now(0))
-        unlink("\(path)-wal")
-        symlink("/etc/passwd", "\(path)-wal")
-        #expect(throws: StoreError.self) { try store.log() }
-    }
-
-    @Test(arguments: [
-        (
-            "not a database at all, whatever it may be; long enough to have a header of its own, "
-                + "of at least a hundred bytes", StoreError.Code.corrupt
-        )
-    ])
-    func refusesAFileThatIsNotADatabase(content: String, code: StoreError.Code) throws {
-        defer { clean() }
-        try content.write(toFile: path, atomically: false, encoding: .utf8)
-        let error = #expect(throws: StoreError.self) { try Store(path: path) }
-        #expect(error?.code == code)
-        #expect(error?.description.contains("timerd restore") == true)
-        #expect(try String(contentsOfFile: path, encoding: .utf8) == content, "nothing was lost")
-    }
-
-    @Test(arguments: [99, -1])
-    func refusesADatabaseOfANewerVersion(version: Int) throws {
-        defer { clean() }
-        do {
-            let store = try Store(path: path)
-            try store.connection.execute("PRAGMA user_version = \(version)", doing: "travel")
-        }
-        let error = #expect(throws: StoreError.self) { try Store(path: path) }
-        #expect(error?.code == .newer)
-    }
-
-    /// Later versions of the tables, to which a database of this version will be migrated.
-    private static let laterSteps =
-        Schema.steps + [
-            "CREATE TABLE later (word TEXT NOT NULL) STRICT; INSERT INTO later VALUES ('a');",
-            "ALTER TABLE later ADD COLUMN more INTEGER NOT NULL DEFAULT 7;",
-        ]
-
-    @Test(arguments: 1..<laterSteps.count)
-    func migratesTheTablesOfEachVersion(version: Int) throws {
-        defer { clean() }
-        do {
-            let old = try Store(path: path, steps: Array(Self.laterSteps.prefix(version)))
-            _ = try old.beginInstance(at: now(0))
-            try old.commit([.save(record("a"))], durable: true)
-        }
-        for _ in 0..<2 {
-            let store = try Store(path: path, steps: Self.laterSteps)
-            #expect(
-                try store.connection.integer("PRAGMA user_version", doing: "look")
-                    == Int64(Self.laterSteps.count))
-            #expect(
-                try store.connection.integer(
-                    "SELECT sum(more) FROM later WHERE word = 'a'", doing: "look") == 7,
-                "each step is executed once")
-            #expect(try store.beginInstance(at: now(1)).records == [record("a")])
-        }
-    }
-
-    @Test func aFailedMigrationLeavesTheDatabaseUnchanged() throws {
-        defer { clean() }
-        do {
-            let old = try Store(path: path)
-            _ = try old.beginInstance(at: now(0))
-            try old.commit([.save(record("a"))], durable: true)
-        }
-        let steps = Self.laterSteps + ["ALTER TABLE nowhere ADD COLUMN more INTEGER;"]
-        #expect(throws: StoreError.self) { try Store(path: path, steps: steps) }
-        let store = try Store(path: path)
-        #expect(try store.beginInstance(at: now(1)).records == [record("a")])
-    }
-
     @Test func aNewDatabaseCanReturnItsFreePages() throws {
         defer { clean() }
         for _ in 0..<2 {
@@ -524,18 +397,6 @@ import TimerCore
             #expect(try store.connection.integer("PRAGMA auto_vacuum", doing: "look") == 2)
             #expect(try store.connection.integer("PRAGMA user_version", doing: "look") == 1)
         }
-    }
-
-    @Test(arguments: ["phase", "basis"])
-    func refusesAnUnknownWord(column: String) throws {
-        defer { clean() }
-        let store = try Store(path: path)
-        _ = try store.beginInstance(at: now(0))
-        try store.commit([.save(record("a"))], durable: true)
-        #expect(throws: StoreError.self) {
-            try store.connection.execute("UPDATE job SET \(column) = 'odd'", doing: "tamper")
-        }
-        #expect(try Store(path: path).beginInstance(at: now(1)).records == [record("a")])
     }
 
     /// The statements for each firing create no temporary table.
@@ -548,111 +409,6 @@ import TimerCore
         }
         #expect(steps.contains("Insert") || steps.contains("IdxInsert"))
         #expect(!steps.contains("OpenEphemeral"))
-    }
-
-    /// Numbers that no version of timerd writes, and with which arithmetic on instants would trap.
-    @Test(arguments: [
-        ("active_ns", "9223372036854775807", true), ("accrued_ns", "9223372036854775807", true),
-        ("last_scheduled_us", "9223372036854775807", false),
-        ("last_scheduled_us", "-9223372036854775808", false),
-        ("removed_us", "9223372036854775807", false), ("at_us", "-9223372036854775808", false),
-        ("at_awake_ns", "-1", false), ("at_awake_ns", "9223372036854775807", false),
-        ("at_boot_ns", "9223372036854775807", false), ("firings", "9223372036854775807", false),
-        ("firings", "-1", false), ("skips", "9223372036854775807", false),
-        ("clock_epoch", "9223372036854775807", false),
-        ("processed_through_us", "9223372036854775807", false),
-        ("instance", "0", false), ("instance", "9223372036854775807", false),
-        ("boot_id", "'x'", false),
-        ("phase", "'paused'", false), ("pause_until_us", "9223372036854775807", true),
-    ])
-    func aDamagedJobIsPausedAndReported_andTheOthersAreUnchanged(
-        column: String, value: String, isAccepted: Bool
-    ) throws {
-        defer { clean() }
-        let store = try Store(path: path)
-        _ = try store.beginInstance(at: now(0))
-        try store.commit(["a", "b", "c"].map { .save(record($0)) }, durable: true)
-        try store.connection.execute(
-            "UPDATE job SET \(column) = \(value) WHERE name = 'b'", doing: "tamper")
-        let again = try Store(path: path)
-        let past = try again.beginInstance(at: now(10))
-        #expect(past.records.map(\.job.description) == ["a", "b", "c"])
-        #expect(past.records[0] == record("a") && past.records[2] == record("c"))
-        if isAccepted {
-            #expect(again.damage.isEmpty)
-            return
-        }
-        guard case .paused(let pause) = past.records[1].phase else {
-            Issue.record("\(past.records[1].phase)")
-            return
-        }
-        #expect(pause.by == .user("timerd") && pause.note?.contains("damaged") == true)
-        #expect(!past.records[1].isCounting && past.records[1].active == record("b").active)
-        #expect(again.damage.count == 1)
-        let damage = try #require(again.damage.first)
-        #expect(damage.contains("job \"b\"") && damage.contains("timerctl resume b"))
-        if column != "phase" { #expect(damage.contains("\(column) = \(value)"), "\(damage)") }
-        // A record that is saved now is valid again.
-        try again.commit([.save(past.records[1])], durable: true)
-        #expect(try Store(path: path).recordsAlone() == past.records)
-    }
-
-    @Test func aJobWithoutANameIsReported_andNotChanged() throws {
-        defer { clean() }
-        let store = try Store(path: path)
-        _ = try store.beginInstance(at: now(0))
-        try store.commit(["a", "b"].map { .save(record($0)) }, durable: true)
-        try store.connection.execute("UPDATE job SET name = '/' WHERE name = 'b'", doing: "tamper")
-        let again = try Store(path: path)
-        #expect(try again.beginInstance(at: now(10)).records.map(\.job.description) == ["a"])
-        #expect(again.damage.count == 1)
-        #expect(try again.connection.integer("SELECT count(*) FROM job", doing: "count") == 2)
-    }
-
-    @Test(arguments: [
-        ("scheduled_us", "9223372036854775807", 0), ("attempt", "9223372036854775807", 0),
-        ("job", "'/'", 0), ("missed", "-5", 1), ("missed", "9223372036854775807", 1),
-        ("active_ns", "-1", 1), ("recorded_us", "-9223372036854775808", 1), ("boot_id", "''", 1),
-    ])
-    func aDamagedOpenRunIsReported(column: String, value: String, left: Int) throws {
-        defer { clean() }
-        let store = try Store(path: path)
-        _ = try store.beginInstance(at: now(0))
-        try store.commit([.begin(run("a", at: 1), at: now(1).wall)], durable: true)
-        try store.connection.execute("UPDATE run SET \(column) = \(value)", doing: "tamper")
-        let again = try Store(path: path)
-        #expect(try again.beginInstance(at: now(10)).openRuns.count == left)
-        #expect(again.damage.count == 1)
-    }
-
-    @Test(arguments: [
-        ("began_us", "9223372036854775807"), ("began_awake_ns", "-1"), ("boot_id", "'?'"),
-        ("ended_us", "9223372036854775807"), ("ended_boot_ns", "-9223372036854775808"),
-    ])
-    func aDamagedStartOfTheDaemonIsReported(column: String, value: String) throws {
-        defer { clean() }
-        let store = try Store(path: path)
-        _ = try store.beginInstance(at: now(0))
-        try store.commit([.endInstance(now(5))], durable: true)
-        try store.connection.execute("UPDATE instance SET \(column) = \(value)", doing: "tamper")
-        let again = try Store(path: path)
-        let past = try again.beginInstance(at: now(10))
-        #expect(past.instance == 2 && past.previous?.instance == 1)
-        #expect(again.damage.count == 1)
-        _ = (past.ending(at: now(10)), past.previous)
-    }
-
-    @Test(arguments: ["0", "-1", "9223372036854775807"])
-    func aStartWithAnInvalidNumberIsIgnored(id: String) throws {
-        defer { clean() }
-        let store = try Store(path: path)
-        _ = try store.beginInstance(at: now(0))
-        try store.connection.execute(
-            """
-            INSERT INTO instance (id, boot_id, began_us, began_awake_ns, began_boot_ns)
-            VALUES (\(id), '0123456789abcdef0123456789abcdef', 1, 1, 1)
-            """, doing: "tamper")
-        #expect(try Store(path: path).beginInstance(at: now(10)).instance == 2)
     }
 
     @Test func theLatestEndedRunOfEachJobIsFound() throws {
@@ -697,130 +453,22 @@ import TimerCore
         #expect(error?.code == .full && error?.description.contains("free space") == true)
         #expect(try Store(path: path).beginInstance(at: now(1)).records.isEmpty)
     }
-
-    @Test func aFlippedBitDoesNotCrash() throws {
-        defer { clean() }
-        do {
-            let store = try Store(path: path)
-            _ = try store.beginInstance(at: now(0))
-            try store.commit((0..<50).map { .save(record("job\($0)")) }, durable: true)
-            try store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)", doing: "settle")
-        }
-        let good = try [UInt8](Data(contentsOf: URL(fileURLWithPath: path)))
-        let seed = UInt64.random(in: 0 ... .max)
-        print("bit flips: seed \(seed)")
-        var state = seed
-        for _ in 0..<300 {
-            var bytes = good
-            for _ in 0..<4 {
-                state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-                bytes[Int(state >> 33) % bytes.count] ^= UInt8(1 << (state >> 61))
-            }
-            try Data(bytes).write(to: URL(fileURLWithPath: path))
-            unlink(path + "-wal")
-            unlink(path + "-shm")
-            do throws(StoreError) {
-                _ = try Store(path: path).beginInstance(at: now(10))
-            } catch {
-                #expect(!error.description.isEmpty)
-            }
-        }
-    }
-
-    /// However much is written to it, the log is always extended and its old pages are never
-    /// overwritten, because they may be only on the disk by then and would have to be read first.
-    /// Without a checkpointer the log becomes sixteen times as long.
-    @Test(arguments: [true, false])
-    func theLogIsEmptyAfterACheckpoint(hasCheckpointer: Bool) throws {
-        defer { clean() }
-        let store = try Store(path: path)
-        _ = try store.beginInstance(at: now(0))
-        let checkpointer = hasCheckpointer ? try LogCheckpointer(path: path) : nil
-        #expect(store.logBytes == 4 << 20)
-        var (last, most, shrinks) = (Int64(0), Int64(0), 0)
-        for number in 0..<(hasCheckpointer ? 6000 : 24_000) {
-            try store.commit([.save(record("job-\(number % 10)"))], durable: false)
-            let size = logFileSize
-            #expect(size == store.logSize + 32, "a file has a header as well")
-            if size < last / 2 { shrinks += 1 }
-            if size >= store.logBytes { try checkpointer?.run() }
-            (last, most) = (size, max(most, size))
-        }
-        #expect(shrinks >= 1, "it is \(last) bytes long")
-        let limit = store.logBytes * (hasCheckpointer ? 1 : 16)
-        #expect(most >= limit && most < limit + limit / 16, "it was \(most) bytes long")
-    }
-
-    private var logFileSize: Int64 {
-        var status = stat()
-        return stat("\(path)-wal", &status) == 0 ? Int64(status.st_size) : 0
-    }
-
-    /// While very much is written the file keeps its length, and what is in it is counted all the same.
-    @Test func aLogWhoseFileIsKeptBeginsAgainInIt() throws {
-        defer { clean() }
-        let store = try Store(path: path)
-        _ = try store.beginInstance(at: now(0))
-        let checkpointer = try LogCheckpointer(path: path)
-        func fill() throws {
-            var number = 0
-            while store.logSize < store.logBytes {
-                try store.commit([.save(record("job-\(number % 10)"))], durable: false)
-                number += 1
-            }
-            try checkpointer.run()
-            try store.commit([.save(record("job-0"))], durable: false)
-        }
-        try store.keepLogFile(true)
-        try fill()
-        #expect(store.logSize < store.logBytes / 2 && logFileSize >= store.logBytes)
-        try store.keepLogFile(false)
-        try fill()
-        #expect(store.logSize < store.logBytes / 2 && logFileSize == store.logSize + 32)
-    }
-
-    /// Changes that are committed during a checkpoint stay in the log.
-    @Test func commitsDuringACheckpointAreKept() throws {
-        defer { clean() }
-        let store = try Store(path: path)
-        _ = try store.beginInstance(at: now(0))
-        let path = path
-        let isOver = Atomic(false)
-        let done = DispatchSemaphore(value: 0)
-        let failure = Mutex<StoreError?>(nil)
-        DispatchQueue(label: "checkpoints").async {
-            defer { done.signal() }
-            do throws(StoreError) {
-                let checkpointer = try LogCheckpointer(path: path)
-                repeat { try checkpointer.run() } while !isOver.load(ordering: .acquiring)
-            } catch {
-                failure.withLock { $0 = error }
-            }
-        }
-        for number in 0..<2000 {
-            try store.commit([.save(record("job-\(number)"))], durable: false)
-        }
-        isOver.store(true, ordering: .releasing)
-        done.wait()
-        #expect(failure.withLock { $0 } == nil)
-        #expect(try Store(path: path).recover().records.count == 2000)
-    }
 }
 
 extension Store {
     /// Starts an instance of the daemon without records.
-    fileprivate func beginInstance(at now: Now) throws(StoreError) -> RecoveredState {
+    func beginInstance(at now: Now) throws(StoreError) -> RecoveredState {
         let past = try recover()
         try commit([.beginInstance(now)], durable: true)
         return past
     }
 
     /// Runs all steps of a pass.
-    fileprivate func prune(endedBefore: WallInstant) throws(StoreError) {
+    func prune(endedBefore: WallInstant) throws(StoreError) {
         var pruning = Pruning(endedBefore: endedBefore)
         while !pruning.isDone { try pruning.advance(in: self) }
     }
 
     /// The records of the jobs, without starting an instance.
-    fileprivate func recordsAlone() throws(StoreError) -> [JobRecord] { try jobRecords() }
+    func recordsAlone() throws(StoreError) -> [JobRecord] { try jobRecords() }
 }

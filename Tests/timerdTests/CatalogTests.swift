@@ -112,7 +112,7 @@ private enum Samples {
     static let remarks: [Remark] = [
         .commanded(.pause, [], by: "root", note: nil), .stateLost(Failure()),
         .oneOffMade(oneOff, by: "root"), .oneOffCancelled(oneOff.name, by: "root"),
-        .oneOffRemoved(oneOff.name),
+        .oneOffRemoved(oneOff.name), .loginLinkMade(by: "root"), .loggedIn("root"),
         .lossAccepted(Failure()), .stateDamaged("x", in: "/var/lib/timerd/timerd.db"),
     ]
 
@@ -131,7 +131,7 @@ private enum Samples {
 
     static let all: [Notice] = [
         .daemonStarted(.firstStart, away: nil, jobs: 0, wereCounting: 0),
-        .recovered(job, accrued: .zero, credited: .zero, forfeitedAtMost: .zero, .active),
+        .recovered(job, accrued: .zero, credited: .zero, maxLoss: .zero, .active),
         .fired(run, late: .zero, remaining: nil),
         .runOrdered(run, by: initiator, remaining: nil),
         .killed(run.id, by: initiator, signal: nil),
@@ -153,9 +153,11 @@ private enum Samples {
         .paused(
             job, Pause(since: WallInstant(secondsSinceEpoch: 0), by: initiator), accrued: .zero,
             remaining: nil),
-        .resumed(job, by: initiator, accrued: .zero, remaining: nil),
+        .resumed(
+            job, from: Pause(since: WallInstant(secondsSinceEpoch: 0), by: initiator),
+            by: initiator, accrued: .zero, remaining: nil),
         .started(job, by: initiator, remaining: nil),
-        .stopped(job, by: initiator, dropped: .zero),
+        .stopped(job, from: nil, by: initiator, dropped: .zero),
         .skipNextSet(job, 1, by: initiator),
         .renamed(job, from: Job.Name("rapport")!),
         .finished(job, firesAtBoot: false),

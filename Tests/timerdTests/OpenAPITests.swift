@@ -137,6 +137,7 @@ import TimerCore
             "LoginLink": LoginLinkReply.self, "Login": LoginReply.self,
             "Session": SessionReply.self, "Sessions": SessionsReply.self, "Web": WebReply.self,
             "SkippedRuns": SkippedRuns.self, "Recent": RecentReply.self,
+            "Pauses": PausesReply.self, "PastPause": PastPauseStatus.self,
             "RecentRuns": RecentReply.Runs.self, "Days": DaysReply.self, "Day": DaysReply.Day.self,
             "Event": EventStatus.self, "Events": EventsFrame.self, "EventsGap": EventsGap.self,
             "EventsHello": EventsHello.self, "Notification": NotificationStatus.self,

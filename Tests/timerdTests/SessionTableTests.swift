@@ -22,6 +22,7 @@ private final class Table {
     func use(_ key: String, at now: UInt64) -> SessionTable.Found? { table.use(key, at: now) }
     func end(_ key: String) -> Bool { table.end(key) }
     func revoke(uid: UInt32?, at now: UInt64) -> Int { table.revoke(uid: uid, at: now) }
+    func mayLog(_ uid: UInt32, at now: UInt64) -> Bool { table.mayLog(uid, at: now) }
 }
 
 /// Links and sessions of the status page, with a clock that the test sets.
@@ -114,6 +115,14 @@ private final class Table {
             #expect((table.use(other, at: 0) != nil) == !all)
             #expect((table.begin(others, at: 0) != nil) == !all)
         }
+    }
+
+    @Test func aUserFillsNoLogWithLogins() {
+        let table = Table()
+        let logged = (0..<100).filter { table.mayLog(1000, at: $0 * second / 10) }
+        #expect(logged.count == SessionTable.entriesMax)
+        #expect(table.mayLog(1001, at: 11 * second), "others have their own")
+        #expect(!table.mayLog(1000, at: 59 * second) && table.mayLog(1000, at: 60 * second))
     }
 
     @Test func logoutEndsOneSession() throws {

@@ -8,7 +8,7 @@ import TimerCore
 import TimerStore
 import TimerZones
 
-/// Requests about what ran and what was skipped.
+/// Requests about what ran, what was skipped, and what was paused.
 extension Control {
     func history(_ query: HistoryQuery, _ reply: @escaping ControlAnswer.Reply) {
         recorder.read { (store) throws(StoreError) in
@@ -68,6 +68,24 @@ extension Control {
                     self.send(
                         .ok, RecentReply(recent: recent, nextJob: isCut ? recent.last?.job : nil),
                         reply)
+                }
+            }
+        }
+    }
+
+    func pauses(_ query: PauseQuery, _ reply: @escaping ControlAnswer.Reply) {
+        recorder.read { (store) throws(StoreError) in
+            // One more than is shown, to know whether there is more.
+            try store.pauses(
+                of: query.job, since: query.since, until: query.until, limit: query.limit + 1)
+        } _: { result in
+            Self.queue.async {
+                switch result {
+                case .failure(let error): self.send(error, reply)
+                case .success(let pauses):
+                    self.answer(
+                        PausesReply(pauses, limit: query.limit),
+                        of: pauses.isEmpty ? query.job : nil, reply)
                 }
             }
         }

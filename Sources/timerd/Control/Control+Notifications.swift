@@ -16,11 +16,13 @@ extension Control {
             // One more than is shown, to know whether there is more.
             var messages = try store.messages(
                 limit: query.limit + 1, before: query.cursor,
-                state: query.state.map { Store.MessageState($0) })
+                state: query.state.map { Store.MessageState($0) }, job: query.job)
             let isCut = messages.count > query.limit
             if isCut { messages.removeLast() }
             var shown: [MessageStatus] = []
-            for message in messages { shown.append(try Self.status(of: message, store)) }
+            for message in messages {
+                shown.append(try Self.status(of: message, only: query.job, store))
+            }
             return NotificationsReply(
                 messages: shown, nextCursor: isCut ? messages.last.map { "\($0.id)" } : nil,
                 pendingCount: try store.notificationsWithoutMessageCount())
@@ -35,9 +37,10 @@ extension Control {
     }
 
     private static func status(
-        of message: Store.Message, _ store: Store
+        of message: Store.Message, only job: Job.Name? = nil, _ store: Store
     ) throws(StoreError) -> MessageStatus {
         let notifications = try store.notifications(of: message.id)
+            .filter { job == nil || $0.notification.job == job }
             .prefix(MessageStatus.notificationsMax)
         return MessageStatus(
             number: message.id, notifier: message.notifier.description,

@@ -38,6 +38,7 @@ extension Control {
                     "other users have \(SessionTable.linksMax) links that they have not used yet, the most there may "
                         + "be; try again in a minute"))
         }
+        log(.loginLinkMade(by: peer.name), of: peer)
         send(
             .ok,
             LoginLinkReply(
@@ -53,6 +54,7 @@ extension Control {
                     "this link was used already, or is older than 60 s; `timerctl web` makes another one"
                 ))
         }
+        log(.loggedIn(found.peer.name), of: found.peer)
         send(.ok, LoginReply(session: key, until: instant(in: found.left)), reply)
     }
 
@@ -73,6 +75,11 @@ extension Control {
 
     func revokeSessions(_ uid: UInt32?, _ reply: ControlAnswer.Reply) {
         send(.ok, SessionsReply(sessions: access.sessions.revoke(uid: uid)), reply)
+    }
+
+    private func log(_ remark: Remark, of peer: Peer) {
+        guard access.sessions.mayLog(peer.uid) else { return }
+        loop.later { $0.say(remark) }
     }
 
     private func instant(in nanoseconds: UInt64) -> String {

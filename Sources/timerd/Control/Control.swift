@@ -193,6 +193,7 @@ struct Control: ControlService {
         case .notifiers: notifiers(reply)
         case .testNotifier(let name, let dryRun):
             testNotifier(name, dryRun: dryRun, by: peer, reply)
+        case .pauses(let query): pauses(query, reply)
         case .document: reply(Self.document)
         case .loginLink: makeLoginLink(for: peer, reply)
         case .login(let token): logIn(token, reply)

@@ -157,7 +157,7 @@ final class ControlHandler: ChannelDuplexHandler {
         }
     }
 
-    // MARK: - Working it off
+    // MARK: - Sending
 
     /// Processes the input up to a request that the service has to answer. It is a loop and not a
     /// recursion, because a client may send very many requests at once.

@@ -6,12 +6,13 @@ import HostFiles
 import Synchronization
 import TimerCore
 
-/// Who may change things beside root and the daemon's user: `operators` of the configuration, as numbers.
+/// Who may change things in addition to root and the daemon's user: `operators` of the configuration, as user and group
+/// IDs.
 ///
-/// The names are looked up on a queue of its own, because a directory service may take long (nsswitch.conf(5)). Until
-/// that is done, the operators of before count; at first there are none.
+/// The names are looked up on a separate queue, because a directory service may take long (nsswitch.conf(5)). Until
+/// that is done, the previous operators keep their rights; at first there are none.
 final class Operators: Sendable {
-    /// Finds the number of a user and of a group; may block; nil if there is none.
+    /// Finds the ID of a user and of a group; may block; nil if there is none.
     struct LookUp: Sendable {
         var user: @Sendable (String) -> UInt32?
         var group: @Sendable (String) -> UInt32?
@@ -32,10 +33,10 @@ final class Operators: Sendable {
 
     /// Looks up these names; they replace all others.
     ///
-    /// - Parameter done: called when they count, or when others came after them.
+    /// - Parameter done: called when they are in use, or when others replaced them.
     func use(_ names: AllowedUsers, done: @escaping @Sendable () -> Void = {}) {
         let generation = state.withLock { state in
-            // Who is not named any more loses the right at once, even if the look-up takes long.
+            // A user who was removed loses the right at once, even if the look-up takes long.
             if names.users.isEmpty { state.users = [] }
             if names.groups.isEmpty { state.groups = [] }
             state.generation += 1

@@ -46,7 +46,14 @@ struct SessionTable {
         var left: UInt64
     }
 
+    /// The most log entries about links and logins of one user in a minute, so that no user can
+    /// fill the log with them.
+    static let entriesMax = 20
+    static let entriesTime = 60 * second
+
     private let makeKey: () -> String
+    /// Of each user, when the current minute of log entries began, and how many there were.
+    private var entries: [UInt32: (began: UInt64, count: Int)] = [:]
     private var links: [String: Link] = [:]
     private var sessions: [String: Session] = [:]
 
@@ -74,10 +81,9 @@ struct SessionTable {
         return token
     }
 
-    /// Uses a link, which then is none any more. The session of its user that was not used for the longest time ends
-    /// if there are too many.
+    /// Uses a link, which is then removed. If its user has too many sessions, the least recently used one ends.
     ///
-    /// - Returns: the key of the session; nil if there is no such link, or none any more.
+    /// - Returns: the key of the session; nil if there is no such link, or it has expired.
     /// - Complexity: O(*n*) in the number of sessions, which is bounded.
     mutating func begin(_ token: String, at now: UInt64) -> (key: String, found: Found)? {
         guard let link = links.removeValue(forKey: token), link.isUsable(at: now) else {
@@ -99,7 +105,7 @@ struct SessionTable {
         return (key, Found(peer: peer, left: session.left(at: now)))
     }
 
-    /// The session with this key, which is used now; nil if there is none, or none any more.
+    /// The session with this key, and notes that it is used; nil if there is none, or it has expired.
     mutating func use(_ key: String, at now: UInt64) -> Found? {
         guard var session = sessions[key] else { return nil }
         guard now < session.end else {
@@ -126,6 +132,14 @@ struct SessionTable {
         return before.count - sessions.count
     }
 
+    /// Whether a link or a login of this user gets a log entry; counts it.
+    /// - Complexity: O(*n*) in the number of users who had one within the last minute.
+    mutating func mayLog(_ uid: UInt32, at now: UInt64) -> Bool {
+        entries = entries.filter { now < $0.value.began + Self.entriesTime }
+        entries[uid, default: (now, 0)].count += 1
+        return entries[uid].map { $0.count <= Self.entriesMax } ?? false
+    }
+
     /// 256 bits from the kernel (getrandom(2)), as 43 letters, digits, `-` and `_`.
     static func randomKey() -> String {
         var random = SystemRandomNumberGenerator()
@@ -136,7 +150,7 @@ struct SessionTable {
             bits += (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) }
         }
         bits.append(0)
-        // Three bytes are four digits; the last digits of nothing are left out.
+        // Three bytes are four digits; there is no padding.
         let text = stride(from: 0, to: bits.count, by: 3).flatMap { place -> [UInt8] in
             let value =
                 UInt32(bits[place]) << 16 | UInt32(bits[place + 1]) << 8
@@ -149,7 +163,7 @@ struct SessionTable {
     /// How many characters a key has.
     static let keyLength = 43
 
-    /// Whether this can be a key: what cannot is not even looked up.
+    /// Whether this has the form of a key; other texts are not looked up.
     static func isKey(_ text: some StringProtocol) -> Bool {
         text.utf8.count == keyLength
             && text.utf8.allSatisfy { byte in
@@ -196,6 +210,9 @@ final class WebSessions: Sendable {
 
     func find(_ key: String) -> SessionTable.Found? { table.withLock { $0.use(key, at: now()) } }
 
+    /// Whether a link or a login of this user gets a log entry.
+    func mayLog(_ uid: UInt32) -> Bool { table.withLock { $0.mayLog(uid, at: now()) } }
+
     func end(_ key: String) -> Bool { table.withLock { $0.end(key) } }
 
     func revoke(uid: UInt32?) -> Int { table.withLock { $0.revoke(uid: uid, at: now()) } }
@@ -207,7 +224,7 @@ final class WebSessions: Sendable {
     }
 }
 
-/// What a request that comes by way of the web server shows.
+/// The credentials of a request that comes from the web server.
 enum Credentials: Hashable, Sendable {
     case none
     /// The key of a session, from a cookie.

@@ -5,8 +5,8 @@ import Synchronization
 import TimerControl
 import TimerCore
 
-/// What happened lately, for those who follow it. The queue that decides puts values in, which takes as long as a
-/// short lock; all else is the work of those who read.
+/// The latest events, for their readers. The deciding queue only adds values, under a short lock; everything else is
+/// done by the readers.
 final class EventFeed: Sendable {
     typealias Ring = EventRing<RecordedEvent>
 

@@ -11,9 +11,9 @@ import TimerCore
 actor EventPublisher: QueueActor {
     /// The most events of one message.
     static let eventsMax = 512
-    /// About how many jobs a message may say something; if there are more, it says that all must be listed again.
+    /// The most jobs in a message; if more have changed, the message says that all must be listed again.
     static let jobsMax = 1024
-    /// How long it rests after messages, by how long these took: what is due has the processors for most of the time.
+    /// How long it waits after making messages, as a multiple of the time that took: most of the CPU time is left for runs.
     static let rest = 4
 
     nonisolated let executor = QueueExecutor(label: "timerd.events", qos: .utility)
@@ -21,7 +21,7 @@ actor EventPublisher: QueueActor {
         executor.asUnownedSerialExecutor()
     }
 
-    /// Finds out how some jobs are; those that are not configured are left out.
+    /// Collects the states of some jobs; those that are not configured are left out.
     typealias Gather =
         @Sendable (
             _ jobs: [Job.Name], _ done: @escaping @Sendable ([JobSnapshot]) -> Void
@@ -45,8 +45,8 @@ actor EventPublisher: QueueActor {
     private var isClosed = false
 
     /// - Parameters:
-    ///   - instance: which start of the daemon it is.
-    ///   - gather: finds out how some jobs are.
+    ///   - instance: identifies this start of the daemon.
+    ///   - gather: collects the states of some jobs.
     init(
         feed: EventFeed, instance: String, awake: @escaping @Sendable () -> AwakeInstant,
         wall: @escaping @Sendable () -> WallInstant, gather: @escaping Gather
@@ -60,7 +60,7 @@ actor EventPublisher: QueueActor {
 
     /// Adds a reader, to which nothing is sent before it begins.
     ///
-    /// - Parameter guest: a user who may only look; nil: root or the daemon's user.
+    /// - Parameter guest: a user who may only read; nil: root or the daemon's user.
     /// - Returns: the reader, or why there must be no such reader.
     func admit(_ query: EventQuery, guest: UInt32?) -> (id: ID?, refusal: String?) {
         guard !isClosed else { return (nil, "the daemon is stopping") }
@@ -118,7 +118,7 @@ actor EventPublisher: QueueActor {
         whenClosed()
     }
 
-    // MARK: - Working it off
+    // MARK: - Sending
 
     /// Sends what can be sent, and finds out when to look again.
     private func work() {
@@ -173,14 +173,14 @@ actor EventPublisher: QueueActor {
 
     // MARK: - Messages
 
-    /// What several readers get alike.
+    /// A part that is the same for several readers.
     private struct Part: Hashable {
         var after: UInt64
         var job: Job.Name?
         var last: UInt64?
     }
 
-    /// A message while the jobs in it are being looked at.
+    /// A message for which the states of jobs are being collected.
     private struct Draft: Sendable {
         var ids: [ID]
         var excerpt: EventFeed.Ring.Excerpt
@@ -248,7 +248,7 @@ actor EventPublisher: QueueActor {
         work()
     }
 
-    /// - Returns: the bytes of the message; none if nothing is to be said.
+    /// - Returns: the bytes of the message; empty if there is nothing to send.
     private func message(of draft: Draft, _ known: [Job.Name: JobSnapshot]) -> [UInt8] {
         var bytes: [UInt8] = []
         if let gap = draft.excerpt.gap {

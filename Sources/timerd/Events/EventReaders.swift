@@ -3,13 +3,13 @@
 
 import TimerCore
 
-/// Those who follow the events: how far each of them is, and when something is sent to it. It knows no clock and no
+/// The readers of the events: how far each of them is, and when something is sent to it. It uses no clock and no
 /// connection.
 struct EventReaders {
     /// The most readers at once.
     static let countMax = 8
-    /// The most of users who may only look, all of them together, and of one such user. The others are kept for root
-    /// and the daemon's user.
+    /// The most readers of users who may only read: of all such users together, and of one. The other places are reserved
+    /// for root and the daemon's user.
     static let guestsMax = 6
     static let perGuestMax = 4
     /// How long after a message the next one with events follows.
@@ -20,7 +20,7 @@ struct EventReaders {
     typealias ID = UInt64
 
     struct Reader {
-        /// Who may only look; nil for root and the daemon's user.
+        /// The user if it may only read; nil for root and the daemon's user.
         var guest: UInt32?
         /// The last event that it has, or that is not for it.
         var after: UInt64

@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The latest elements of a sequence, each with its number, from 1. Its memory never grows.
+/// A ring buffer of the latest elements of a sequence, each with its number, from 1. Its memory never grows.
 struct EventRing<Element> {
     /// Elements that are missing for a reader.
     struct Gap: Hashable, Sendable {

@@ -17,7 +17,7 @@ struct RecordedEvent: Sendable {
 
     var content: Content
     var time: WallInstant
-    /// Whether it comes of a command for many jobs, which has an event of its own.
+    /// Whether it is part of a command for many jobs, which has a separate event.
     var isPart = false
 
     /// The job that it is about; nil for one of the daemon itself.
@@ -29,7 +29,7 @@ struct RecordedEvent: Sendable {
         }
     }
 
-    /// What it says of itself.
+    /// The event as the API shows it.
     func status(_ number: UInt64) -> EventStatus {
         switch content {
         case .notice(let notice):
@@ -52,7 +52,7 @@ struct RecordedEvent: Sendable {
         }
     }
 
-    /// Which jobs are not as they were.
+    /// Which jobs have changed.
     enum Concerned: Hashable {
         case jobs([Job.Name])
         /// Any of them.

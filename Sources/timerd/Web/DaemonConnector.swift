@@ -6,13 +6,13 @@ import NIOPosix
 import Synchronization
 import TimerControl
 
-/// Asks the daemon for the web server, on threads of its own: a daemon that takes long delays no file of the page.
+/// Sends the requests of the web server to the daemon, on separate threads: a slow daemon delays no file of the page.
 final class DaemonConnector: Sendable {
     /// How many requests are asked at the same time; further ones wait.
     private static let threads = 8
     /// The most bytes of an answer.
     private static let replyBytesMax = 256 << 20
-    /// How long what was learned of the configuration counts, in nanoseconds.
+    /// How long an answer about the configuration is used, in nanoseconds.
     private static let freshTime: UInt64 = 5_000_000_000
 
     private struct Hosts {
@@ -31,7 +31,7 @@ final class DaemonConnector: Sendable {
         pool.start()
     }
 
-    /// Asks in the name of a session or a program; `done` is called once, on another thread.
+    /// Sends a request with the key of a session or the token of a program; `done` is called once, on another thread.
     func ask(
         _ request: ControlRequest, _ credentials: Credentials,
         _ done: @escaping @Sendable (Result<ControlClient.Reply, ControlClient.Failure>) -> Void
@@ -64,7 +64,8 @@ final class DaemonConnector: Sendable {
         return client
     }
 
-    /// The hosts under which a reverse proxy serves the page, as last learned; they are asked for again behind it.
+    /// The hosts under which a reverse proxy serves the page, from the last answer; the next answer is requested in the
+    /// background.
     func hosts() -> [String] {
         let now = DispatchTime.now().uptimeNanoseconds
         let (names, isStale) = state.withLock { state in
@@ -95,7 +96,7 @@ final class DaemonConnector: Sendable {
         state.withLock { state in
             state.isBeingRead = false
             state.readAt = DispatchTime.now().uptimeNanoseconds
-            // A daemon that is away does not change what counts.
+            // If the daemon is down, the last answer is still used.
             if let reply { state.names = reply.hosts }
         }
     }

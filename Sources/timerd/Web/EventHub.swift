@@ -7,19 +7,19 @@ import NIOPosix
 import Synchronization
 import TimerControl
 
-/// Copies the daemon's stream of events to all browsers: however many there are, they are one reader of the daemon.
+/// Copies the daemon's stream of events to all browsers: all of them together are one reader of the daemon.
 ///
-/// What a browser missed comes from the daemon, in the browser's own name, so that its session is checked. The common
-/// stream is asked for in the name of one of the browsers; the daemon ends it after a minute, and then each session is
-/// checked again.
+/// What a browser missed is requested from the daemon with the session of that browser, so that its session is checked.
+/// The common stream is requested with the session of one of the browsers; the daemon ends it after a minute, and then
+/// each session is checked again.
 final class EventHub: Sendable {
     /// The most browsers that follow the events.
     static let readersMax = 64
-    /// The most bytes that wait for one browser. One that is slower is disconnected, and asks for the rest.
+    /// The most bytes that wait for one browser. A slower browser is disconnected; it reconnects and requests the rest.
     static let waitingBytesMax = 4 << 20
     /// How long a common stream takes, before the sessions are checked and the next one begins.
     static let streamTime: TimeAmount = .seconds(60)
-    /// How often a browser without events gets a comment, by which both ends notice that the other one is gone.
+    /// How often a browser without events gets a comment, so that both ends notice a lost connection.
     static let commentInterval: TimeAmount = .seconds(15)
 
     typealias Send = EventPublisher.Send
@@ -31,7 +31,7 @@ final class EventHub: Sendable {
             _ query: EventQuery, _ credentials: Credentials, each: (ServerSentEvent) -> Bool
         ) -> Result<ControlClient.StreamEnd, ControlClient.Failure>
 
-        /// Whether there still is this session, or this program; nil if the daemon does not answer.
+        /// Whether this session, or this program, is still valid; nil if the daemon does not answer.
         func isKnown(_ credentials: Credentials) -> Bool?
     }
 
@@ -39,9 +39,9 @@ final class EventHub: Sendable {
         var credentials: Credentials
         var query: EventQuery
         var send: Send?
-        /// Whether what it missed is sent already, so that it gets what happens.
+        /// Whether what it missed was sent, so that it now gets new events.
         var isLive = false
-        /// Whether it has not taken the last part.
+        /// Whether it has not read the last part yet.
         var isBusy = false
         /// What waits, with the number of the last event in it.
         var waiting: [(id: UInt64, bytes: [UInt8])] = []
@@ -53,7 +53,7 @@ final class EventHub: Sendable {
     private struct State {
         var readers: [UInt64: Reader] = [:]
         var nextID: UInt64 = 1
-        /// The daemon's start that the common stream is of; nil: there is no stream.
+        /// Which instance of the daemon the common stream comes from; nil: there is no stream.
         var instance: String?
         /// The last event of the common stream.
         var number: UInt64 = 0
@@ -62,7 +62,7 @@ final class EventHub: Sendable {
 
     private let source: any Source
     private let loop: any EventLoop
-    /// One thread for the common stream, and some for what browsers missed.
+    /// One thread for the common stream, and some for requests of what browsers missed.
     private let pool = NIOThreadPool(numberOfThreads: 4)
     private let state = Mutex(State())
 
@@ -116,7 +116,7 @@ final class EventHub: Sendable {
 
     private func leave(_ id: UInt64) { state.withLock { $0.readers[id] = nil } }
 
-    /// Ends the stream of a browser, which then asks again.
+    /// Ends the stream of a browser, which then reconnects.
     private func end(_ id: UInt64) {
         let send = state.withLock { $0.readers.removeValue(forKey: id)?.send }
         send?(ByteBuffer(), true)
@@ -139,7 +139,7 @@ final class EventHub: Sendable {
                 isSame = take(message)
                 return isSame && count > 0
             }
-            // The daemon ends it after a minute; anything else means that it is away, or is another one.
+            // The daemon ends it after a minute; anything else means that it is down, or was restarted.
             if isSame, case .success(.complete) = result { continue }
             if isSame, case .success(.stopped) = result { continue }
             state.withLock { $0.instance = nil }
@@ -147,8 +147,8 @@ final class EventHub: Sendable {
         }
     }
 
-    /// One of the sessions that there still are; the browsers of the others are disconnected. Nil without any: then
-    /// nothing is followed any more.
+    /// One of the sessions that are still valid; the browsers of the others are disconnected. Nil if there is none: then
+    /// the daemon's stream is not read any more.
     private func anyKnown() -> Credentials? {
         while true {
             let readers = state.withLock { $0.readers.mapValues(\.credentials) }
@@ -168,7 +168,7 @@ final class EventHub: Sendable {
         }
     }
 
-    /// - Returns: whether it is of the same daemon as what came before.
+    /// - Returns: whether it comes from the same instance of the daemon as the part before.
     private func take(_ message: ServerSentEvent) -> Bool {
         let number = message.id.flatMap { UInt64($0) } ?? 0
         if message.event == "hello" {
@@ -202,7 +202,7 @@ final class EventHub: Sendable {
 
     // MARK: - One browser
 
-    /// Sends what the browser missed, and then what happens. The common stream runs already, so that nothing is lost
+    /// Sends what the browser missed, and then new events. The common stream is open before that, so that nothing is lost
     /// between the two.
     private func catchUp(_ id: UInt64) {
         guard let reader = state.withLock({ $0.readers[id] }), reader.send != nil, !reader.isLive
@@ -230,7 +230,7 @@ final class EventHub: Sendable {
         }
     }
 
-    /// Sends what waits for a browser, when it has taken what was sent before.
+    /// Sends what waits for a browser, when it has read what was sent before.
     private func flush(_ id: UInt64, taken: Bool) {
         enum Next { case nothing, end, send(Send, [UInt8]) }
         let next = state.withLock { state -> Next in
@@ -278,7 +278,7 @@ extension EventHub.Reader {
         if isLive { last = max(last, number) }
     }
 
-    /// What the browser missed is there; of what came meanwhile, what is newer follows.
+    /// What the browser missed has arrived; the newer part of what came meanwhile follows.
     fileprivate mutating func begin(behind number: UInt64, _ missed: [UInt8]) {
         let newer = waiting.filter { $0.id > number }
         waiting = [(number, missed)] + newer

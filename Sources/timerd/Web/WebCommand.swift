@@ -11,7 +11,7 @@ import NIOPosix
 import SystemdActivation
 import TimerControl
 
-/// `timerd web`: the web server of the status page, a process of its own without any right.
+/// `timerd web`: the web server of the status page, a separate process without any rights.
 struct WebCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "web", abstract: "Serve the status page for browsers.",
@@ -92,7 +92,7 @@ struct WebCommand: ParsableCommand {
     }
 
     private func announce(_ channel: any Channel) {
-        // Of port 0, the one that was chosen.
+        // For port 0, the port that the kernel chose.
         let port = channel.localAddress?.port ?? Self.standardPort
         let url = "http://\(listen[..<(listen.lastIndex(of: ":") ?? listen.endIndex)]):\(port)"
         guard withParent else {
@@ -114,7 +114,7 @@ struct WebCommand: ParsableCommand {
         Output.complain("no daemon answers at \(client.path)")
     }
 
-    /// An address of this machine: what others can reach needs TLS, and so a reverse proxy.
+    /// An address of this machine: an address that other machines can reach needs TLS, and therefore a reverse proxy.
     static func address(_ text: String) throws -> SocketAddress {
         guard let colon = text.lastIndex(of: ":"),
             let port = UInt16(text[text.index(after: colon)...]),

@@ -12,7 +12,7 @@ struct WebPage: Sendable {
     struct File: Sendable {
         let contentType: String
         let bytes: ByteBuffer
-        /// What a browser asks by whether the file is still the same.
+        /// By which a browser asks whether the file has changed (ETag).
         let tag: String
 
         init(_ contentType: String, _ read: (UnsafeMutablePointer<Int>) -> UnsafePointer<UInt8>?) {

@@ -4,10 +4,10 @@
 import NIOHTTP1
 import TimerControl
 
-/// Answers browsers: the files of the page itself, and everything else from the daemon. Only a request that was read
-/// completely, and is one that browsers may send, is written again for the daemon; nothing is passed on as it came.
+/// Answers browsers: the files of the page by itself, and everything else with answers of the daemon. A request that was
+/// read completely and that browsers may send is encoded again for the daemon; no bytes of a browser are passed on.
 struct WebResponder: RequestResponder {
-    /// Asks the daemon in the name of a session.
+    /// Sends a request to the daemon with the key of a session.
     typealias Ask =
         @Sendable (
             _ request: ControlRequest, _ credentials: Credentials,
@@ -101,7 +101,7 @@ struct WebResponder: RequestResponder {
         let credentials = rules.credentials(of: head.headers)
         guard credentials != .none else { return reply(WebGateway.unauthorized) }
         let host = WebRules.host(of: head.headers) ?? ""
-        // All browsers share one stream of the daemon, which is asked here only whether there is such a session.
+        // All browsers share one stream of the daemon; here the daemon only checks the session.
         var query: EventQuery?
         if case .events(let asked) = request { query = asked }
         let followed = query
@@ -123,8 +123,8 @@ struct WebResponder: RequestResponder {
         }
     }
 
-    /// An answer of the daemon. It comes from a process that is trusted more than this one; its type is not taken from
-    /// it all the same.
+    /// An answer of the daemon. Although the daemon is trusted more than this process, the type of the content is not taken
+    /// from its answer.
     private static func answer(_ reply: ControlClient.Reply) -> ControlAnswer {
         ControlAnswer(HTTPResponseStatus(statusCode: reply.status), text: reply.body)
     }

@@ -4,7 +4,7 @@
 import NIOHTTP1
 import TimerControl
 
-/// Which requests of browsers are answered at all. Everything is decided by the header alone; what is refused here
+/// Which requests of browsers are answered. Only the header is used for the decision; a request that is refused here
 /// never reaches the daemon.
 struct WebRules: Sendable {
     /// The most bytes of a path with its query.
@@ -22,7 +22,7 @@ struct WebRules: Sendable {
         case api
     }
 
-    /// What the header is refused with; nil: nothing.
+    /// The answer with which the header is refused; nil: it is not.
     ///
     /// - Parameter hosts: those under which a reverse proxy serves the page.
     func refusal(of head: HTTPRequestHead, hosts: [String]) -> ControlAnswer? {
@@ -45,7 +45,7 @@ struct WebRules: Sendable {
         }
         switch Self.place(of: head.uri) {
         case .file, .login:
-            // A link that is only looked at must not be used up.
+            // A HEAD request, such as for a preview, must not use up a link.
             let methods = Self.place(of: head.uri) == .login ? ["GET"] : ["GET", "HEAD"]
             return methods.contains(head.method.rawValue) ? nil : Self.methodNotAllowed(methods)
         case .api:
@@ -64,14 +64,14 @@ struct WebRules: Sendable {
 
     // MARK: - Host
 
-    /// The host that the request is for, in small letters; nil unless exactly one is named.
+    /// The host that the request is for, in lower case; nil unless there is exactly one.
     static func host(of headers: HTTPHeaders) -> String? {
         let hosts = headers["Host"]
         return hosts.count == 1 ? hosts[0].lowercased() : nil
     }
 
-    /// Whether it is one of this machine, or one of `hosts`. A page from elsewhere whose name leads to this machine
-    /// (DNS rebinding) names another one.
+    /// Whether the host is this machine, or one of `hosts`. A page of another site whose name was made to point to this
+    /// machine (DNS rebinding) has another host.
     static func isAllowed(_ host: String, _ hosts: [String]) -> Bool {
         guard let name = name(of: host) else { return false }
         return isLocal(host) || hosts.contains(host) || hosts.contains(name)
@@ -99,9 +99,10 @@ struct WebRules: Sendable {
         return String(host[..<end])
     }
 
-    // MARK: - Who sends it
+    // MARK: - The sender
 
-    /// A command is sent by the page itself, which a browser says in two headers, and whose body no form can have.
+    /// The refusal of a command that the page itself does not send: browsers say so in two headers, and no HTML form can
+    /// send such a body.
     private func refusal(ofCommand headers: HTTPHeaders, to host: String) -> ControlAnswer? {
         let origins = headers["Origin"]
         let site = headers["Sec-Fetch-Site"]
@@ -128,7 +129,8 @@ struct WebRules: Sendable {
         return nil
     }
 
-    /// The page itself, what a user typed, or a program reads; no page from elsewhere.
+    /// The refusal of a read request unless it comes from the page itself, from a user who typed the address, or from a
+    /// program.
     private func refusal(ofReading headers: HTTPHeaders) -> ControlAnswer? {
         let sites = headers["Sec-Fetch-Site"]
         guard sites.isEmpty || sites == ["same-origin"] || sites == ["none"] else {
@@ -137,7 +139,7 @@ struct WebRules: Sendable {
         return nil
     }
 
-    /// What the request shows of who sends it.
+    /// The credentials in the request.
     func credentials(of headers: HTTPHeaders) -> Credentials {
         let authorizations = headers["Authorization"]
         guard authorizations.isEmpty else {
@@ -178,8 +180,8 @@ struct WebRules: Sendable {
         return answer
     }
 
-    /// What each answer says to the browser: nothing of the page comes from elsewhere, nothing elsewhere shows or reads
-    /// it, and nothing is kept.
+    /// The headers of each answer: the page loads nothing from other sites, other sites can neither embed nor read it, and
+    /// nothing is cached.
     static let headers: [(String, String)] = [
         (
             "Content-Security-Policy",

@@ -52,7 +52,7 @@ final class WebServer: Sendable {
     ///
     /// - Parameters:
     ///   - makeResponder: makes what answers, given the port.
-    ///   - whenIdle: called when there was no connection for `idleTime`; nil: it goes on for ever.
+    ///   - whenIdle: called when there was no connection for `idleTime`; nil: the server never ends.
     /// - Returns: the channel that listens.
     static func listen(
         on place: Place, group: MultiThreadedEventLoopGroup,

@@ -238,7 +238,9 @@ final class Counter: Sendable {
         #expect(status.message.hasPrefix("a: run \(run) failed"))
         let part = RecordedEvent(
             content: .notice(
-                .resumed(run.firing.job, by: .user("eve"), accrued: .zero, remaining: nil)),
+                .resumed(
+                    run.firing.job, from: Pause(since: time, by: .user("ann")), by: .user("eve"),
+                    accrued: .zero, remaining: nil)),
             time: time, isPart: true)
         #expect(part.status(1).level == "info" && part.status(1).run == nil)
         let remark = RecordedEvent(

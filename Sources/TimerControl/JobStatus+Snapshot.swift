@@ -84,63 +84,6 @@ extension PauseStatus {
     }
 }
 
-extension RunStatus {
-    /// The same run with the reason why it was made.
-    public func because(of cause: Firing.Cause) -> RunStatus {
-        var status = self
-        status.note(cause)
-        return status
-    }
-
-    private mutating func note(_ cause: Firing.Cause) {
-        self.cause = cause.word
-        requestedBy = cause.requester
-    }
-}
-
-extension RunStatus {
-    /// The API's form of an active run.
-    public init(_ run: ActiveRun, of job: Job.Name, at now: Now) {
-        id = run.id.description
-        self.job = job.description
-        scheduled = run.id.firing.scheduled.rfc3339Micros
-        began = run.began?.rfc3339Micros
-        note(run.firing.cause)
-        switch run.wait {
-        case .capacity: waits = "capacity"
-        case .previousRun: waits = "previous-run"
-        case .retryDelay(let instant):
-            waits = "retry-delay"
-            startsAt = (now.wall + (instant - now.awake)).rfc3339Micros
-        case nil: break
-        }
-    }
-
-    /// The API's form of an ended run.
-    public init(_ run: RunSummary, of job: Job.Name) {
-        id = run.id.description
-        self.job = job.description
-        scheduled = run.id.firing.scheduled.rfc3339Micros
-        began = run.began?.rfc3339Micros
-        ended = run.ended?.rfc3339Micros
-        outcome = run.outcome.description
-        reason = run.outcome.reason
-        detail = run.outcome.detail
-        switch run.outcome {
-        case .exited(let code): exitCode = code
-        case .signalled(let name): signal = name
-        case .timedOut, .replaced, .stopped, .spawnFailed, .lost: break
-        }
-        failed = run.failed
-        succeeded = !run.failed && !run.outcome.isIntended
-        elapsedUsec = run.usage.elapsed.wholeMicroseconds
-        userUsec = run.usage.user.wholeMicroseconds
-        systemUsec = run.usage.system.wholeMicroseconds
-        // 0 means that it is not known, because it was not more than the runner itself had.
-        peakBytes = run.usage.peakResidentBytes > 0 ? run.usage.peakResidentBytes : nil
-    }
-}
-
 extension Schedule {
     /// Whether the schedule counts time, and does not follow the wall clock.
     fileprivate var counts: Bool {
@@ -152,9 +95,9 @@ extension Schedule {
 }
 
 extension SkipStatus {
-    init(_ skip: SkippedFiring) {
-        scheduled = skip.firing.id.scheduled.rfc3339Micros
-        skippedCount = skip.firing.missed + 1
+    init(_ skip: LastSkip) {
+        scheduled = skip.scheduled.rfc3339Micros
+        skippedCount = skip.count
         reason = skip.reason.word
         at = skip.at.rfc3339Micros
     }

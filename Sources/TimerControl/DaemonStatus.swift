@@ -1,0 +1,130 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// The daemon and all its jobs, in the form of the API.
+public struct DaemonStatus: Codable, Hashable, Sendable {
+    /// The daemon's version.
+    public var version: String
+    /// Its process.
+    public var pid: Int32
+    /// When it started.
+    public var since: String
+    /// When the daemon answered.
+    public var now: String
+    /// The absolute path of the configuration it reads.
+    public var config: String
+    /// Why a part of the present configuration was refused, in a sentence; absent if nothing was.
+    public var refusal: String?
+    /// The jobs in the configuration that the daemon could not accept.
+    public var rejected: [String]
+    /// The notifiers whose last attempt to send a message failed; absent if there are none.
+    public var failingNotifiers: [String]?
+    /// The jobs in the order of the configuration.
+    public var jobs: [JobStatus]
+
+    /// A daemon as described.
+    public init(
+        version: String, pid: Int32, since: String, now: String, config: String,
+        refusal: String? = nil, rejected: [String], failingNotifiers: [String]? = nil,
+        jobs: [JobStatus]
+    ) {
+        self.failingNotifiers = failingNotifiers
+        self.refusal = refusal
+        self.version = version
+        self.pid = pid
+        self.since = since
+        self.now = now
+        self.config = config
+        self.rejected = rejected
+        self.jobs = jobs
+    }
+}
+
+/// The part of `DaemonStatus` that a table of all jobs shows. Decoding all of it would take most of
+/// the time if there are many jobs.
+public struct JobTable: Decodable, Hashable, Sendable {
+    /// One job, as in `JobStatus`.
+    public struct Row: Decodable, Hashable, Sendable {
+        /// The job's name.
+        public var job: String
+        /// `armed`, `paused`, `stopped`, `finished` or `retrying`.
+        public var state: String
+        /// When the next firing is due if nothing changes until then.
+        public var next: String?
+        /// When the next further attempt starts, and how long until then.
+        public var nextAttempt: String?
+        public var nextAttemptUsec: Int64?
+        /// The active time left until then.
+        public var remainingUsec: Int64?
+        /// The active time in all.
+        public var activeUsec: Int64
+        /// Its runs that are active or waiting.
+        public var running: [RunStatus]
+        /// Its latest ended run.
+        public var last: RunStatus?
+        /// Its pause: who paused it, when and why.
+        public var paused: PauseStatus?
+        /// How many of the next runs are skipped; absent if none is.
+        public var skips: Int?
+        /// Its incidents with notifications; absent if there are none.
+        public var incidents: [IncidentStatus]?
+    }
+
+    /// The daemon's version and start; nil if the daemon did not send them.
+    public var version: String?
+    public var since: String?
+    /// The absolute path of the configuration the daemon reads.
+    public var config: String
+    /// Why a part of the present configuration was refused, in a sentence; absent if nothing was.
+    public var refusal: String?
+    /// The jobs in the configuration that the daemon could not accept.
+    public var rejected: [String]
+    /// The notifiers whose last attempt to send a message failed; absent if there are none.
+    public var failingNotifiers: [String]?
+    /// The jobs in the order of the configuration.
+    public var jobs: [Row]
+}
+
+/// The names of the jobs in `DaemonStatus`.
+public struct JobNames: Decodable, Hashable, Sendable {
+    /// One job, as in `JobStatus`.
+    public struct Row: Decodable, Hashable, Sendable {
+        /// The job's name.
+        public var job: String
+    }
+
+    /// The jobs in the order of the configuration.
+    public var jobs: [Row]
+}
+
+extension DaemonStatus {
+    /// The same with the jobs of a snapshot. Each job is converted when its turn comes to be
+    /// encoded, so that the converted form of many jobs is never in memory at once.
+    public struct Listing: Encodable {
+        private let daemon: DaemonStatus
+        private let snapshot: Snapshot
+
+        /// The members of `daemon`, with the jobs of the snapshot in place of its own.
+        public init(_ daemon: DaemonStatus, jobs snapshot: Snapshot) {
+            self.daemon = daemon
+            self.snapshot = snapshot
+        }
+
+        /// In alphabetical order.
+        public func encode(to encoder: any Encoder) throws {
+            var members = encoder.container(keyedBy: CodingKeys.self)
+            try members.encode(daemon.config, forKey: .config)
+            try members.encodeIfPresent(daemon.failingNotifiers, forKey: .failingNotifiers)
+            var jobs = members.nestedUnkeyedContainer(forKey: .jobs)
+            for job in snapshot.jobs { try jobs.encode(JobStatus(job)) }
+            try members.encode(daemon.now, forKey: .now)
+            try members.encode(daemon.pid, forKey: .pid)
+            try members.encodeIfPresent(daemon.refusal, forKey: .refusal)
+            try members.encode(daemon.rejected, forKey: .rejected)
+            try members.encode(daemon.since, forKey: .since)
+            try members.encode(daemon.version, forKey: .version)
+        }
+    }
+}

@@ -1,0 +1,81 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// What could prevent the next run.
+extension Explanation {
+    mutating func explainHindrances(of job: JobStatus) {
+        if let skips = job.skips {
+            say(
+                .skipNext,
+                "The next \(skips == 1 ? "run" : "\(skips) runs") will be skipped (skip-next); "
+                    + "`timerctl skip-next \(job.job) 0` cancels that.")
+        }
+        explainConcurrency(of: job)
+        switch job.count {
+        case "active":
+            say(
+                .timeBasis,
+                "Its time does not count while the daemon is down or the machine is asleep or off."
+            )
+        case "uptime":
+            say(.timeBasis, "Its time does not count while the machine is asleep or off.")
+        case "boottime" where job.onBootUsec != nil:
+            say(.timeBasis, "Its time starts again with each boot of the machine.")
+        case "boottime": say(.timeBasis, "Its time does not count while the machine is off.")
+        default: break
+        }
+        if let deadline = job.policy?.startingDeadlineUsec {
+            say(
+                .startingDeadline,
+                "A run that cannot start within \(span(deadline)) is skipped (starting-deadline)."
+            )
+        }
+        if reply.activeRuns >= reply.maxConcurrent,
+            !job.running.contains(where: { $0.waits == "capacity" })
+        {
+            say(
+                .maxConcurrent,
+                "The limit of \(plural(reply.maxConcurrent, "active run")) is reached (max-concurrent): it would wait."
+            )
+        }
+    }
+
+    /// What happens when the job becomes due while its runs have not ended.
+    private mutating func explainConcurrency(of job: JobStatus) {
+        // Such a job only becomes due when none of its runs is left.
+        if job.from != nil { return }
+        let concurrency = job.policy?.concurrency ?? "forbid"
+        if concurrency == "allow" {
+            guard let most = job.policy?.concurrencyMax else { return }
+            return say(
+                .concurrencyMax,
+                "At most \(plural(most, "run")) of it may be active at once (concurrency-max): a run beyond that is "
+                    + "skipped.")
+        }
+        if job.running.contains(where: { $0.waits != "retry-delay" }) {
+            switch concurrency {
+            case "queue":
+                say(
+                    .concurrency,
+                    "A run that becomes due while another is running waits for it; a second one is skipped."
+                )
+            case "replace":
+                say(.concurrency, "A run that becomes due while another is running replaces it.")
+            default:
+                say(
+                    .concurrency,
+                    "A run that becomes due while another is running is skipped (concurrency = \"forbid\")."
+                )
+            }
+        } else if job.running.contains(where: { $0.waits == "retry-delay" }) {
+            say(
+                .concurrency,
+                concurrency == "queue"
+                    ? "A run that becomes due before that attempt has ended waits for it (concurrency = \"queue\")."
+                    : "A run that becomes due before that attempt replaces it (concurrency = \"\(concurrency)\")."
+            )
+        }
+    }
+}

@@ -1,0 +1,91 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// Which of the pauses that ended are requested.
+public struct PauseQuery: Hashable, Sendable {
+    /// The most pauses of one answer.
+    public static let limitMax = 1000
+
+    /// The pauses of this job; nil for all jobs.
+    public var job: Job.Name?
+    /// Only pauses that ended at this instant or later.
+    public var since: WallInstant?
+    /// Only pauses that began before this instant.
+    public var until: WallInstant?
+    /// How many at most, from 1 to `limitMax`.
+    public var limit: Int
+
+    /// A query as described.
+    public init(
+        job: Job.Name? = nil, since: WallInstant? = nil, until: WallInstant? = nil,
+        limit: Int = 100
+    ) {
+        self.job = job
+        self.since = since
+        self.until = until
+        self.limit = limit
+    }
+
+    init(_ query: inout QueryText) throws(ControlRequest.Fault) {
+        self.init()
+        job = try query.job("job")
+        since = try query.instant("since")
+        until = try query.instant("until")
+        limit = try query.number("limit", 1...Self.limitMax, unless: limit)
+    }
+
+    var text: String {
+        QueryText.write([
+            ("job", job?.description), ("since", since?.rfc3339Micros),
+            ("until", until?.rfc3339Micros), ("limit", "\(limit)"),
+        ])
+    }
+}
+
+/// A pause that ended.
+public struct PastPauseStatus: Codable, Hashable, Sendable {
+    /// Who paused the job.
+    public var by: String
+    /// When the pause ended.
+    public var ended: String
+    /// Who ended it; absent if it ended by itself at `until`.
+    public var endedBy: String?
+    /// The job, by its name now.
+    public var job: String
+    /// The note about it.
+    public var note: String?
+    /// Since when the job was paused.
+    public var since: String
+    /// When it was to end by itself.
+    public var until: String?
+    /// Whether active runs were suspended as well; absent if not.
+    public var withRun: Bool?
+
+    /// A pause as the API shows it.
+    public init(_ past: PastPause) {
+        by = past.pause.by.description
+        ended = past.ended.rfc3339Micros
+        endedBy = past.endedBy == .pauseEnd ? nil : past.endedBy.description
+        job = past.job.description
+        note = past.pause.note
+        since = past.pause.since.rfc3339Micros
+        until = past.pause.until?.rfc3339Micros
+        withRun = past.pause.withRun ? true : nil
+    }
+}
+
+/// The requested pauses; the one that ended last comes first.
+public struct PausesReply: Codable, Hashable, Sendable {
+    /// Whether there are more than were requested; absent if not.
+    public var hasMore: Bool?
+    /// The pauses.
+    public var pauses: [PastPauseStatus]
+
+    /// An answer with the first so many of these pauses.
+    public init(_ pauses: [PastPause], limit: Int) {
+        hasMore = pauses.count > limit ? true : nil
+        self.pauses = pauses.prefix(limit).map { PastPauseStatus($0) }
+    }
+}

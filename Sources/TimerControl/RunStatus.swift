@@ -1,0 +1,118 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// The API's form of a run, wherever an answer contains one.
+public struct RunStatus: Codable, Hashable, Sendable {
+    /// The run's identity.
+    public var id: String
+    /// Its job, by its present name.
+    public var job: String
+    /// When it was due.
+    public var scheduled: String
+    /// When its process started; absent while it waits and if it never did.
+    public var began: String?
+    /// When it ended; this and the following members are absent until then.
+    public var ended: String?
+    /// How it ended, with the same words as the journal: `exited(0)`, `signalled(SIGKILL)`,
+    /// `spawn-failed(ENOENT, exec /bin/x)`.
+    public var outcome: String?
+    /// The first word of `outcome`: `exited`, `signalled`, `timed-out`, `stopped`, `replaced`,
+    /// `spawn-failed` or `lost`.
+    public var reason: String?
+    /// For `spawn-failed` and `lost`: the text in the parentheses of `outcome`.
+    public var detail: String?
+    /// The exit code, 0 to 255, of a process that exited by itself.
+    public var exitCode: Int32?
+    /// The name of the signal that ended the process, such as `SIGKILL`.
+    public var signal: String?
+    /// Whether it succeeded, by the `success-exit-codes` when it ended.
+    public var succeeded: Bool?
+    /// Whether it failed. A run that was stopped or replaced neither succeeded nor failed.
+    public var failed: Bool?
+    /// From the start of its process to its end.
+    public var elapsedUsec: Int64?
+    /// CPU time in user mode.
+    public var userUsec: Int64?
+    /// CPU time in the kernel.
+    public var systemUsec: Int64?
+    /// The largest resident set; absent if it is not known, because it was not more than the
+    /// runner's own.
+    public var peakBytes: Int64?
+    /// Why it waits: `capacity`, `previous-run` or `retry-delay`; absent once it was sent to the
+    /// runner.
+    public var waits: String?
+    /// When it starts, if it waits for the delay of a retry.
+    public var startsAt: String?
+    /// Why it was made: `schedule`, `catch-up`, `resume` or `requested`; absent in `last`.
+    public var cause: String?
+    /// Who requested it; absent if no user did.
+    public var requestedBy: String?
+    /// How many further due runs were combined with it; only in answers about runs.
+    public var missed: Int?
+    /// The last part of its output; invalid UTF-8 is replaced. Only in answers about runs.
+    public var output: String?
+
+    // In alphabetical order, as for a job.
+    enum CodingKeys: CodingKey, CaseIterable {
+        case began, cause, detail, elapsedUsec, ended, exitCode, failed, id, job, missed, outcome
+        case output, peakBytes, reason, requestedBy, scheduled, signal, startsAt, succeeded
+        case systemUsec, userUsec, waits
+    }
+}
+
+extension RunStatus {
+    /// The same run with the reason why it was made.
+    public func because(of cause: Firing.Cause) -> RunStatus {
+        var status = self
+        status.note(cause)
+        return status
+    }
+
+    private mutating func note(_ cause: Firing.Cause) {
+        self.cause = cause.word
+        requestedBy = cause.requester
+    }
+
+    /// The API's form of an active run.
+    public init(_ run: ActiveRun, of job: Job.Name, at now: Now) {
+        id = run.id.description
+        self.job = job.description
+        scheduled = run.id.firing.scheduled.rfc3339Micros
+        began = run.began?.rfc3339Micros
+        note(run.firing.cause)
+        switch run.wait {
+        case .capacity: waits = "capacity"
+        case .previousRun: waits = "previous-run"
+        case .retryDelay(let instant):
+            waits = "retry-delay"
+            startsAt = (now.wall + (instant - now.awake)).rfc3339Micros
+        case nil: break
+        }
+    }
+
+    /// The API's form of an ended run.
+    public init(_ run: RunSummary, of job: Job.Name) {
+        id = run.id.description
+        self.job = job.description
+        scheduled = run.id.firing.scheduled.rfc3339Micros
+        began = run.began?.rfc3339Micros
+        ended = run.ended?.rfc3339Micros
+        outcome = run.outcome.description
+        reason = run.outcome.reason
+        detail = run.outcome.detail
+        switch run.outcome {
+        case .exited(let code): exitCode = code
+        case .signalled(let name): signal = name
+        case .timedOut, .replaced, .stopped, .spawnFailed, .lost: break
+        }
+        failed = run.failed
+        succeeded = !run.failed && !run.outcome.isIntended
+        elapsedUsec = run.usage.elapsed.wholeMicroseconds
+        userUsec = run.usage.user.wholeMicroseconds
+        systemUsec = run.usage.system.wholeMicroseconds
+        // 0 means that it is not known, because it was not more than the runner itself had.
+        peakBytes = run.usage.peakResidentBytes > 0 ? run.usage.peakResidentBytes : nil
+    }
+}
