@@ -127,7 +127,7 @@ extension Machine {
                     kind: .skipped, job: index(firing.id.job),
                     label: nanoseconds(firing.id.scheduled), value: Int64(firing.missed) + 1,
                     reason: code))
-        case .resumed(let job, _, _, _):
+        case .resumed(let job, _, _, _, _):
             timeline.seen.append(Seen(kind: .resumed, job: index(job)))
         default: break
         }

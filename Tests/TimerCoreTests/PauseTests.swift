@@ -22,7 +22,7 @@ import Testing
         #expect(world.started.count == 1)
         #expect(
             world.notices.contains {
-                if case .resumed(_, .pauseEnd, _, _) = $0 { true } else { false }
+                if case .resumed(_, _, .pauseEnd, _, _) = $0 { true } else { false }
             })
     }
 

@@ -55,7 +55,7 @@ import Testing
         world.load([job])
         #expect(world.show("backup").accrued == .seconds(20))
         let recovered = Notice.recovered(
-            "backup", accrued: .seconds(20), credited: .seconds(20), forfeitedAtMost: .seconds(1),
+            "backup", accrued: .seconds(20), credited: .seconds(20), maxLoss: .seconds(1),
             .active)
         #expect(world.notices.contains(recovered))
         #expect(
@@ -80,7 +80,7 @@ import Testing
         #expect(
             world.notices.contains(
                 .recovered(
-                    "backup", accrued: .seconds(25), credited: .zero, forfeitedAtMost: .seconds(30),
+                    "backup", accrued: .seconds(25), credited: .zero, maxLoss: .seconds(30),
                     .active)
             ))
         guard

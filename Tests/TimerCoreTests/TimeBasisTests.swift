@@ -81,7 +81,7 @@ import Testing
         world.reboot(away: .seconds(1000))
         world.load([job])
         let recovered = Notice.recovered(
-            "backup", accrued: .seconds(25), credited: .seconds(5), forfeitedAtMost: .seconds(995),
+            "backup", accrued: .seconds(25), credited: .seconds(5), maxLoss: .seconds(995),
             .uptime)
         #expect(world.notices.contains(recovered))
         #expect(world.show("backup").maxLoss == .seconds(995))

@@ -48,6 +48,7 @@ struct World {
     var incidents: [IncidentRecord.ID: IncidentRecord] = [:]
     var incidentTimer: WallInstant?
     private var lastSuccesses: [Job.Name: WallInstant] = [:]
+    private var lastSkips: [Job.Name: LastSkip] = [:]
     var answers: [Answer] = []
     /// The signals that were sent.
     var signals: [String] = []
@@ -94,7 +95,8 @@ struct World {
         let past = RecoveredState(
             instance: instance, previous: previous, heartbeat: heartbeat,
             records: Array(records.values), openRuns: open, lastRuns: lastRuns,
-            lastSuccesses: lastSuccesses, incidents: Array(incidents.values))
+            lastSuccesses: lastSuccesses, lastSkips: lastSkips,
+            incidents: Array(incidents.values))
         unstored = canSave ? nil : (past.unstored(), now.awake)
         let actions: [Action]
         (agenda, actions) = Agenda.load(
@@ -217,7 +219,10 @@ struct World {
             keep(change.records)
             for job in change.erased { records[job] = nil }
         case .tell(let notice):
-            if case .skipped(let firing, let reason) = notice { judge(firing, reason) }
+            if case .skipped(let firing, let reason) = notice {
+                judge(firing, reason)
+                keep(firing, reason)
+            }
             notices.append(notice)
         case .answer(let answer): answers.append(answer)
         case .notify(let notifications, let changes):
@@ -240,6 +245,7 @@ struct World {
         lastRuns[renaming.to] = lastRuns.removeValue(forKey: renaming.from)
         for (run, owner) in owners where owner == renaming.from { owners[run] = renaming.to }
         lastSuccesses[renaming.to] = lastSuccesses.removeValue(forKey: renaming.from)
+        lastSkips[renaming.to] = lastSkips.removeValue(forKey: renaming.from)
         for incident in incidents.values where incident.id.job == renaming.from {
             incidents[incident.id] = nil
             let renamed = incident.renamed(renaming.to)
@@ -262,6 +268,14 @@ struct World {
     private mutating func keep(_ saved: [JobRecord]) {
         guard canSave else { return }
         for record in saved { records[record.job] = record }
+    }
+
+    /// A firing that was too late for its deadline is stored as a run only.
+    private mutating func keep(_ firing: Firing, _ reason: Notice.SkipReason) {
+        guard canSave, reason != .deadline else { return }
+        lastSkips[firing.id.job] = LastSkip(
+            scheduled: firing.id.scheduled, count: firing.missed + 1, reason: reason.kind,
+            at: now.wall)
     }
 
     private mutating func begin(_ runs: [Run]) {

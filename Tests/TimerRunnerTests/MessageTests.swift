@@ -22,12 +22,14 @@ private final class Postbox: Sendable {
 
     init(
         _ transports: [String: Notifier.Transport], sendmail: String? = nil,
-        folder: String? = nil, _ change: @escaping (inout RunnerServer.Settings) -> Void = { _ in }
+        proxy: String? = nil, folder: String? = nil,
+        _ change: @escaping (inout RunnerServer.Settings) -> Void = { _ in }
     ) throws {
         var notifiers: [Notifier.Name: Notifier] = [:]
         for (text, transport) in transports {
             let name = Notifier.Name(text)!
-            notifiers[name] = Notifier(name: name, transport: transport, sendmail: sendmail)
+            notifiers[name] = Notifier(
+                name: name, transport: transport, sendmail: sendmail, proxy: proxy)
         }
         var rules = RunnerServer.RunRules()
         rules.notifiers = notifiers
@@ -83,6 +85,29 @@ private let hasCurl = access("/usr/bin/curl", X_OK) == 0
 
     private static func hook(_ receiver: WebReceiver, _ rest: String = "") -> Notifier.Address {
         .url("http://127.0.0.1:\(receiver.port)/hook/\(secret)\(rest)")
+    }
+
+    /// The proxy learns the host, and nothing of the rest of the address.
+    @Test(.enabled(if: hasCurl))
+    func aRequestGoesThroughTheProxyOfTheConfiguration_butNotToThisMachine() throws {
+        let proxy = WebReceiver { _ in .status(403) }
+        let receiver = WebReceiver()
+        defer {
+            proxy.stop()
+            receiver.stop()
+        }
+        let box = try Postbox(
+            [
+                "far": .webhook(.url("https://hooks.invalid/\(Self.secret)"), .json),
+                "near": .webhook(Self.hook(receiver), .json),
+            ], proxy: "http://127.0.0.1:\(proxy.port)")
+        let far = MessageResult(try #require(box.send("far")), isRequest: true)
+        guard case .failed = far.verdict else { return #expect(far.verdict == .failed("")) }
+        #expect(proxy.requests.map(\.line) == ["CONNECT hooks.invalid:443 HTTP/1.1"])
+        #expect(!proxy.requests.contains { $0.header.joined().contains(Self.secret) })
+        let near = MessageResult(try #require(box.send("near")), isRequest: true)
+        #expect(near.verdict == .sent)
+        #expect(proxy.requests.count == 1 && receiver.requests.count == 1)
     }
 
     @Test(.enabled(if: hasCurl))

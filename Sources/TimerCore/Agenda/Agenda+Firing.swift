@@ -6,7 +6,7 @@
 struct Batch {
     var runs: [Run] = []
     var start: [Run] = []
-    /// What people are told, written with the runs and records, or before the runs start.
+    /// The notifications, written with the runs and records, or before the runs start.
     var watched: [Action] = []
     var records: [JobRecord] = []
     /// Requests to end runs, and rows to close.
@@ -31,7 +31,7 @@ struct Batch {
 }
 
 extension Agenda {
-    /// Fires all jobs that are due by now, whichever timer expired, so that all runs of one wake-up
+    /// Fires all jobs that are due by now, no matter which timer expired, so that all runs of one wake-up
     /// start in one batch.
     mutating func wake(_ job: Job.Name, at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
@@ -208,7 +208,10 @@ extension Agenda {
         into batch: inout Batch
     ) {
         counts.skips.add(reason.kind)
-        entry.note(SkippedFiring(firing: firing, reason: reason, at: now.wall))
+        entry.outcomes.add(
+            LastSkip(
+                scheduled: firing.id.scheduled, count: firing.missed + 1, reason: reason.kind,
+                at: now.wall))
         batch.watched += notices(of: firing, reason, &entry)
         batch.notices.append(.tell(.skipped(firing, reason)))
     }

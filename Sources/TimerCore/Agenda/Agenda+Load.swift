@@ -13,29 +13,9 @@ extension Agenda {
         downtimeEnd = now
         startedAt = now
         let ending = past.ending(at: now)
-        var records = Dictionary(past.records.map { ($0.job, $0) }) { _, later in later }
-        var notices: [Action] = []
-        // Jobs that count from the boot restart at zero in a new boot: their saved time is from the
-        // previous boot.
-        let newInBoot = jobSet.newInBoot(past.records, at: now)
-        var wereCounting = 0
-        var lostAtMost = Duration.zero
-        for record in past.records where past.mayCount(record) {
-            let credit = past.credit(for: record, at: now)
-            records[record.job]?.credit(credit)
-            if ending != .clean { wereCounting += 1 }
-            guard ending != .clean || credit.counted > .zero || credit.maxLoss > .zero,
-                !newInBoot.contains(record.job)
-            else { continue }
-            lostAtMost = max(lostAtMost, credit.maxLoss)
-            notices.append(
-                .tell(
-                    .recovered(
-                        record.job, accrued: record.accrued + credit.counted,
-                        credited: credit.counted, forfeitedAtMost: credit.maxLoss, record.basis)))
-        }
-        counts.lost = lostAtMost
-        archived = records.mapValues { record in
+        let credited = CreditedRecords(past, jobSet, at: now)
+        counts.lost = credited.lostAtMost
+        archived = credited.records.mapValues { record in
             ArchivedJob(
                 record: record,
                 boxedOutcomes: past.outcomes(of: record.job, record))
@@ -46,17 +26,10 @@ extension Agenda {
         let start = past.start(at: now)
         var timers: [Action] = []
         var change = JobSetChange()
-        // An array that grows step by step may reserve twice the memory it needs.
-        entries.reserveCapacity(jobSet.jobs.count)
-        jobSlots.reserveCapacity(jobSet.jobs.count)
-        runs.reserve(jobSet.jobs.count)
-        slots.reserve(jobSet.jobs.count, in: entries)
-        let counting = jobSet.jobs.count { $0.schedule.span != nil }
-        if counting > 0 { due.reserve(counting) }
-        if counting < jobSet.jobs.count { wallDue.reserve(jobSet.jobs.count - counting) }
+        reserve(for: jobSet.jobs)
         for job in jobSet.jobs {
             timers += add(job, at: now, start: start, into: &change)
-            if !past.lastRuns.isEmpty, let slot = slot(of: job.name),
+            if !past.lastRuns.isEmpty || !past.lastSkips.isEmpty, let slot = slot(of: job.name),
                 entries[slot]?.boxedOutcomes == nil
             {
                 entries[slot]?.boxedOutcomes = past.outcomes(of: job.name)
@@ -73,20 +46,35 @@ extension Agenda {
         let began = Action.tell(
             .daemonStarted(
                 ending, away: past.away(until: now), jobs: jobSet.jobs.count,
-                wereCounting: wereCounting, lostAtMost: lostAtMost))
-        var clock: [Action] = []
-        if let previous = past.previous,
-            let step = now.step(since: past.lastHeartbeat(of: previous))
-        {
-            let isCorrection = step.length >= Self.correctionMin
-            counts.addStep(isCorrection: isCorrection)
-            clock = [.tell(.clockStepped(by: step, isCorrection: isCorrection))]
-        }
+                wereCounting: credited.wereCounting, lostAtMost: credited.lostAtMost))
+        let clock = countStep(since: past, at: now)
         let others = watching.recovered.values.joined().map { IncidentChange.remove($0.id) }
         watching.recovered = [:]
         return [.storeJobSet(change, durable: true), began] + clock
-            + notices + (others.isEmpty ? [] : [.notify([], incidents: others)])
+            + credited.notices + (others.isEmpty ? [] : [.notify([], incidents: others)])
             + settled + timers + (taken.isEmpty ? [] : [.start(taken)]) + checkWatched()
+    }
+
+    /// Reserves memory for the jobs: an array that grows step by step may reserve twice what it
+    /// needs.
+    private mutating func reserve(for jobs: [Job]) {
+        entries.reserveCapacity(jobs.count)
+        jobSlots.reserveCapacity(jobs.count)
+        runs.reserve(jobs.count)
+        slots.reserve(jobs.count, in: entries)
+        let counting = jobs.count { $0.schedule.span != nil }
+        if counting > 0 { due.reserve(counting) }
+        if counting < jobs.count { wallDue.reserve(jobs.count - counting) }
+    }
+
+    /// Counts and reports that the wall clock was set while no daemon ran.
+    private mutating func countStep(since past: RecoveredState, at now: Now) -> [Action] {
+        guard let previous = past.previous,
+            let step = now.step(since: past.lastHeartbeat(of: previous))
+        else { return [] }
+        let isCorrection = step.length >= Self.correctionMin
+        counts.addStep(isCorrection: isCorrection)
+        return [.tell(.clockStepped(by: step, isCorrection: isCorrection))]
     }
 
     /// Gives the job a slot. It restores the state that is saved for the name of the job, or else
@@ -194,8 +182,8 @@ extension JobSet {
 }
 
 extension RecoveredState {
-    /// What is known of the runs of a job that ended; nil if that is nothing. A run may have
-    /// succeeded after the job's record was taken.
+    /// What is known of the runs of a job that ended or were skipped; nil if that is nothing. A run
+    /// may have succeeded after the job's record was taken.
     fileprivate func outcomes(
         of job: Job.Name, _ record: JobRecord? = nil
     ) -> Boxed<JobOutcomes>? {
@@ -208,8 +196,20 @@ extension RecoveredState {
         if let last, last.result == .success, let ended = last.ended {
             success = max(success ?? ended, ended)
         }
-        guard last != nil || success != nil else { return nil }
-        return Boxed(wrappedValue: JobOutcomes(last: last, lastSuccess: success))
+        let skip = lastSkip(of: job, last)
+        guard last != nil || success != nil || skip != nil else { return nil }
+        return Boxed(
+            wrappedValue: JobOutcomes(last: last, lastSuccess: success, lastSkip: skip))
+    }
+
+    /// What was skipped latest. A firing that was too late for its deadline is stored as a run.
+    private func lastSkip(of job: Job.Name, _ last: RunSummary?) -> LastSkip? {
+        let stored = lastSkips.isEmpty ? nil : lastSkips[job]
+        guard let last, last.outcome == .lost(.deadline), let ended = last.ended,
+            stored.map({ $0.at <= ended }) ?? true
+        else { return stored }
+        return LastSkip(
+            scheduled: last.id.firing.scheduled, count: 1, reason: .deadline, at: ended)
     }
 
     /// How long no daemon ran. Nil at the first start, and if the wall clock, the only clock that
@@ -219,5 +219,38 @@ extension RecoveredState {
         let last = lastHeartbeat(of: previous)
         if last.bootID == now.bootID { return now.boot - last.boot }
         return now.wall > last.wall ? now.wall - last.wall : nil
+    }
+}
+
+/// The records of the previous instance, with the time that counted since they were taken.
+private struct CreditedRecords {
+    var records: [Job.Name: JobRecord]
+    /// Reports what each job got and what it may have lost.
+    var notices: [Action] = []
+    /// How many jobs were counting when the previous instance ended uncleanly.
+    var wereCounting = 0
+    /// The most time that one of the jobs may have lost.
+    var lostAtMost = Duration.zero
+
+    init(_ past: RecoveredState, _ jobSet: JobSet, at now: Now) {
+        records = Dictionary(past.records.map { ($0.job, $0) }) { _, later in later }
+        let isClean = past.ending(at: now) == .clean
+        // Jobs that count from the boot restart at zero in a new boot: their saved time is from the
+        // previous boot.
+        let newInBoot = jobSet.newInBoot(past.records, at: now)
+        for record in past.records where past.mayCount(record) {
+            let credit = past.credit(for: record, at: now)
+            records[record.job]?.credit(credit)
+            if !isClean { wereCounting += 1 }
+            guard !isClean || credit.counted > .zero || credit.maxLoss > .zero,
+                !newInBoot.contains(record.job)
+            else { continue }
+            lostAtMost = max(lostAtMost, credit.maxLoss)
+            notices.append(
+                .tell(
+                    .recovered(
+                        record.job, accrued: record.accrued + credit.counted,
+                        credited: credit.counted, maxLoss: credit.maxLoss, record.basis)))
+        }
     }
 }

@@ -87,7 +87,7 @@ extension JobEntry {
         return JobMeasures(
             job: job, phase: phase, live: live, next: latestFiring(at: now),
             remaining: remaining(at: now), active: active(at: now), lastRun: outcomes.last,
-            lastSuccess: outcomes.lastSuccess, runs: outcomes.counts, skips: skipCounts,
+            lastSuccess: outcomes.lastSuccess, runs: outcomes.counts, skips: outcomes.skipCounts,
             durations: outcomes.durations)
     }
 

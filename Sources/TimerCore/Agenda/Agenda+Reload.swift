@@ -207,7 +207,7 @@ extension Agenda {
         let changesOccurrences =
             entry.job.schedule != job.schedule
             || entry.job.policy.randomOffset != job.policy.randomOffset
-        let isAnew =
+        let isNewSchedule =
             changesOccurrences || entry.job.count != job.count || entry.job.first != job.first
         if changesOccurrences {
             // A job that fires a certain time after the boot, and has not fired in this boot, is
@@ -231,7 +231,7 @@ extension Agenda {
         if let ended {
             unpause(slot, &entry, ended, by: .configuration, at: now, into: &batch)
         } else {
-            batch.timers += updateTimer(slot, &entry, at: now, isAnew: isAnew)
+            batch.timers += updateTimer(slot, &entry, at: now, isNewSchedule: isNewSchedule)
         }
         let record = entry.record(at: now, instance: instance)
         entries[slot] = entry

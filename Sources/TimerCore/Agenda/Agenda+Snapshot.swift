@@ -119,8 +119,8 @@ extension JobEntry {
             remaining: remaining,
             next: next(at: now), offset: offset,
             lastScheduled: lastScheduled, firings: firings, live: runs, lastRun: lastRun,
-            lastSkip: lastSkip, skips: skips, maxLoss: maxLoss, checkpoint: checkpoint,
-            incidents: watch?.wrappedValue.told ?? [])
+            lastSkip: outcomes.lastSkip, skips: skips, maxLoss: maxLoss, checkpoint: checkpoint,
+            incidents: watch?.wrappedValue.notifiedIncidents ?? [])
     }
 
     /// When the next firing is due if nothing changes until then. For a pause with an end, that is

@@ -8,11 +8,11 @@ extension Agenda {
     /// - Parameters:
     ///   - notBefore: if the timer would expire in the past although nothing is due, it is set to
     ///     just after this reading.
-    ///   - isAnew: whether the job has another schedule than when its timer was set.
+    ///   - isNewSchedule: whether the job has another schedule than when its timer was set.
     /// - Returns: the action that changes the timer, if its instant changed.
     mutating func updateTimer(
         _ slot: Int, _ entry: inout JobEntry, at now: Now, notBefore: Now? = nil,
-        isAnew: Bool = false
+        isNewSchedule: Bool = false
     ) -> [Action] {
         let wasOpen = entry.ledger.isOpen
         let counted = entry.counted(at: now)
@@ -48,7 +48,7 @@ extension Agenda {
         if accuracy == .zero { early = (nil, nil) }
         // The clocks are read one after the other, so the result varies a little. A difference
         // below 1 ms does not move the timer.
-        if let before = old.awake, let after = new.awake, notBefore == nil, !isAnew,
+        if let before = old.awake, let after = new.awake, notBefore == nil, !isNewSchedule,
             entry.counted(at: now).nanoseconds != now.awake.nanoseconds,
             before - after < .milliseconds(1), after - before < .milliseconds(1)
         {

@@ -164,7 +164,7 @@ extension Agenda {
         batch.notices.append(
             .tell(
                 .resumed(
-                    entry.job.name, by: initiator, accrued: entry.accrued(at: now),
+                    entry.job.name, from: pause, by: initiator, accrued: entry.accrued(at: now),
                     remaining: entry.remaining(at: now))))
         if let due {
             begin(due, late: .zero, slot, &entry, as: .due, at: now, into: &batch)
@@ -211,8 +211,10 @@ extension Agenda {
     ) -> [Action] {
         let dropped = entry.accrued(at: now)
         var batch = Batch()
-        if case .paused(let pause) = entry.phase, pause.withRun {
-            batch.ends += toldRuns(slot).map { .resume($0) }
+        var former: Pause?
+        if case .paused(let pause) = entry.phase {
+            if pause.withRun { batch.ends += toldRuns(slot).map { .resume($0) } }
+            former = pause
         }
         entry.ledger.credit(entry.countedAfterPause)
         entry.countedAfterPause = .zero
@@ -222,7 +224,7 @@ extension Agenda {
         entry.dropAccrued(at: now)
         cancelPending(slot, &entry, .stopped, into: &batch)
         return commit(slot, &entry, batch, at: now) { entry in
-            .stopped(entry.job.name, by: order.by, dropped: dropped)
+            .stopped(entry.job.name, from: former, by: order.by, dropped: dropped)
         }
     }
 

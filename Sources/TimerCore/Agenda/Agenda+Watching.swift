@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the agenda knows about telling people.
+/// What the agenda knows about the notifications of all jobs.
 struct Watching: Sendable {
     /// The notifiers of the configuration.
     var notifiers: [Notifier.Name: Notifier] = [:]
@@ -23,15 +23,15 @@ struct Watching: Sendable {
     }
 }
 
-/// Telling people about jobs. Only jobs with `notify` have a `JobWatch`; for others this costs one
+/// Notifications about jobs. Only jobs with `notify` have a `JobWatch`; for others this costs one
 /// comparison with nil.
 extension Agenda {
-    /// Checks a job again at the end of the event, if people are told about it.
+    /// Checks a job again at the end of the event, if it has `notify`.
     mutating func noteChange(_ slot: Int, _ entry: JobEntry) {
         if entry.watch != nil { watching.changed.append(slot) }
     }
 
-    /// What people are told about the end of a run, in the transaction that closes it.
+    /// The notifications about the end of a run, for the transaction that closes it.
     ///
     /// - Parameters:
     ///   - willRetry: whether the same firing is tried again.
@@ -41,11 +41,11 @@ extension Agenda {
         hasOutput: Bool = false
     ) -> [Action] {
         guard entry.watch != nil else { return [] }
-        return tell(
-            .ended(run, willRetry: willRetry, hasOutput: hasOutput), slot, &entry)
+        return advanceWatch(
+            after: .ended(run, willRetry: willRetry, hasOutput: hasOutput), slot, &entry)
     }
 
-    /// The same for a run whose job may not be in the configuration any more. Then no one is told.
+    /// The same for a run whose job may not be in the configuration any more. Then there are none.
     mutating func notices(of run: RunSummary, of job: Job.Name) -> [Action] {
         guard let slot = slot(of: job), var entry = entries[slot], entry.watch != nil else {
             return []
@@ -54,7 +54,7 @@ extension Agenda {
         return notices(of: run, slot, &entry)
     }
 
-    /// What people are told about a skipped firing.
+    /// The notifications about a skipped firing.
     mutating func notices(
         of firing: Firing, _ reason: Notice.SkipReason, _ entry: inout JobEntry
     ) -> [Action] {
@@ -63,25 +63,25 @@ extension Agenda {
         // A user requested it, or the run that was too late ends as lost.
         case .byOrder, .deadline: return []
         case .stillRunning, .concurrencyMax, .queueFull, .missed, .catchUpMax, .clockSet:
-            return tell(.skipped(firing, reason), slot, &entry)
+            return advanceWatch(after: .skipped(firing, reason), slot, &entry)
         }
     }
 
-    /// What people are told about a run that is about to start.
+    /// Adds the notifications about a run that is about to start to the batch.
     mutating func noteStart(
         _ run: Run.ID, _ slot: Int, _ entry: inout JobEntry, into batch: inout Batch
     ) {
         guard entry.watch != nil else { return }
-        batch.watched += tell(.started(run), slot, &entry)
+        batch.watched += advanceWatch(after: .started(run), slot, &entry)
     }
 
-    private mutating func tell(
-        _ happening: JobWatch.Happening?, _ slot: Int, _ entry: inout JobEntry
+    private mutating func advanceWatch(
+        after event: JobWatch.RunEvent?, _ slot: Int, _ entry: inout JobEntry
     ) -> [Action] {
         guard var watch = entry.watch?.wrappedValue, let now = lastNow else { return [] }
         let before = watch
-        let result = watch.tell(
-            happening,
+        let result = watch.update(
+            after: event,
             JobWatch.Facts(
                 job: entry.job, phase: entry.phase, lastSuccess: entry.outcomes.lastSuccess,
                 runs: runs[slot],
@@ -185,7 +185,7 @@ extension Agenda {
             watching.due.remove(slot)
             return []
         }
-        let actions = tell(nil, slot, &entry)
+        let actions = advanceWatch(after: nil, slot, &entry)
         entries[slot] = entry
         return actions
     }

@@ -72,7 +72,7 @@ public struct Agenda: Sendable {
     var runs = RunTable()
     /// The number of open ledgers.
     var counting = 0
-    /// What is known about telling people.
+    /// The notifiers, and which jobs must be checked for notifications.
     var watching = Watching()
     /// What is counted of all jobs together since the daemon started.
     public internal(set) var counts = AgendaCounts()
@@ -178,7 +178,7 @@ public struct Agenda: Sendable {
 /// A job that was removed from the configuration.
 struct ArchivedJob: Sendable {
     var record: JobRecord
-    /// Nil while no run of the job has ended.
+    /// Nil while no run of the job has ended and none was skipped.
     var boxedOutcomes: Boxed<JobOutcomes>?
 
     var outcomes: JobOutcomes {

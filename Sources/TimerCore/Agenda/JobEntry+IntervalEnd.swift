@@ -119,7 +119,7 @@ extension Agenda {
             } else {
                 entry.awaitsEnd = false
             }
-            timers += updateTimer(slot, &entry, at: now, isAnew: true)
+            timers += updateTimer(slot, &entry, at: now, isNewSchedule: true)
             records.append(entry.record(at: now, instance: instance))
             entries[slot] = entry
         }

@@ -1,8 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is known of the runs of a job that ended. It is kept together because all of it changes
-/// when a run ends.
+/// What is known of the runs of a job that ended, and of its firings that were skipped. Few jobs
+/// have none of it, and all of it stays with the name of a job that is removed.
 struct JobOutcomes: Hashable, Sendable {
     /// The latest run that ended.
     var last: RunSummary?
@@ -12,6 +12,16 @@ struct JobOutcomes: Hashable, Sendable {
     var counts = RunCounts()
     /// How long they took, for a job that asks for it.
     var durations: Histogram?
+    /// The latest firing that was skipped, also before this daemon started.
+    var lastSkip: LastSkip?
+    /// The firings that were skipped since the daemon started.
+    var skipCounts = SkipCounts()
+
+    /// Adds a firing that was skipped.
+    mutating func add(_ skip: LastSkip) {
+        lastSkip = skip
+        skipCounts.add(skip.reason)
+    }
 
     /// Adds a run that ended.
     mutating func add(_ run: RunSummary, withDuration: Bool) {

@@ -19,8 +19,8 @@ struct JobEntry: Sendable {
     /// Nil while no run of the job has ended.
     var boxedOutcomes: Boxed<JobOutcomes>?
     /// Nil while all these fields have their default values.
-    private var uncommon: Boxed<UncommonFields>?
-    /// What is remembered about telling people; nil for a job without `notify`.
+    var uncommon: Boxed<UncommonFields>?
+    /// What its notifications depend on; nil for a job without `notify`.
     var watch: Boxed<JobWatch>?
     /// When the time record was last passed to the store.
     var checkpoint: WallInstant
@@ -45,7 +45,7 @@ struct JobEntry: Sendable {
 
     var boxedJob: Boxed<Job> { _job }
 
-    /// What is known of its runs that ended.
+    /// What is known of its runs that ended and its firings that were skipped.
     var outcomes: JobOutcomes {
         get { boxedOutcomes?.wrappedValue ?? JobOutcomes() }
         set { boxedOutcomes = newValue == JobOutcomes() ? nil : Boxed(wrappedValue: newValue) }
@@ -177,135 +177,5 @@ struct JobEntry: Sendable {
     mutating func dropAccrued(at now: Now) {
         ledger.dropAccrued(at: counted(at: now))
         maxLoss = .zero
-    }
-}
-
-/// Fields that few jobs need. They are behind one reference, so that the entries of most jobs are
-/// small.
-extension JobEntry {
-    private struct UncommonFields: Hashable, Sendable {
-        var clockEpoch = 0
-        var skips = 0
-        var maxLoss = Duration.zero
-        var countedAfterPause = Duration.zero
-        var isDueThisBoot = false
-        var awaitsEnd = false
-        var sleptBefore = Duration.zero
-        var endInPause: EndInPause?
-        var lastSkip: SkippedFiring?
-        var skipCounts = SkipCounts()
-    }
-
-    /// How often the wall clock was corrected backwards. It distinguishes occurrences with the same
-    /// time before and after a correction.
-    var clockEpoch: Int {
-        get { uncommon?.wrappedValue.clockEpoch ?? 0 }
-        set { if newValue != clockEpoch { change { $0.clockEpoch = newValue } } }
-    }
-
-    /// How many of the next firings will be skipped because a user requested it.
-    var skips: Int {
-        get { uncommon?.wrappedValue.skips ?? 0 }
-        set { if newValue != skips { change { $0.skips = newValue } } }
-    }
-
-    /// The maximum part of the elapsed time that may not have been counted because of a crash.
-    var maxLoss: Duration {
-        get { uncommon?.wrappedValue.maxLoss ?? .zero }
-        set { if newValue != maxLoss { change { $0.maxLoss = newValue } } }
-    }
-
-    /// The time that counted since a pause ended by itself before this daemon instance started.
-    var countedAfterPause: Duration {
-        get { uncommon?.wrappedValue.countedAfterPause ?? .zero }
-        set { if newValue != countedAfterPause { change { $0.countedAfterPause = newValue } } }
-    }
-
-    /// Whether the firing of this boot has not happened yet.
-    var isDueThisBoot: Bool {
-        get { uncommon?.wrappedValue.isDueThisBoot ?? false }
-        set { if newValue != isDueThisBoot { change { $0.isDueThisBoot = newValue } } }
-    }
-
-    /// Whether the interval of the job waits for the end of its runs.
-    var awaitsEnd: Bool {
-        get { uncommon?.wrappedValue.awaitsEnd ?? false }
-        set { if newValue != awaitsEnd { change { $0.awaitsEnd = newValue } } }
-    }
-
-    /// The last end of a run during a pause.
-    var endInPause: EndInPause? {
-        get { uncommon?.wrappedValue.endInPause }
-        set { if newValue != endInPause { change { $0.endInPause = newValue } } }
-    }
-
-    /// How long the machine had slept in this boot when that wait began.
-    var sleptBefore: Duration {
-        get { uncommon?.wrappedValue.sleptBefore ?? .zero }
-        set { if newValue != sleptBefore { change { $0.sleptBefore = newValue } } }
-    }
-
-    /// The latest firing that was skipped.
-    var lastSkip: SkippedFiring? { uncommon?.wrappedValue.lastSkip }
-
-    /// The firings that were skipped since the daemon started.
-    var skipCounts: SkipCounts { uncommon?.wrappedValue.skipCounts ?? SkipCounts() }
-
-    /// Records and counts a firing that was skipped.
-    mutating func note(_ skip: SkippedFiring) {
-        change { fields in
-            fields.lastSkip = skip
-            fields.skipCounts.add(skip.reason.kind)
-        }
-    }
-
-    private mutating func change(_ body: (inout UncommonFields) -> Void) {
-        var value = uncommon?.wrappedValue ?? UncommonFields()
-        body(&value)
-        uncommon = value == UncommonFields() ? nil : Boxed(wrappedValue: value)
-    }
-}
-
-/// The source of the random delays of a job. The result is always the same for one machine, job and
-/// firing, so that a restart changes no due time and a simulation is exact.
-struct Jitter: Sendable {
-    private let state: UInt64
-
-    init(seed: UInt64, job: Job.Name) {
-        state = FNV1a.hash(job.description.utf8, seed: seed)
-    }
-
-    /// A delay from zero up to, but not including, the bound, in whole microseconds.
-    func draw(ordinal: Int64, below bound: Duration) -> Duration {
-        let microseconds = UInt64(max(0, bound.wholeMicroseconds))
-        guard microseconds > 0 else { return .zero }
-        return .microseconds(Int64(number(ordinal: ordinal, below: microseconds)))
-    }
-
-    /// A number from zero up to, but not including, the bound, which must be above zero.
-    func number(ordinal: Int64, below bound: UInt64) -> UInt64 {
-        // This is the last step of SplitMix64.
-        var mixed = state &+ UInt64(bitPattern: ordinal) &* 0x9e37_79b9_7f4a_7c15
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        mixed ^= mixed >> 31
-        return mixed % bound
-    }
-}
-
-/// A firing that was skipped.
-public struct SkippedFiring: Hashable, Sendable {
-    /// The firing; if several were skipped, the first of them.
-    public var firing: Firing
-    /// The reason.
-    public var reason: Notice.SkipReason
-    /// When it was skipped.
-    public var at: WallInstant
-
-    /// Creates a record of a skipped firing.
-    public init(firing: Firing, reason: Notice.SkipReason, at: WallInstant) {
-        self.firing = firing
-        self.reason = reason
-        self.at = at
     }
 }

@@ -73,6 +73,34 @@ public enum SkipKind: Int, CaseIterable, Sendable {
     }
 }
 
+extension SkipKind {
+    /// The reason with this word; nil if there is none.
+    public init?(word: String) {
+        guard let kind = Self.allCases.first(where: { $0.word == word }) else { return nil }
+        self = kind
+    }
+}
+
+/// What of a job was skipped latest.
+public struct LastSkip: Hashable, Sendable {
+    /// When it was due; if several occurrences were skipped, the first of them.
+    public var scheduled: WallInstant
+    /// How many occurrences were skipped, at least 1.
+    public var count: Int
+    /// Why.
+    public var reason: SkipKind
+    /// When the last of them was skipped.
+    public var at: WallInstant
+
+    /// Creates a record of what was skipped.
+    public init(scheduled: WallInstant, count: Int, reason: SkipKind, at: WallInstant) {
+        self.scheduled = scheduled
+        self.count = count
+        self.reason = reason
+        self.at = at
+    }
+}
+
 extension Notice.SkipReason {
     /// The reason without its details.
     public var kind: SkipKind {

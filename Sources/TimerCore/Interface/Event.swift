@@ -207,7 +207,7 @@ public enum Action: Hashable, Sendable {
     case close(RunSummary)
     /// Add the notifications to the outbox and write the changes of incidents, in one transaction.
     /// If the action before it writes a run, the end of a run or records, it is the same
-    /// transaction, so that people are told once about what happened.
+    /// transaction, so that there is exactly one notification about what happened.
     case notify([JobNotification], incidents: [IncidentChange])
     /// Set or move the timer for incidents to this time of the wall clock; nil: cancel it.
     case armIncidents(WallInstant?)

@@ -51,6 +51,28 @@ public struct Pause: Hashable, Sendable {
     }
 }
 
+/// A pause that ended.
+public struct PastPause: Hashable, Sendable {
+    /// The job.
+    public var job: Job.Name
+    /// The pause, with its last terms.
+    public var pause: Pause
+    /// When it ended, by the wall clock.
+    public var ended: WallInstant
+    /// Who ended it.
+    public var endedBy: Initiator
+
+    /// Creates a record of a pause that ended. One that ended by itself did so at its end, also if
+    /// that was noticed later; after a correction of the clock, none ends before it began.
+    public init(job: Job.Name, pause: Pause, by initiator: Initiator, at instant: WallInstant) {
+        self.job = job
+        self.pause = pause
+        let end = initiator == .pauseEnd ? min(pause.until ?? instant, instant) : instant
+        ended = max(pause.since, end)
+        endedBy = initiator
+    }
+}
+
 /// The initiator of a change.
 public enum Initiator: Hashable, Sendable, CustomStringConvertible {
     /// `paused = true` in the configuration.

@@ -12,7 +12,7 @@ public enum Notice: Hashable, Sendable {
     /// The elapsed time of a job was restored. Time since it was saved was added, or may have been
     /// lost.
     case recovered(
-        Job.Name, accrued: Duration, credited: Duration, forfeitedAtMost: Duration, TimeBasis)
+        Job.Name, accrued: Duration, credited: Duration, maxLoss: Duration, TimeBasis)
     /// A firing was due.
     case fired(Run, late: Duration, remaining: Duration?)
     /// A user requested a run independently of the schedule.
@@ -43,11 +43,11 @@ public enum Notice: Hashable, Sendable {
     /// The terms of a pause were changed.
     case pauseChanged(Job.Name, from: Pause, to: Pause)
     /// A job was resumed.
-    case resumed(Job.Name, by: Initiator, accrued: Duration, remaining: Duration?)
+    case resumed(Job.Name, from: Pause, by: Initiator, accrued: Duration, remaining: Duration?)
     /// The timer of a job was restarted.
     case started(Job.Name, by: Initiator, remaining: Duration?)
-    /// A job was stopped, and its elapsed time was discarded.
-    case stopped(Job.Name, by: Initiator, dropped: Duration)
+    /// A job was stopped, and its elapsed time and its pause, if it had one, were discarded.
+    case stopped(Job.Name, from: Pause?, by: Initiator, dropped: Duration)
     /// This many of the next firings of a job will be skipped.
     case skipNextSet(Job.Name, Int, by: Initiator)
     /// A job took over the saved state of the name that it had before.
@@ -62,9 +62,9 @@ public enum Notice: Hashable, Sendable {
     /// The wall clock was set by this much. If it was a correction, which means three hours or
     /// more, occurrences in the skipped range count neither as missed nor as done.
     case clockStepped(by: Duration, isCorrection: Bool)
-    /// An incident of a job began, or people are told again because it is not over.
+    /// An incident of a job began, or its notification is repeated because it is not over.
     case incidentBegan(JobNotification)
-    /// Incidents of a job that people were told about are over.
+    /// Incidents of a job with notifications are over.
     case incidentEnded(JobNotification)
     /// All timers are cancelled and all ledgers are closed.
     case shutDown(counting: Int, live: Int)

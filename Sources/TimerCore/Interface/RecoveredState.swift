@@ -77,6 +77,9 @@ public struct RecoveredState: Sendable {
     public var lastRuns: [Job.Name: RunSummary]
     /// When runs of these jobs last succeeded, if that was after the job's record was taken.
     public var lastSuccesses: [Job.Name: WallInstant]
+    /// What was skipped latest of each job of which something was, except for firings that were too
+    /// late for their deadline.
+    public var lastSkips: [Job.Name: LastSkip]
     /// The incidents that are not over.
     public var incidents: [IncidentRecord]
 
@@ -84,7 +87,8 @@ public struct RecoveredState: Sendable {
     public init(
         instance: DaemonInstance.ID, previous: PreviousInstance? = nil, heartbeat: Heartbeat? = nil,
         records: [JobRecord] = [], openRuns: [OpenRun] = [], lastRuns: [Job.Name: RunSummary] = [:],
-        lastSuccesses: [Job.Name: WallInstant] = [:], incidents: [IncidentRecord] = []
+        lastSuccesses: [Job.Name: WallInstant] = [:], lastSkips: [Job.Name: LastSkip] = [:],
+        incidents: [IncidentRecord] = []
     ) {
         self.instance = instance
         self.previous = previous
@@ -93,6 +97,7 @@ public struct RecoveredState: Sendable {
         self.openRuns = openRuns
         self.lastRuns = lastRuns
         self.lastSuccesses = lastSuccesses
+        self.lastSkips = lastSkips
         self.incidents = incidents
     }
 

@@ -41,15 +41,15 @@ public struct JobSnapshot: Hashable, Sendable {
     public var live: [ActiveRun]
     /// The latest run that ended.
     public var lastRun: RunSummary?
-    /// The latest firing that was skipped; nil if this daemon instance skipped none.
-    public var lastSkip: SkippedFiring?
+    /// What was skipped latest; nil if nothing of the history was.
+    public var lastSkip: LastSkip?
     /// How many of the next firings will be skipped because a user requested it.
     public var skips: Int
     /// The maximum part of the elapsed time that may not have been counted because of a crash.
     public var maxLoss: Duration
     /// When its time record was last saved.
     public var checkpoint: WallInstant
-    /// The incidents that people were told about and that are not over, in the order in which they
+    /// The incidents with a notification that are not over, in the order in which they
     /// began.
     public var incidents: [IncidentRecord] = []
 }

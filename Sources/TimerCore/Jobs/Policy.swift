@@ -25,7 +25,7 @@ public struct Policy: Hashable, Sendable {
     public var randomOffset = Duration.zero
     /// What to do after a failed run.
     public var retry = Retry()
-    /// The notifiers that tell people about the job, each once.
+    /// The notifiers for the job, each once.
     public var notify: [Notifier.Name] = []
     /// How long after its scheduled instant a firing that has not started is late; nil: never.
     public var lateAfter: Duration?
@@ -33,7 +33,7 @@ public struct Policy: Hashable, Sendable {
     public var longAfter: Duration?
     /// How long the job may have no successful run before it is stale; nil: any time.
     public var staleAfter: Duration?
-    /// How long a pause takes before people are told about it; nil: any time.
+    /// After which time of a pause there is a notification; nil: never.
     public var pausedAfter: Duration?
 
     /// The defaults.

@@ -128,7 +128,7 @@ public struct RunSummary: Hashable, Sendable {
     public var id: Run.ID
     /// When its process started, by the wall clock; nil if no process started.
     public var began: WallInstant?
-    /// When it ended, on the calendar clock; nil if that is not known.
+    /// When it ended, by the wall clock; nil if that is not known.
     public var ended: WallInstant?
     /// How it ended.
     public var outcome: RunOutcome

@@ -89,7 +89,7 @@ struct MessageCommand: Sendable {
             (.request(let request), .ping(let address, _)):
             let address = try Self.address(address, credential)
             redaction = Redaction(address.secrets)
-            input = try Self.configuration(for: request, to: address)
+            input = try Self.configuration(for: request, to: address, through: notifier.proxy)
             body = request.body
         case (.mail, _), (.request, _):
             throw Spawner.failure(
@@ -131,7 +131,7 @@ struct MessageCommand: Sendable {
 
     /// The configuration of curl(1) for a request.
     private static func configuration(
-        for request: MessageOrder.Request, to address: MessageAddress
+        for request: MessageOrder.Request, to address: MessageAddress, through proxy: String?
     ) throws(Spawner.Failure) -> String {
         try check(request)
         var lines = [
@@ -144,6 +144,8 @@ struct MessageCommand: Sendable {
             "max-filesize = \(answerBytesMax)", "silent", "show-error",
             "write-out = \(quoted("\n\(MessageResult.statusMark)%{http_code}\n"))",
         ]
+        // Without TLS a proxy would see everything, and such an address is one of this machine.
+        if let proxy, address.scheme == "https" { lines.append("proxy = \(quoted(proxy))") }
         let names = request.headers.map { $0.name.lowercased() }
         if !names.contains("content-type"), request.method != "GET" {
             lines.append("header = \(quoted("Content-Type: text/plain; charset=utf-8"))")

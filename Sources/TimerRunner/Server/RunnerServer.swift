@@ -5,8 +5,8 @@ import CSpawn
 import Glibc
 import HostThreads
 import Synchronization
-public import TimerCore
-public import TimerRunnerProtocol
+import TimerCore
+import TimerRunnerProtocol
 
 /// A runner behind a socket. It starts the runs that one scheduler requests by name, with the
 /// definitions that the runner has read itself, and keeps events until the scheduler has
@@ -16,97 +16,6 @@ public import TimerRunnerProtocol
 public final class RunnerServer: Sendable {
     /// How long the server waits at the end for remaining events to be acknowledged.
     public static let drainTimeout: Duration = .seconds(5)
-
-    /// The definitions of each job's runs in the configuration.
-    public typealias Definitions = [Job.Name: Definition]
-
-    /// The rules in the configuration that apply to all runs.
-    public struct RunRules: Hashable, Sendable {
-        /// The most active runs; further runs wait.
-        public var activeMax = Int.max
-        /// The users as whom runs may execute; nil: any. A run of another user fails.
-        public var allowedUsers: AllowedUsers?
-        /// The notifiers, which say how messages are sent.
-        public var notifiers: [Notifier.Name: Notifier] = [:]
-
-        /// No limits, and no notifiers.
-        public init() {}
-    }
-
-    /// The reason why the configuration cannot be read.
-    public struct Unreadable: Error, Hashable {
-        /// What is wrong with the configuration.
-        public var description: String
-
-        /// A configuration that cannot be read, for this reason.
-        public init(_ description: String) { self.description = description }
-    }
-
-    /// The settings of a server.
-    public struct Settings: Sendable {
-        /// A bound socket; the server listens on it and closes it.
-        public var socket: Int32
-        /// The users whose schedulers may connect, in addition to root.
-        public var users: [UInt32]
-        /// A descriptor of the directory of the run registry.
-        public var registry: Int32
-        /// The optional features of the runner.
-        public var options = Runner.Options()
-        /// How long the server runs without a scheduler and without a run; nil: without limit.
-        public var idleMax: Duration?
-        /// Whether a scheduler may terminate every run and the server.
-        public var allowsShutDown = true
-        /// The user as whom messages are sent; nil: the user of this process.
-        public var messageUser: String?
-        /// `$CREDENTIALS_DIRECTORY`, in which the secret addresses of notifiers are; nil if it is not
-        /// set. No part of the path may be a symbolic link.
-        public var messageCredentials: String?
-        /// Whether the configuration may have changed since it was last read. It is called before
-        /// runs start, and should return quickly.
-        public var hasChanged: @Sendable () -> Bool = { false }
-        /// Whether the definition of a job may have changed since the reading in use, according to
-        /// the last call of `hasChanged`. Only the runs of such jobs wait until the configuration
-        /// is read again.
-        public var isAffected: @Sendable (Job.Name) -> Bool = { _ in true }
-        /// The jobs that the last result of `definitions` does not contain because of an error in
-        /// the files: their definitions do not change. It is called on the thread that called
-        /// `definitions`.
-        public var kept: @Sendable () -> Set<Job.Name> = { [] }
-        /// Called when the last result of `definitions` takes effect.
-        /// - Returns: its rules for all runs, which apply whatever the scheduler requests.
-        public var didApply: @Sendable () -> RunRules = { RunRules() }
-        /// Whether the program of this process was replaced. It is called when a scheduler
-        /// connects, and when the configuration is read again. `run` then returns as soon as no run
-        /// is active, so that the next runner can start.
-        public var isReplaced: @Sendable () -> Bool = { false }
-        /// Called on its own thread after the definitions of very many jobs were freed.
-        public var freeFormer: @Sendable () -> Void = {}
-        /// Removes the definitions of these one-off jobs. Called on a thread of its own.
-        public var discard: @Sendable ([Job.Name]) -> Void = { _ in }
-        /// How long the files of the configuration have been as they were at the last result of
-        /// `definitions`, as far as they were looked at. An editor that writes a file in place
-        /// empties it first: a job that is missing in files that have just changed may be there a
-        /// moment later, so its runs wait.
-        public var unchangedFor: @Sendable () -> Duration = { .seconds(Int64.max) }
-        var limits = RunnerLimits()
-        /// Reads the configuration; may take long.
-        public var definitions: @Sendable () -> Result<Definitions, Unreadable>
-        /// Writes to the log of the runner itself.
-        public var say: @Sendable (String) -> Void
-
-        /// Settings with these values.
-        public init(
-            socket: Int32, users: [UInt32], registry: Int32,
-            definitions: @escaping @Sendable () -> Result<Definitions, Unreadable>,
-            say: @escaping @Sendable (String) -> Void
-        ) {
-            self.socket = socket
-            self.users = users
-            self.registry = registry
-            self.definitions = definitions
-            self.say = say
-        }
-    }
 
     private let settings: Settings
     private let runner: Runner
@@ -289,33 +198,5 @@ extension ServerLoop {
             "this runner still executes a program or a library that was replaced, as by an upgrade; it restarts "
                 + "as soon as no run is active. `systemctl restart timerd-runner` restarts it now, which "
                 + "stops active runs")
-    }
-}
-
-/// Decides when to wake the sending thread, so that events are sent together.
-private final class WakeCoalescer: Sendable {
-    private enum State { case nothing, beginnings, more }
-
-    private let state = Mutex(State.nothing)
-
-    /// - Parameter isFirst: whether there was nothing to send before.
-    func note(_ event: RunnerEvent, isFirst: Bool) {
-        state.withLock { state in
-            guard isFirst || state != .nothing else { return }
-            if case .began = event {
-                if state == .nothing { state = .beginnings }
-            } else {
-                state = .more
-            }
-        }
-    }
-
-    /// Whether to wake the sending thread now, and if not, whether an event may wait for more.
-    func endIteration(isLate: Bool) -> (mustWake: Bool, mayWait: Bool) {
-        state.withLock { state in
-            guard state == .more || isLate else { return (false, state == .beginnings) }
-            defer { state = .nothing }
-            return (state != .nothing, false)
-        }
     }
 }

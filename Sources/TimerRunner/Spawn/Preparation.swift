@@ -1,0 +1,112 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TimerCore
+import TimerRunnerProtocol
+
+/// A request with everything that was looked up or read for it. That may take long, so it is done
+/// before the runner's thread gets the request.
+struct Preparation: Sendable {
+    let request: RunRequest
+    let result: Result<Ready, Spawner.Failure>
+    /// The approximate memory that it takes, in bytes.
+    let cost: Int
+
+    struct Ready: Sendable {
+        var account: Account
+        var variables: [String: String]
+        var credentials: [Credential] = []
+        /// For a run that sends a message.
+        var message: MessageCommand?
+    }
+
+    /// The contents of the files of a run, or why they cannot be read.
+    typealias Files = Result<RunFiles.Contents, Spawner.Failure>
+
+    /// - Parameters:
+    ///   - account: the user as whom the process will run, or why the look-up failed.
+    ///   - files: the contents of its files; empty if it has none.
+    init(
+        _ request: RunRequest, _ account: Result<Account, Spawner.Failure>,
+        files: Files = .success(RunFiles.Contents())
+    ) {
+        self.request = request
+        do throws(Spawner.Failure) {
+            // The scheduler asks for them, and is not trusted with what the configuration does not allow.
+            let allowed = request.definition.execution.runVariables
+            if let fault = request.variables.fault(allowed: allowed) {
+                throw Spawner.Failure(outcome: .spawnFailed(errno: "EPERM", what: fault))
+            }
+            let account = try account.get()
+            let contents = try files.get()
+            if let message = request.message {
+                let command = try MessageCommand(
+                    message.order, for: message.notifier, credential: contents.address)
+                cost = Self.cost(of: message.order)
+                // It gets no variables of the runner, which could name a proxy or a configuration.
+                result = .success(
+                    Ready(account: account, variables: account.variables, message: command))
+                return
+            }
+            let variables = Self.environment(
+                of: request, account: account, file: contents.variables)
+            cost = Self.costOfOne + Self.cost(of: files) + request.variables.cost
+            result = .success(
+                Ready(
+                    account: account, variables: variables, credentials: contents.credentials))
+        } catch {
+            cost =
+                request.message.map { Self.cost(of: $0.order) }
+                ?? Self.costOfOne + request.variables.cost
+            result = .failure(error)
+        }
+    }
+
+    /// The memory of a request without files, in bytes.
+    static let costOfOne = 2 << 10
+
+    /// The memory of a message, which is stored as the order and as the input of the program.
+    private static func cost(of order: MessageOrder) -> Int { costOfOne + 2 * order.cost }
+
+    /// The additional memory of the files, in bytes.
+    static func cost(of files: Files) -> Int {
+        guard case .success(let contents) = files else { return 0 }
+        return contents.variables.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 64 }
+            + contents.credentials.reduce(0) { $0 + $1.bytes.count + 64 }
+    }
+
+    /// The environment starts empty: of the runner's own environment a job gets only the variables
+    /// that its configuration names. As in systemd, the file overrides declared variables, and
+    /// those override passed ones. What is set for this run overrides all of them.
+    private static func environment(
+        of request: RunRequest, account: Account, file: [String: String]
+    ) -> [String: String] {
+        account.variables.merging(passed(to: request.definition)) { $1 }
+            .merging(request.definition.environment) { $1 }.merging(file) { $1 }
+            .merging(request.variables.values) { $1 }
+            .merging([
+                "TIMERD_JOB": request.id.firing.job.description,
+                "TIMERD_RUN_ID": request.id.description,
+                "TIMERD_SCHEDULED": request.id.firing.scheduled.rfc3339Micros,
+                "TIMERD_MISSED": "\(request.missed)",
+                "TIMERD_ACTIVE_SECONDS": "\(request.active.components.seconds)",
+            ]) { $1 }
+    }
+}
+
+extension Preparation {
+    /// The variables to pass from the environment of this process, which does not change after the
+    /// start.
+    private static func passed(to definition: Definition) -> [String: String] {
+        var passed: [String: String] = [:]
+        for name in definition.execution.passEnvironment {
+            // A value that is not UTF-8 could not be passed on unchanged.
+            guard let value = getenv(name), let text = String(validatingCString: value) else {
+                continue
+            }
+            passed[name] = text
+        }
+        return passed
+    }
+}

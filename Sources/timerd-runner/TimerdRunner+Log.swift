@@ -1,0 +1,50 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Synchronization
+import Systemd
+import TimerCore
+
+/// The log of the runner itself.
+extension TimerdRunner {
+    /// Writes to the log. Under systemd, standard error is a stream to the journal, which blocks
+    /// while the journal hangs and stays broken after the journal was restarted. Native entries
+    /// have neither problem. In the foreground, standard error is the scheduler's.
+    static func say(_ text: String, priority: Int = warning) {
+        if isJSON.load(ordering: .relaxed) { return put(line(text, priority)) }
+        guard let journal else { return put("timerd-runner: \(text)\n") }
+        journal.send(
+            message: text, priority: priority,
+            fields: [("SYSLOG_IDENTIFIER", "timerd-runner")])
+    }
+
+    private static func line(_ text: String, _ priority: Int) -> String {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        var line = JSONLine()
+        line.add(
+            "time",
+            WallInstant(
+                clockSeconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec)
+            ).rfc3339Micros)
+        line.add("level", priority == error ? "error" : "warning")
+        line.add("message", text)
+        line.add("program", "timerd-runner")
+        return line.line
+    }
+
+    /// Writes the line with one system call, so that it does not mix with lines of the scheduler.
+    /// An error cannot be reported anywhere.
+    static func put(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = write(STDERR_FILENO, bytes, bytes.count)
+    }
+
+    static let isJSON = Atomic(false)
+    /// The journal, if standard error is connected to it.
+    private static let journal = Journal.isStderr ? Journal() : nil
+    /// Priorities of syslog(3).
+    static let error = 3
+    private static let warning = 4
+}

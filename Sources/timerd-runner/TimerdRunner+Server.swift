@@ -1,0 +1,99 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Glibc
+import HostFiles
+import TimerConfig
+import TimerCore
+import TimerRunner
+import TimerRunnerProtocol
+
+/// The server with the settings of the options and of the configuration.
+extension TimerdRunner {
+    /// The server, with its socket and directories.
+    ///
+    /// - Parameter program: the program that the service manager restarts when this process ends;
+    ///   nil if there is no service manager.
+    func makeServer(for user: UInt32, replacing program: OwnProgram?) throws -> RunnerServer {
+        let directory = try Directory.open(runtime)
+        try directory.lock("runner.lock", of: "timerd-runner", option: "--runtime")
+        let registry = try directory.subdirectory("runs")
+        let credentials = try directory.subdirectory("credentials")
+        // A run gets the path of its own directory; it must not be able to list the names of the
+        // others.
+        fchmod(credentials.descriptor, 0o711)
+        let socket = try UnixSocket.bind(
+            at: socket ?? "\(runtime)/\(RunnerSocket.fileName)", allowing: .user(user))
+        let path = config
+        let trace = ConfigTrace(path)
+        var settings = RunnerServer.Settings(
+            socket: socket, users: [user, geteuid()], registry: registry.descriptor,
+            definitions: {
+                let definitions = Self.read(path, trace)
+                // Reading needs several times the memory of its result.
+                clinux_heap_give_back()
+                return definitions
+            }, say: { Self.say($0) })
+        settings.options.adoptsOrphans = true
+        settings.options.credentials = try credentials.resolvedPath()
+        settings.options.usesControlGroups = controlGroups && enterControlGroup()
+        settings.idleMax = exitIdle
+        settings.messageUser = try messageUser()
+        settings.messageCredentials = getenv("CREDENTIALS_DIRECTORY").map { String(cString: $0) }
+        if let program { settings.isReplaced = { program.isReplaced() } }
+        settings.hasChanged = { trace.hasChanged() }
+        settings.isAffected = { trace.isAffected($0) }
+        settings.kept = { trace.kept }
+        settings.unchangedFor = { trace.unchangedFor }
+        settings.discard = { jobs in
+            do throws(Directory.Failure) {
+                try OneOffDirectory(besideConfig: path).remove(jobs.map(\.description))
+            } catch { Self.say("\(error)") }
+        }
+        settings.didApply = { trace.take() }
+        settings.freeFormer = {
+            trace.freeFormer()
+            clinux_heap_give_back()
+        }
+        // A scheduler with its own user, as under systemd, cannot shut the runner down, and no job
+        // may run as that user.
+        let isApart = user != geteuid()
+        settings.allowsShutDown = !isApart
+        settings.options.refusedUser = isApart ? user : nil
+        return try RunnerServer(settings)
+    }
+
+    /// Moves this process into its own control group, beside those of the runs. If the system
+    /// delegates none, as with version 1 for users, runs have no control groups.
+    /// - Returns: whether each run can have its own control group.
+    private func enterControlGroup() -> Bool {
+        do throws(Runner.Failure) {
+            try Runner.enterControlGroup()
+            return true
+        } catch {
+            Self.say(
+                "no control groups for runs: \(error); processes that leave the process group of their run are not ended with it"
+            )
+            return false
+        }
+    }
+
+    /// Reads the configuration like the scheduler, with the same checks; jobs with errors are not
+    /// loaded here either.
+    private static func read(
+        _ path: String, _ trace: ConfigTrace
+    ) -> Result<RunnerServer.Definitions, RunnerServer.Unreadable> {
+        trace.note()
+        do throws(ConfigError) {
+            let reading = try ConfigReader.load(path: path, ownerUID: geteuid())
+            trace.note(reading)
+            return .success(
+                Dictionary(reading.jobSet.jobs.map { ($0.name, Definition($0)) }) { first, _ in
+                    first
+                })
+        } catch {
+            return .failure(RunnerServer.Unreadable("\(error.file): \(error.message)"))
+        }
+    }
+}
