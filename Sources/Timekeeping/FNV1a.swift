@@ -15,6 +15,16 @@ package enum FNV1a {
         return hash
     }
 
+    /// The hash of bytes. It is not generic, for the same reason: each start of a run needs the hash of a definition.
+    /// - Complexity: O(*n*) in the number of bytes.
+    package static func hash(_ bytes: [UInt8]) -> UInt64 {
+        bytes.withUnsafeBufferPointer { bytes in
+            var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+            for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+            return hash
+        }
+    }
+
     /// - Parameter seed: the result is another hash for each seed.
     /// - Complexity: O(*n*) in the number of bytes.
     @inlinable package static func hash(_ bytes: some Sequence<UInt8>, seed: UInt64 = 0) -> UInt64 {

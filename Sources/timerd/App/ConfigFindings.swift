@@ -9,7 +9,7 @@ struct ConfigFindings: Sendable {
     /// Sentences of one kind.
     struct Sentences: Sendable {
         private var all: [(finding: Finding, sentence: String)]
-        /// How many others there are, which are not told one by one.
+        /// How many others there are, which are only counted.
         private var more: Int
 
         fileprivate init(_ all: [(Finding, String)], more: Int) {
@@ -17,7 +17,7 @@ struct ConfigFindings: Sendable {
             self.more = more
         }
 
-        /// What is told.
+        /// What is reported.
         var sentences: [String] {
             all.map(\.sentence)
                 + (more > 0 && !all.isEmpty ? ["and \(more) more; see `timerd check`"] : [])

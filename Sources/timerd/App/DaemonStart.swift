@@ -51,9 +51,7 @@ struct DaemonStart {
         try signals.check()
         let runner = try reachRunner(runtime, &past)
 
-        let eventLogger = EventLogger(
-            log: Logger(label: EventLogger.label), hasFields: options.log.hasFields,
-            hasStandings: options.log.isJournal, feed: feed, wall: { [clocks] in clocks.wall })
+        let eventLogger = makeEventLogger()
         let recorder = Recorder(
             store: store, history: reading.settings.history, log: log,
             wall: { [clocks] in clocks.now().wall },
@@ -76,6 +74,44 @@ struct DaemonStart {
             launcher: runner)
         let sender = sender(
             reading.jobSet.notifiers, recorder: recorder, runner: runner, loop: loop)
+        connect(recorder, to: loop, sender, heartbeatWriter)
+        let about = Control.About(
+            version: Timerd.versionNumber, pid: getpid(), since: clocks.now().wall,
+            config: options.config)
+        let daemon = Daemon(
+            options: options, log: log, clocks: clocks, supervision: supervision,
+            eventLogger: eventLogger,
+            recorder: recorder, meters: meters, loop: loop, runner: runner, copies: copies,
+            events: makeEvents(since: about.since, of: loop), sender: sender)
+        // The loop would ignore the end of a run that it does not know yet.
+        daemon.listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
+        // From here on the daemon can answer requests.
+        watch.activate(queue: loop.executor.queue) { loop.later { $0.receive(.clockChanged) } }
+        let server = try listen(
+            on: socket, web: webSocket, for: daemon, about, Reloader.InUse(reading, digest: digest))
+        try withExtendedLifetime((watch, state, runtime)) { try serve(daemon, server) }
+    }
+
+    /// The log of events. It also passes them to those who follow them.
+    private func makeEventLogger() -> EventLogger {
+        EventLogger(
+            log: Logger(label: EventLogger.label), hasFields: options.log.hasFields,
+            hasStandings: options.log.isJournal, feed: feed, wall: { [clocks] in clocks.wall })
+    }
+
+    /// The events for those who follow them.
+    private func makeEvents(since: WallInstant, of loop: Loop) -> EventPublisher {
+        EventPublisher(
+            feed: feed, instance: since.rfc3339Micros,
+            awake: { [clocks] in clocks.awake }, wall: { [clocks] in clocks.wall },
+            gather: { jobs, done in loop.later { $0.gather(jobs, done) } })
+    }
+
+    /// Reports what the store has written, and that it cannot write, to the parts that depend on it.
+    private func connect(
+        _ recorder: Recorder, to loop: Loop, _ sender: NotificationSender,
+        _ heartbeatWriter: HeartbeatWriter
+    ) {
         recorder.follow(
             Recorder.Followers { trouble in
                 loop.later { $0.note(storeError: trouble) }
@@ -85,25 +121,6 @@ struct DaemonStart {
                 heartbeatWriter.note(generation: generation)
             })
         loop.later { $0.notifiersChanged = { sender.reload($0) } }
-        let about = Control.About(
-            version: Timerd.versionNumber, pid: getpid(), since: clocks.now().wall,
-            config: options.config)
-        let events = EventPublisher(
-            feed: eventLogger.feed, instance: about.since.rfc3339Micros,
-            awake: { [clocks] in clocks.awake }, wall: { [clocks] in clocks.wall },
-            gather: { jobs, done in loop.later { $0.gather(jobs, done) } })
-        let daemon = Daemon(
-            options: options, log: log, clocks: clocks, supervision: supervision,
-            eventLogger: eventLogger,
-            recorder: recorder, meters: meters, loop: loop, runner: runner, copies: copies,
-            events: events, sender: sender)
-        // The loop would ignore the end of a run that it does not know yet.
-        daemon.listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
-        // From here on the daemon can answer requests.
-        watch.activate(queue: loop.executor.queue) { loop.later { $0.receive(.clockChanged) } }
-        let server = try listen(
-            on: socket, web: webSocket, for: daemon, about, Reloader.InUse(reading, digest: digest))
-        try withExtendedLifetime((watch, state, runtime)) { try serve(daemon, server) }
     }
 
     /// The sender of notifications. It reads the outbox as soon as the store is open.
@@ -150,29 +167,6 @@ struct DaemonStart {
         try runtime.lock("scheduler.lock", option: "--runtime")
         // It stays open until the process ends.
         _ = try UnixSocket.bindMark(ControlPath.aliveName, in: runtime)
-    }
-
-    /// Clients may connect from here on. They wait for their answers until the jobs are loaded.
-    private func bindSocket() throws -> Int32 {
-        if let socket = try environment.controlSocket() { return socket }
-        let socket = try UnixSocket.bind(at: options.socket, allowing: .group(Daemon.group))
-        guard Glibc.listen(socket, ControlServer.backlog) == 0 else {
-            throw Directory.Failure(
-                description: "\(options.socket): cannot listen: \(systemError())")
-        }
-        return socket
-    }
-
-    /// The socket for the web server. Without it the daemon works as well, but for the status page.
-    private func bindWebSocket() -> Int32? {
-        do throws(Directory.Failure) {
-            return try UnixSocket.bind(
-                at: "\(options.runtime)/\(ControlPath.webName)",
-                allowing: .groupOfOurs(Daemon.webGroup))
-        } catch {
-            log.error("The status page cannot be served: \(error)")
-            return nil
-        }
     }
 
     /// - Throws: `Signals.StopRequest` if a signal came meanwhile. A runner that was started for
@@ -230,51 +224,6 @@ struct DaemonStart {
             over()
             supervision.ready("Runs wait, since the state cannot be saved: \(error)")
         }
-    }
-
-    private func listen(
-        on socket: Int32, web webSocket: Int32?, for daemon: Daemon, _ about: Control.About,
-        _ inUse: Reloader.InUse
-    ) throws -> ControlServer.Listening {
-        let access = ControlAccess(sessions: WebSessions(programs: programTokens()))
-        let reloader = Reloader(
-            path: options.config, user: geteuid(), inUse: inUse, loop: daemon.loop,
-            access: access, supervision: daemon.supervision, clocks: clocks, log: log,
-            runsJobs: options.runner == nil)
-        let control = Control(
-            loop: daemon.loop, reloader: reloader, recorder: daemon.recorder,
-            recent: daemon.recent, events: daemon.events, meters: meters, about: about,
-            access: access, sender: daemon.sender)
-        let server = try ControlServer.listen(on: socket, for: control)
-        let web = try webSocket.map {
-            try ControlServer.listen(on: $0, for: control, isGateway: true)
-        }
-        server.begin()
-        web?.begin()
-        return ControlServer.Listening(server: server, web: web, reloader: reloader)
-    }
-
-    /// The tokens with which programs read the status page. A wrong file does not stop the scheduler.
-    private func programTokens() -> ProgramTokens {
-        do throws(ProgramTokens.Fault) {
-            return try ProgramTokens.passed()
-        } catch {
-            log.error("No program can read with a token: \(error)")
-            return ProgramTokens()
-        }
-    }
-}
-
-extension SupervisorEnvironment {
-    /// The control socket that the service manager passed; nil if it passed none.
-    fileprivate func controlSocket() throws(Directory.Failure) -> Int32? {
-        guard !sockets.isEmpty else { return nil }
-        guard let socket = sockets.first(where: \.isListeningUnixStream) else {
-            throw Directory.Failure(
-                description: "none of the sockets systemd passed is a unix stream socket; "
-                    + "the socket unit needs ListenStream= with a path")
-        }
-        return socket.descriptor
     }
 }
 

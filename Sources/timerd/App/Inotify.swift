@@ -17,7 +17,8 @@ protocol DirectoryNotices: Sendable {
     func remove(_ watch: Int32)
     /// The events since the last call.
     func read() -> [InotifyEvent]
-    /// Calls `changed` on this queue when there is something to read.
+    /// Calls `changed` on this queue when there is something to read, but not again at once: what comes
+    /// soon after that is read together.
     func begin(on queue: DispatchQueue, changed: @escaping @Sendable () -> Void)
     /// Ends all watches.
     func end()
@@ -25,6 +26,10 @@ protocol DirectoryNotices: Sendable {
 
 /// The kernel's notifications of changes in directories (inotify(7)).
 final class Inotify: DirectoryNotices {
+    /// How long later events are collected. Otherwise a program that writes into the directory of the
+    /// configuration all the time would wake this process for each write.
+    private static let rest: DispatchTimeInterval = .milliseconds(100)
+
     /// Why a directory cannot be watched: an error number of the system.
     struct Failure: Error, Equatable {
         var code: Int32
@@ -37,6 +42,14 @@ final class Inotify: DirectoryNotices {
         var source: (any DispatchSourceRead)?
         /// Whether the end of the source closes the descriptor.
         var hasBegun = false
+        /// Whether the source is suspended.
+        var isResting = false
+
+        mutating func resume() {
+            guard isResting else { return }
+            isResting = false
+            source?.resume()
+        }
     }
 
     init() throws(Failure) {
@@ -62,7 +75,10 @@ final class Inotify: DirectoryNotices {
     func begin(on queue: DispatchQueue, changed: @escaping @Sendable () -> Void) {
         state.withLock { state in
             let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-            source.setEventHandler { @Sendable in changed() }
+            source.setEventHandler { @Sendable [weak self] in
+                changed()
+                self?.rest(on: queue)
+            }
             source.setCancelHandler { @Sendable [descriptor] in close(descriptor) }
             source.activate()
             state.source = source
@@ -70,8 +86,21 @@ final class Inotify: DirectoryNotices {
         }
     }
 
+    private func rest(on queue: DispatchQueue) {
+        state.withLock { state in
+            guard let source = state.source, !state.isResting else { return }
+            state.isResting = true
+            source.suspend()
+        }
+        queue.asyncAfter(deadline: .now() + Self.rest) { [weak self] in
+            self?.state.withLock { $0.resume() }
+        }
+    }
+
     func end() {
         state.withLock { state in
+            // A suspended source is not cancelled before it is resumed, and must not be freed.
+            state.resume()
             state.source?.cancel()
             state.source = nil
         }

@@ -11,8 +11,8 @@ extension LogEntry {
         case .daemonStarted(let ending, let away, let jobs, let counting, let loss):
             daemonStarted(ending, away: away, jobs: jobs, counting: counting, lostAtMost: loss)
         // One entry for each job; the entry about the start has the sum of them.
-        case .recovered(_, let accrued, let credited, let forfeit, let basis):
-            (.debug, recovered(accrued, credited: credited, forfeit: forfeit, basis))
+        case .recovered(_, let accrued, let credited, let maxLoss, let basis):
+            (.debug, recovered(accrued, credited: credited, maxLoss: maxLoss, basis))
         case .fired(let run, let late, let remaining):
             (.info, fired(run, late: late, remaining: remaining))
         case .runOrdered(let run, let by, let remaining):
@@ -52,12 +52,13 @@ extension LogEntry {
             )
         case .pauseChanged(_, let former, let pause):
             (.notice, pauseChanged(from: former, to: pause))
-        case .resumed(_, let by, _, let remaining): (.notice, "resumed by \(by)" + left(remaining))
+        case .resumed(_, _, let by, _, let remaining):
+            (.notice, "resumed by \(by)" + left(remaining))
         case .started(_, .clockCorrection, let remaining):
             (.notice, "scheduled again after the wall clock was corrected" + left(remaining))
         case .started(_, let by, let remaining):
             (.notice, "timer restarted by \(by)" + left(remaining))
-        case .stopped(_, let by, let dropped):
+        case .stopped(_, _, let by, let dropped):
             (.notice, "stopped by \(by); \(span(dropped)) of elapsed time dropped")
         case .skipNextSet(_, let count, let by):
             (
@@ -150,10 +151,10 @@ extension LogEntry {
     }
 
     private static func recovered(
-        _ accrued: Duration, credited: Duration, forfeit: Duration, _ basis: TimeBasis
+        _ accrued: Duration, credited: Duration, maxLoss: Duration, _ basis: TimeBasis
     ) -> String {
         "restored \(span(accrued)) of elapsed time (\(basis.rawValue) time), \(span(credited)) of it since the "
-            + "last save; up to \(span(forfeit)) lost"
+            + "last save; up to \(span(maxLoss)) lost"
     }
 
     private static func skipped(

@@ -119,14 +119,14 @@ extension Notice {
                     .adding(["TIMERD_ELAPSED_USEC": usec(accrued), "TIMERD_BY": "\(pause.by)"]))
         case .pauseChanged(let job, _, let pause):
             return about(.pauseChanged, job, ["TIMERD_BY": "\(pause.by)"])
-        case .resumed(let job, let by, let accrued, let remaining):
+        case .resumed(let job, _, let by, let accrued, let remaining):
             return about(
                 .resumed, job,
                 left(remaining)
                     .adding(["TIMERD_ELAPSED_USEC": usec(accrued), "TIMERD_BY": "\(by)"]))
         case .started(let job, let by, let remaining):
             return about(.started, job, left(remaining).adding(["TIMERD_BY": "\(by)"]))
-        case .stopped(let job, let by, let dropped):
+        case .stopped(let job, _, let by, let dropped):
             return about(
                 .stopped, job, ["TIMERD_DROPPED_USEC": usec(dropped), "TIMERD_BY": "\(by)"])
         case .skipNextSet(let job, let count, let by):
@@ -232,6 +232,8 @@ enum EventKind: String, CaseIterable {
     case oneOffMade = "one-off-made"
     case oneOffCancelled = "one-off-cancelled"
     case oneOffRemoved = "one-off-removed"
+    case loginLinkMade = "login-link-made"
+    case loggedIn = "logged-in"
     case stateLost = "state-lost"
     case lossAccepted = "data-loss-accepted"
     case stateDamaged = "state-damaged"
@@ -280,6 +282,8 @@ enum EventKind: String, CaseIterable {
         case .oneOffMade: ("4c0f1a52f2d9463c9d3b5de8a6b1c7f0", .none)
         case .oneOffCancelled: ("a1f3c6ad0b0c4e0d8b1b6f4d2c7e9a35", .none)
         case .oneOffRemoved: ("5be0a4a1e6f94b0f9b6a1f0c5b7f7d11", .none)
+        case .loginLinkMade: ("8f0d2f6b1c9e4a57b3a4d1e7c65f9a20", .none)
+        case .loggedIn: ("c41e7a9d53b84f0e9a6d2b8f170c35e4", .none)
         case .stateLost: ("3d3691d4913b48e595c0f4643bc2e72d", .none)
         case .lossAccepted: ("daf4867047854eedb6312ebf331b4831", .none)
         case .stateDamaged: ("f27b2ed4e51c4c128af016d4f841fb3d", .none)

@@ -74,6 +74,22 @@ struct Remark {
             fields: ["TIMERD_JOB": "\(job)"])
     }
 
+    /// A user got a link to the status page, which another person could use as well.
+    static func loginLinkMade(by user: String) -> Remark {
+        Remark(
+            kind: .loginLinkMade, level: .notice,
+            message: "\(user) requested a login link for the status page",
+            fields: ["TIMERD_BY": "\(user)"])
+    }
+
+    /// A login link was used.
+    static func loggedIn(_ user: String) -> Remark {
+        Remark(
+            kind: .loggedIn, level: .notice,
+            message: "\(user) logged in to the status page, with a login link",
+            fields: ["TIMERD_BY": "\(user)"])
+    }
+
     /// The saved state has disappeared, and the daemon does not start.
     static func stateLost(_ error: any Error) -> Remark {
         Remark(kind: .stateLost, level: .critical, message: "Cannot start: \(error)")

@@ -4,6 +4,44 @@
 import TimerCore
 import TimerStore
 
+/// What an event adds to the history beside runs. It is written with the records of its job, in the
+/// same transaction.
+enum HistoryRow {
+    /// A firing that was skipped.
+    case skip(SkippedFiring)
+    /// A pause that ended.
+    case pause(PastPause)
+
+    /// Nil for an action of which the history has nothing. A firing that was too late for its
+    /// deadline is in the history as a run.
+    init?(_ action: Action, at instant: WallInstant) {
+        guard case .tell(let notice) = action else { return nil }
+        switch notice {
+        case .skipped(let firing, let reason) where reason != .deadline:
+            self = .skip(SkippedFiring(firing: firing, reason: reason, at: instant))
+        case .resumed(let job, let pause, let initiator, _, _):
+            self = .pause(PastPause(job: job, pause: pause, by: initiator, at: instant))
+        case .stopped(let job, let pause?, let initiator, _):
+            self = .pause(PastPause(job: job, pause: pause, by: initiator, at: instant))
+        default: return nil
+        }
+    }
+
+    var job: Job.Name {
+        switch self {
+        case .skip(let skip): skip.firing.id.job
+        case .pause(let pause): pause.job
+        }
+    }
+
+    var change: Store.Change {
+        switch self {
+        case .skip(let skip): .skip(skip)
+        case .pause(let pause): .pause(pause)
+        }
+    }
+}
+
 /// The records that are written together: a part of the changes that one event causes.
 struct CommitBatch {
     /// The starts of how many jobs are written at a time.
@@ -16,13 +54,13 @@ struct CommitBatch {
     var start: [Run] = []
     /// The time records of jobs.
     var records: [JobRecord] = []
-    /// The firings that were skipped.
-    var skips: [SkippedFiring] = []
-    /// What people are told about the jobs.
+    /// What else belongs into the history.
+    var history: [HistoryRow] = []
+    /// The notifications about the jobs, and the changes of their incidents.
     var notes: [JobNote] = []
 
     var isEmpty: Bool {
-        runs.isEmpty && start.isEmpty && records.isEmpty && skips.isEmpty && notes.isEmpty
+        runs.isEmpty && start.isEmpty && records.isEmpty && history.isEmpty && notes.isEmpty
     }
 
     /// Splits a large batch. Runs that start come first, in several parts, so that they do not wait
@@ -40,7 +78,7 @@ struct CommitBatch {
         for run in runs { portions[places[run.id.firing.job] ?? last].runs.append(run) }
         for run in start { portions[places[run.id.firing.job] ?? last].start.append(run) }
         for record in records { portions[places[record.job] ?? last].records.append(record) }
-        for skip in skips { portions[places[skip.firing.id.job] ?? last].skips.append(skip) }
+        for row in history { portions[places[row.job] ?? last].history.append(row) }
         for note in notes { portions[places[note.job] ?? last].notes.append(note) }
         return portions.filter { !$0.isEmpty }
     }

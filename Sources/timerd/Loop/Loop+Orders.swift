@@ -42,6 +42,7 @@ extension Store.Change {
         case .close(let run, _, _, _, _, _, _): [run.firing.job]
         case .erase(let job): [job]
         case .skip(let skip): [skip.firing.id.job]
+        case .pause(let pause): [pause.job]
         case .rename(let renaming): [renaming.from, renaming.to]
         case .notify(let one): one.job.map { [$0] } ?? []
         case .incident(let change): [change.id.job]
@@ -236,7 +237,7 @@ extension CommitBatch {
                 runs: runs.filter { jobs.contains($0.id.firing.job) == isIn },
                 start: start.filter { jobs.contains($0.id.firing.job) == isIn },
                 records: records.filter { jobs.contains($0.job) == isIn },
-                skips: skips.filter { jobs.contains($0.firing.id.job) == isIn },
+                history: history.filter { jobs.contains($0.job) == isIn },
                 notes: notes.filter { jobs.contains($0.job) == isIn })
         }
         return [part(true), part(false)].filter { !$0.isEmpty }

@@ -17,12 +17,12 @@ extension Loop {
     ///   - opening: changes that are written in one transaction with the first durable write.
     ///   - standings: the time records when each notice among the actions was created; empty if
     ///     they were created just now.
-    ///   - skips: the firings among the notices that were skipped and are not handed to the store
-    ///     yet; nil: all of them.
+    ///   - history: what the notices add to the history and is not handed to the store yet; nil:
+    ///     all of it.
     ///   - onDelayed: called if a durable write cannot be made for now.
     func perform(
         _ actions: ArraySlice<Action>, at now: Now, opening: [Store.Change] = [],
-        accounts: ArraySlice<AccountSnapshot> = [], skips: [SkippedFiring]? = nil,
+        accounts: ArraySlice<AccountSnapshot> = [], history: [HistoryRow]? = nil,
         answer: Reply? = nil,
         onDelayed: (@Sendable (StoreError) -> Void)? = nil,
         done: (@Sendable (isolated Loop) -> Void)? = nil
@@ -30,8 +30,8 @@ extension Loop {
         var rest = actions
         var accounts = accounts
         var timers = Self.timersPerTurn
-        // They are written with the records of their jobs, in the same transactions.
-        var skips = skips ?? actions.compactMap { $0.skip(at: now.wall) }
+        // It is written with the records of its jobs, in the same transactions.
+        var history = history ?? actions.compactMap { HistoryRow($0, at: now.wall) }
         while let action = rest.popFirst() {
             if set(action.timer, room: &timers) { continue }
             if case .tell(let notice) = action {
@@ -43,19 +43,19 @@ extension Loop {
             }
             let notes = action.takeNotes(from: &rest)
             guard let changes = action.durableChanges else {
-                perform(action, notes, at: now, skips: &skips, answer: answer)
+                perform(action, notes, at: now, history: &history, answer: answer)
                 continue
             }
             let tail = rest
             let kept = accounts.isEmpty ? self.accounts(of: tail, at: now) : accounts
             let write = Write(
-                changes: opening + changes + skips.map { .skip($0) } + notes.map(\.change),
+                changes: opening + changes + history.map(\.change) + notes.map(\.change),
                 durable: true
             ) { _ in
                 self.later { loop in
                     if !opening.isEmpty { loop.noteStored() }
                     loop.perform(
-                        tail, at: now, accounts: kept, skips: [], answer: answer, done: done)
+                        tail, at: now, accounts: kept, history: [], answer: answer, done: done)
                 }
             } onDelayed: { error in
                 answer?(.refused("done, but not on the disk yet: \(error)"))
@@ -65,7 +65,7 @@ extension Loop {
             followCounting(at: now)
             return
         }
-        if !skips.isEmpty { submit(skips.map { .skip($0) }) }
+        if !history.isEmpty { submit(history.map(\.change)) }
         followCounting(at: now)
         scheduleStatusUpdate()
         done?(self)
@@ -91,9 +91,9 @@ extension Loop {
 
     /// - Parameters:
     ///   - notes: what is written in the same transaction.
-    ///   - skips: the firings that were skipped; those that are handed to the store are removed.
+    ///   - history: what belongs into the history; what is handed to the store is removed.
     private func perform(
-        _ action: Action, _ notes: [JobNote], at now: Now, skips: inout [SkippedFiring],
+        _ action: Action, _ notes: [JobNote], at now: Now, history: inout [HistoryRow],
         answer: Reply?
     ) {
         switch action {
@@ -102,13 +102,13 @@ extension Loop {
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .tell: break
         case .begin(let runs, let start, let records):
             let portions = CommitBatch(
-                runs: runs, start: start, records: records, skips: skips, notes: notes
+                runs: runs, start: start, records: records, history: history, notes: notes
             ).split()
                 .flatMap { $0.parted(by: transaction?.jobs ?? []) }
             for (index, portion) in portions.enumerated() {
                 write(portion, at: now, isLast: index == portions.count - 1)
             }
-            skips = []
+            history = []
         case .start(let runs):
             // After the write that recorded them, which may not be done yet.
             let event = eventToNote
@@ -132,17 +132,17 @@ extension Loop {
             submit(
                 Write(changes: changes, durable: false) { [launcher] _ in launcher.forget(run.id) })
         case .notify:
-            submit(skips.map { .skip($0) } + notes.map(\.change))
-            skips = []
+            submit(history.map(\.change) + notes.map(\.change))
+            history = []
         case .armIncidents: setIncidentTimer()
         case .save(let records, let durable):
             // A part of a checkpoint must not wait for a command that concerns other jobs.
             let (others, waiting) = parted(records)
             if waiting.isEmpty {
                 submit(
-                    others.map { .save($0) } + skips.map { .skip($0) } + notes.map(\.change),
+                    others.map { .save($0) } + history.map(\.change) + notes.map(\.change),
                     durable: durable)
-                skips = []
+                history = []
             } else {
                 submit(others.map { .save($0) }, durable: durable)
                 submit(waiting.map { .save($0) } + notes.map(\.change), durable: durable)
@@ -166,7 +166,7 @@ extension Loop {
         let event = isLast ? eventToNote : 0
         let changes: [Store.Change] =
             portion.runs.map { .begin($0, at: now.wall) } + portion.records.map { .save($0) }
-            + portion.skips.map { .skip($0) } + portion.notes.map(\.change)
+            + portion.history.map(\.change) + portion.notes.map(\.change)
         let write = Write(changes: changes, durable: false) { [start = portion.start] refused in
             self.begin(start.filter { !refused.contains($0.id) }, decided: now.awake)
             for run in start where refused.contains(run.id) {
@@ -218,17 +218,6 @@ extension Action {
         case .storeJobSet(let change, durable: true): change.changes
         default: nil
         }
-    }
-}
-
-extension Action {
-    /// The firing that was skipped, for the history; nil for another action. One that was too late
-    /// for its deadline is in the history as a run.
-    fileprivate func skip(at instant: WallInstant) -> SkippedFiring? {
-        guard case .tell(.skipped(let firing, let reason)) = self, reason != .deadline else {
-            return nil
-        }
-        return SkippedFiring(firing: firing, reason: reason, at: instant)
     }
 }
 

@@ -46,7 +46,7 @@ extension Store.Change {
     /// Whether it adds to the history.
     var isHistory: Bool {
         switch self {
-        case .close, .skip: true
+        case .close, .skip, .pause: true
         case .beginInstance, .begin, .save, .rename, .erase, .stage, .applyStaged, .mergeStaged,
             .mark, .endInstance, .notify, .incident, .createMessage, .messageResult, .retryMessage:
             false

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
 import TimerCore
 import TimerStore
 
@@ -18,17 +19,15 @@ struct RequestQueue {
     /// newest.
     static let countMax = 100_000
 
-    private var requests: [Request] = []
-    /// The requests before this index are taken.
-    private var first = 0
-    /// The requests before this index know already that they are delayed.
-    private var told = 0
-    private var thinOutAt = Self.countMax
+    private var requests = Deque<Request>()
+    /// How many of the first requests know already that they are delayed.
+    private var delayedCount = 0
+    private var compactAt = Self.countMax
 
-    var count: Int { requests.count - first }
-    var isEmpty: Bool { count == 0 }
+    var count: Int { requests.count }
+    var isEmpty: Bool { requests.isEmpty }
     /// The changes of all requests, in their order.
-    var changes: some Sequence<Store.Change> { requests[first...].lazy.flatMap(\.changes) }
+    var changes: some Sequence<Store.Change> { requests.lazy.flatMap(\.changes) }
 
     mutating func append(_ request: Request) { requests.append(request) }
 
@@ -38,49 +37,37 @@ struct RequestQueue {
         var changes: [Store.Change] = []
         var count = 0
         while count < self.count, changes.count < changesMax {
-            changes += requests[first + count].changes
+            changes += requests[count].changes
             count += 1
         }
         return (changes, count)
     }
 
     /// Removes the first requests and returns them.
-    /// - Complexity: O(`count`) on average.
+    /// - Complexity: O(`count`).
     mutating func take(_ count: Int) -> [Request] {
-        let taken = Array(requests[first..<first + count])
-        for index in first..<first + count {
-            requests[index] = Request(changes: [], durable: false)
-        }
-        first += count
-        if first * 2 >= requests.count {
-            removeTaken()
-        }
-        if isEmpty { thinOutAt = Self.countMax }
+        let taken = Array(requests.prefix(count))
+        requests.removeFirst(count)
+        delayedCount = max(0, delayedCount - count)
+        if isEmpty { compactAt = Self.countMax }
         return taken
     }
 
     /// Tells all waiting requests that they are delayed, each of them once.
     /// - Complexity: O(*n*) in the number of requests since the last call.
     mutating func delay(because error: StoreError) {
-        for index in max(first, told)..<requests.count {
+        for index in delayedCount..<requests.count {
             requests[index].onDelayed?(error)
             requests[index].onDelayed = nil
         }
-        told = requests.count
-    }
-
-    private mutating func removeTaken() {
-        requests.removeFirst(first)
-        told = max(0, told - first)
-        first = 0
+        delayedCount = requests.count
     }
 
     /// Drops all waiting records of a job except the newest, because only that one matters. Changes
     /// with a run are kept.
     /// - Complexity: O(1) on average for each appended request.
     mutating func compactPending() {
-        guard count > thinOutAt else { return }
-        removeTaken()
+        guard count > compactAt else { return }
         var newest: Set<Job.Name> = []
         for index in requests.indices.reversed() {
             requests[index].changes.removeAll { change in
@@ -90,8 +77,8 @@ struct RequestQueue {
         }
         requests.removeAll { $0.changes.isEmpty && $0.onCommit == nil && $0.onDelayed == nil }
         // The index is not valid any more, so all requests are told again.
-        told = 0
+        delayedCount = 0
         // Not again before the number of requests has doubled.
-        thinOutAt = max(Self.countMax, 2 * requests.count)
+        compactAt = max(Self.countMax, 2 * requests.count)
     }
 }
