@@ -34,8 +34,11 @@ let package = Package(
             name: "TimerBench",
             dependencies: ["CMalloc", .product(name: "PausableTimers", package: "timerd")],
             swiftSettings: settings),
-        // The core's paths whose instructions are counted by `make bench-guard`.
+        // The paths whose instructions are counted by `make bench-guard`.
         .executableTarget(
-            name: "PathGuard", dependencies: core + ["Workload"], swiftSettings: settings),
+            name: "PathGuard",
+            dependencies: core + [
+                "Workload", .product(name: "TimerRunnerProtocol", package: "timerd"),
+            ], swiftSettings: settings),
     ]
 )

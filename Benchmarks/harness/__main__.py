@@ -14,11 +14,13 @@ import sys
 import time
 
 from . import (
-    agenda, burst, control, cost, durable, growth, next, page, places, profile, punctual, report, scale, timers)
+    agenda, burst, control, cost, durable, growth, next, notify, page, places, profile, punctual, report, scale,
+    timers)
 
 CASES = {
     "next": next, "agenda": agenda, "burst": burst, "scale": scale, "cost": cost, "punctual": punctual,
-    "durable": durable, "control": control, "growth": growth, "page": page, "timers": timers, "profile": profile}
+    "durable": durable, "control": control, "growth": growth, "page": page, "notify": notify, "timers": timers,
+    "profile": profile}
 
 
 def machine():

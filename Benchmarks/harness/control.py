@@ -70,7 +70,7 @@ def reload():
         before = due(process.socket)
         took, moved, timers = [], set(), []
         for number in range(RELOADS):
-            (path / "timerd.toml").write_text(text(f"{number + 2}h"))
+            (process.config / "timerd.toml").write_text(text(f"{number + 2}h"))
             summary = path / "strace"
             trace = subprocess.Popen(
                 ["strace", "-f", "-c", "-e", "trace=timerfd_settime", "-o", summary, "-p", str(process.pid)],

@@ -176,10 +176,12 @@ class Timerd(Process):
         self.path = path
         # As under systemd, where it is in /run: a tmpfs.
         self.runtime = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm", prefix="timerd-bench-"))
-        (path / "jobs.d").mkdir(exist_ok=True)
+        # Nothing else is in this directory, as in /etc/timerd: timerd watches it.
+        self.config = path / "config"
+        (self.config / "jobs.d").mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
-            (path / name).write_text(text)
-            (path / name).chmod(0o600)
+            (self.config / name).write_text(text)
+            (self.config / name).chmod(0o600)
         self.socket = self.runtime / "control.sock"
         self.ready = None
         notify = path / "notify"
@@ -187,7 +189,7 @@ class Timerd(Process):
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notify.bind(str(notify))
         command = [
-            places.TIMERD, "run", "--config", path / "timerd.toml", "--state", path / "state",
+            places.TIMERD, "run", "--config", self.config / "timerd.toml", "--state", path / "state",
             "--runtime", self.runtime, "--log", "stderr"]
         super().__init__(
             command, path / "log", env={**os.environ, "NOTIFY_SOCKET": str(notify), **environment})

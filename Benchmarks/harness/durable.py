@@ -14,7 +14,7 @@ from . import daemon, places
 
 SECONDS, LONG_SECONDS = 15, 60
 ROUNDS, LONG_ROUNDS = 3, 2
-# The runs timerd lets live at once unless it is told otherwise.
+# The default of max-concurrent.
 LIVE = 64
 # So many that a job's run has ended long before its next firing.
 JOBS = 1000
@@ -43,7 +43,7 @@ def ended(path):
 
 
 def timerd(limit, seconds, live=None):
-    """As many firings due a second as the bare loop made processes: what it cannot do it lets go. With the default
+    """As many firings due a second as the bare loop made processes: what it cannot start is skipped. With the default
     of 64 runs at once, or with another limit."""
     daemon.quiet()
     with daemon.folder() as path:

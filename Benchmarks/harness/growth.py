@@ -118,7 +118,7 @@ def reload(count, changed):
         left = changed
         for name, text in sorted(files.items()):
             if name.startswith("jobs.d/0") and left > 0:
-                (process.path / name).write_text(text.replace('"1d"', '"2d"', left))
+                (process.config / name).write_text(text.replace('"1d"', '"2d"', left))
                 left -= min(left, text.count('"1d"'))
         with Watch(process, phases) as watch:
             took = timerctl(process, "reload")

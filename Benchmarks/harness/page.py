@@ -187,7 +187,7 @@ def scraping(stretches):
             for stretch in range(2 * stretches):
                 isOn = stretch % 2 == 1
                 (scraper.isOn.set if isOn else scraper.isOn.clear)()
-                # What was begun in the last stretch is over then.
+                # By then the runs of the last interval have ended.
                 time.sleep(1.5)
                 began = time.time_ns()
                 time.sleep(STRETCH)

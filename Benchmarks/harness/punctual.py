@@ -75,7 +75,7 @@ def together(whos, load, seconds):
 
 
 def run(long):
-    # Longer than it takes until the store's log begins anew, two minutes. The peers have no part in the goal.
+    # Longer than the two minutes until the write-ahead log restarts. The goal is not about the peers.
     seconds = 600 if long else 240
     ours = {"bare timerfd": bare, "timerd": timerd}
     others = {"APScheduler": apscheduler, "cronstable": cronstable}

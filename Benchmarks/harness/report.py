@@ -440,6 +440,21 @@ def page(figures, goals):
          for row in (alone, scraped)])
 
 
+def notify(figures, goals):
+    """What notifications cost a burst."""
+    for row in figures:
+        if row["what"] == "goal":
+            goals.most(f"notify: {row['of']}", row["figure"], row["goal"])
+    bursts = {}
+    for row in figures:
+        if row["what"] == "burst":
+            bursts.setdefault(row["how"], []).append(row["last_ms"])
+    text = "1000 jobs due at one instant, whose runs are told to a receiver that takes connections and never answers:\n\n"
+    return text + table(
+        ["notifier of the jobs", "last, best round, ms", "last, median round, ms", "rounds"],
+        [(how, f"{min(last):.1f}", f"{statistics.median(last):.1f}", len(last)) for how, last in bursts.items()])
+
+
 def profile(figures, goals):
     """The microseconds of one run; of each part what it is spent on, down to one of them."""
     groups = {}
@@ -465,6 +480,7 @@ SECTIONS = [
     ("punctual", "One job each second", punctual), ("durable", "Recorded firings", durable),
     ("timers", "Timers inside a program", timers), ("control", "Looking and changing", control),
     ("growth", "Very many jobs at once", growth), ("page", "People who look", page),
+    ("notify", "Notifications", notify),
     ("profile", "Where the time of a run goes", profile)]
 
 

@@ -129,7 +129,7 @@ def clean_build():
 
 
 def steady(process, seconds):
-    """Waits until a daemon that says nothing of it is done with starting: it stands still for a second."""
+    """Waits until a daemon that does not report its start has started: it uses no CPU time for a second."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         before = process.processor_seconds()

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerRunnerProtocol
 import Workload
 
-/// One code path of the core, to run under callgrind, which counts only the instructions of
-/// `callMeasured`: `PathGuard next EXPRESSIONS | wake | load`.
+/// One code path, to run under callgrind, which counts only the instructions of `callMeasured`:
+/// `PathGuard next EXPRESSIONS | wake | load | fingerprint`.
 @main
 struct PathGuard {
     static func main() {
@@ -15,7 +16,8 @@ struct PathGuard {
             case "next" where arguments.count == 2: try next(try Expression.read(arguments[1]))
             case "wake": try wake()
             case "load": try load()
-            default: throw Failure("usage: PathGuard next EXPRESSIONS | wake | load")
+            case "fingerprint": try fingerprint()
+            default: throw Failure("usage: PathGuard next EXPRESSIONS | wake | load | fingerprint")
             }
         } catch {
             fail("PathGuard", error)
@@ -64,6 +66,15 @@ struct PathGuard {
         var count = try Crowd(10, .calendar).agenda().jobCount
         measured { count = crowd.agenda().jobCount }
         guard count == 1000 else { throw Failure("\(count) jobs were loaded, not 1000") }
+    }
+
+    /// What the order to start a run names its definition by, of 100 jobs.
+    private static func fingerprint() throws {
+        let definitions = try Crowd(100, .every).jobSet.jobs.map { Definition($0) }
+        guard let first = definitions.first else { throw Failure("there are no jobs") }
+        var sum = first.fingerprint
+        measured { for definition in definitions { sum ^= definition.fingerprint } }
+        guard sum != 0 else { throw Failure("all definitions have one fingerprint") }
     }
 
     private static func measured(_ body: @escaping () -> Void) {
