@@ -56,6 +56,7 @@ let package = Package(
         // For Benchmarks/, which measures the core without a daemon.
         .library(name: "TimerCore", targets: ["TimerCore"]),
         .library(name: "TimerZones", targets: ["TimerZones"]),
+        .library(name: "TimerRunnerProtocol", targets: ["TimerRunnerProtocol"]),
     ],
     traits: [
         .trait(name: "Daemon", description: "The daemon, its runner and timerctl."),
@@ -63,6 +64,7 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.3.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     ],
@@ -110,14 +112,17 @@ let package = Package(
             name: "TimerRunner",
             dependencies: [
                 "CSpawn", "HostFiles", "HostThreads", "TimerCore", "TimerRunnerProtocol",
+                daemons("HeapModule", of: "swift-collections"),
             ],
             swiftSettings: settings),
         .target(
             name: "TimerControl", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
-        // What people are told about jobs, as mails and requests: notifications in, bytes out.
+        // Notifications about jobs as mails and requests: notifications in, bytes out.
         .target(
             name: "TimerNotify", dependencies: ["HostFiles", "TimerControl", "TimerCore"],
             swiftSettings: settings),
+        // What machines that share jobs tell each other, and what each of them decides; no I/O.
+        .target(name: "TimerFleet", dependencies: ["TimerCore"], swiftSettings: optimised),
         // What `timerctl import` makes of crontabs and units: text in, jobs out.
         .target(
             name: "TimerImport", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
@@ -130,6 +135,7 @@ let package = Package(
                 "TimerNotify", "CLinux",
                 "COpenAPI", "CWebPage", "HostFiles", "HostThreads", "PausableTimers",
                 daemons("ArgumentParser", of: "swift-argument-parser"),
+                daemons("DequeModule", of: "swift-collections"),
                 daemons("Logging", of: "swift-log"),
                 daemons("NIOCore", of: "swift-nio"),
                 daemons("NIOHTTP1", of: "swift-nio"),
@@ -169,6 +175,9 @@ let package = Package(
             name: "LawTests", dependencies: ["SeededRandom", "TimerCore", "TimerZones"],
             swiftSettings: optimised),
         .testTarget(name: "ModelTests", dependencies: ["TimerCore"], swiftSettings: settings),
+        .testTarget(
+            name: "FleetModelTests", dependencies: ["TimerCore", "TimerFleet"],
+            swiftSettings: optimised),
         tests(
             of: "TimerConfig", "SeededRandom", "TimerCore", "TimerZones",
             resources: [.copy("Corpus")]),
@@ -182,6 +191,7 @@ let package = Package(
             "TimerZones"),
         tests(of: "TimerControl", "SeededRandom", "TimerCore"),
         tests(of: "TimerNotify", "SeededRandom", "TimerCore"),
+        tests(of: "TimerFleet", "SeededRandom", "TimerCore"),
         tests(
             of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Systemd",
             "SeededRandom", "TimerConfig", "TimerControl",
