@@ -8,7 +8,8 @@ import Testing
 /// mutation whose text does not exist any more; otherwise only the run of all mutations would,
 /// which takes minutes.
 @Suite struct MutationTests {
-    @Test(arguments: ["core", "shell"]) func eachMistakeCanStillBeMade(part: String) throws {
+    @Test(arguments: ["core", "shell", "fleet"]) func eachMistakeCanStillBeMade(part: String) throws
+    {
         var count = 0
         for line in try Project.text(of: "Tests/Mutations/\(part)").split(separator: "\n")
         where !line.hasPrefix("#") {

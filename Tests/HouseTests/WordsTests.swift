@@ -41,7 +41,8 @@ import Testing
     @Test(arguments: [
         "README.md", "man/timerctl.1", "man/timerd.8", "man/timerd.toml.5", "man/timerd-runner.8",
         "man/timerd-session.8", "man/timerd-api.7", "man/timerd-web.8",
-        "systemd/timerd.catalog", "config/timerd.toml",
+        "systemd/timerd.catalog", "config/timerd.toml", "docs/METRICS.md",
+        "docs/CONTAINERS.md", "docs/SECURITY.md", "CONTRIBUTING.md",
     ])
     func pages(path: String) throws {
         for (index, line) in try Project.text(of: path).split(
@@ -56,7 +57,7 @@ import Testing
     @Test(arguments: [
         "timerd", "timerd-runner", "timerctl", "TimerConfig", "TimerControl", "TimerCore",
         "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerStore", "HostFiles",
-        "Systemd", "SystemdActivation", "TimerZones", "TimerImport",
+        "Systemd", "SystemdActivation", "TimerZones", "TimerImport", "TimerFleet", "TimerNotify",
     ])
     func sentencesOfThePrograms(target: String) throws {
         for (file, text) in try Project.sources(in: "Sources/\(target)") {

@@ -111,7 +111,7 @@ class Journal:
             for job in told.keys() & self.accounts.keys():
                 self.foretell(job, told[job], clocks, entry)
         if "TIMERD_ACCOUNTS_LEFT" in entry:
-            # Of very many jobs not all are told; the others go on as they were.
+            # Of very many jobs not all are reported; the others continue as they were.
             for job in self.accounts.keys() - told.keys():
                 told[job] = left = self.accounts[job]
                 if kind == LIFE_BEGAN:
@@ -170,7 +170,7 @@ class Journal:
             self.faults.append(f"{job}: {told} µs, not from {least} to {most}, in: {entry['MESSAGE']}")
 
     def now(self, clocks):
-        """What the accounts have now: for each job its state, its active and its accrued time."""
+        """The time records now: for each job its state, its active and its elapsed time."""
         result = {}
         for job, account in self.accounts.items():
             grown = account.grown(clocks, self.is_up)

@@ -9,7 +9,7 @@ started() {
 }
 
 fresh
-wait_for 10 'some time has accrued' at_least 2500000 number slow elapsed_usec
+wait_for 10 'some time has elapsed' at_least 2500000 number slow elapsed_usec
 for time in 1 2 3; do
     asked=$(microseconds)
     before=$(number slow elapsed_usec)

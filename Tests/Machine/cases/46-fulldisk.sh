@@ -60,7 +60,7 @@ inside systemctl start timerd.socket timerd
 at=$(runs)
 wait_for 10 'the next one continues' at_least $((at + 3)) runs
 inside timerctl pause beat >/dev/null
-expect 'none was begun twice' equals "$(sort -u "$starts" | wc -l)" runs
+expect 'none was started twice' equals "$(sort -u "$starts" | wc -l)" runs
 inside systemctl stop timerd.socket timerd
 inside umount "$state"
 inside rm -rf "$state" /run/timerd/daemon/heartbeat

@@ -114,7 +114,7 @@ expect 'it is said once' equals 1 warnings
 let_go sick-disk
 expect 'a disk that is well again keeps orders' inside timerctl pause slow
 inside timerctl pause beat >/dev/null
-expect 'no firing was begun twice' equals "$(cut -d' ' -f1 "$starts" | sort -u | wc -l)" runs
+expect 'no run was started twice' equals "$(cut -d' ' -f1 "$starts" | sort -u | wc -l)" runs
 expect 'the accounts are right' inside /usr/bin/python3 /root/rebuild.py --check
 inside rm -r /etc/systemd/system/timerd.service.d
 inside systemctl daemon-reload

@@ -8,7 +8,7 @@ for count in active uptime boottime wall; do
 done | configure
 inside systemctl reload timerd
 inside systemctl enable timerd
-wait_for 10 'some time has accrued' at_least 1000000 number wall elapsed_usec
+wait_for 10 'some time has elapsed' at_least 1000000 number wall elapsed_usec
 # passed FROM SECONDS: this much time has passed since then.
 passed() { [ "$(microseconds)" -ge $(($1 + $2 * 1000000)) ]; }
 

@@ -88,7 +88,7 @@ held=$(own_number slow elapsed_usec)
 own systemctl --user restart timerd
 expect 'paused after a restart' equals paused own_word slow state
 expect 'by the user' equals walker own_word slow by
-expect 'nothing accrued or went' equals "$held" own_number slow elapsed_usec
+expect 'the elapsed time did not change' equals "$held" own_number slow elapsed_usec
 printf '[job.mine]\nshell = "true"\nevry = "1s"\n' | own_configure
 expect_status 1 'a bad edit is refused' own systemctl --user reload timerd
 own_configure <<'TOML'
@@ -101,7 +101,7 @@ every = "1h"
 first = "0s"
 TOML
 expect 'a good one is taken' own systemctl --user reload timerd
-expect 'and is in force' equals "$(printf 'slow\nlong')" own timerctl list --names
+expect 'and is in use' equals "$(printf 'slow\nlong')" own timerctl list --names
 long_run() { inside pgrep -u walker -f '^sleep 4712$'; }
 wait_for 10 'a run is active' long_run
 run=$(long_run)

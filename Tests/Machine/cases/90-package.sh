@@ -95,7 +95,7 @@ TOML
 inside systemctl reload timerd
 wait_for 10 'a run is active' long_run
 expect 'the names of the jobs are completed' equals held completed pause h
-wait_for 10 'some time has accrued' at_least 500000 number held elapsed_usec
+wait_for 10 'some time has elapsed' at_least 500000 number held elapsed_usec
 inside timerctl pause held --note 'disk swap'
 held=$(number held elapsed_usec)
 slow=$(number slow elapsed_usec)
@@ -135,7 +135,7 @@ program() { inside readlink "/proc/$(runner)/exe"; }
 expect 'with the new program' equals /usr/bin/timerd-runner program
 inside timerctl run long >/dev/null
 wait_for 20 'it runs jobs' long_run
-expect 'needrestart is told to leave the runner alone' inside perl -e \
+expect 'needrestart leaves the runner alone' inside perl -e \
     'our %nrconf; do "/etc/needrestart/conf.d/timerd.conf" or die; exit(keys(%{$nrconf{override_rc}}) != 1)'
 
 dpkg --remove timerd

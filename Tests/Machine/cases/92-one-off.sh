@@ -19,7 +19,7 @@ inside useradd looker 2>/dev/null || true
 inside usermod -aG timerd looker
 inside useradd stranger 2>/dev/null || true
 pattern='only root and the owner of the configuration'
-expect 'a member of the group is told that it may not' said as looker timerctl in 1h -- true
+expect 'a member of the group gets the error that it may not' said as looker timerctl in 1h -- true
 expect_status 1 'and fails' as looker timerctl in 1h -- true
 pattern='permission denied'
 expect 'a plain user is refused' said as stranger timerctl in 1h -- true
