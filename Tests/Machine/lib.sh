@@ -50,7 +50,11 @@ wait_for_boot() {
     local deadline=$(($(date +%s) + 60)) state=
     while [ "$(date +%s)" -lt "$deadline" ]; do
         state=$(inside systemctl is-system-running 2>/dev/null) || true
-        case $state in running | degraded) return 0 ;; esac
+        case $state in running | degraded)
+            machine_init >"$MACHINE_WORK/init" || true
+            return 0
+            ;;
+        esac
         sleep 0.1
     done
     echo "the machine did not boot: ${state:-no answer}" >&2
@@ -59,14 +63,21 @@ wait_for_boot() {
 
 boot_id() { inside cat /proc/sys/kernel/random/boot_id; }
 
-# Reboots the machine and waits until it is up again.
+# Reboots the machine and waits until it is up again. Nothing may be in it from outside while it ends, so this is
+# asked for with a signal (systemd(1)): systemd-shutdown stops and continues all processes, nsenter stops itself
+# when its command stops, and nobody outside continues it. The machine would then wait for its command for ever.
 reboot_machine() {
-    local before
+    local before init
     before=$(boot_id)
-    inside systemctl reboot 2>/dev/null || true
+    init=$(machine_init)
+    /bin/kill -s RTMIN+5 "$init"
+    wait_for 90 'the end of the old boot' is_gone "$init"
     wait_for 60 'a new boot' new_boot "$before"
     wait_for_boot
 }
+
+# is_gone PID: whether there is no such process on the host.
+is_gone() { ! kill -0 "$1" 2>/dev/null; }
 
 new_boot() {
     local now

@@ -212,6 +212,7 @@ final class DefinitionReader: Sendable {
         guard reading.count > Self.fewJobs else { return }
         _ = WorkerThread.start("timerd.config") { [freeFormer] in
             ThreadNice.reset()
+            ThreadSlice.reset()
             reading.empty()
             freeFormer()
         }
@@ -223,6 +224,7 @@ final class DefinitionReader: Sendable {
         let code = WorkerThread.start("timerd.config") { [self] in
             // Reading is not urgent; starting runs is.
             ThreadNice.reset()
+            ThreadSlice.reset()
             finish(body())
         }
         if code != 0 { finish(body()) }
