@@ -132,7 +132,9 @@ extension FleetMember {
                 branches.append(claim.resolving(known))
             }
             guard !asked.isEmpty else { continue }
-            let id = send(FleetTransaction(branches: branches), .resolution(asked, sent: sent))
+            let id = send(
+                FleetTransaction(branches: branches, reads: asked.map { .run($0.run) }),
+                .resolution(asked, sent: sent))
             for claim in asked { busy[claim.run.firing.job] = id }
         }
     }
@@ -181,6 +183,8 @@ extension FleetMember {
             .sorted {
                 ($0.firing.scheduled, $0.attempt) < ($1.firing.scheduled, $1.attempt)
             }
-        return Array(final.prefix(min(8, max(0, final.count - Self.runsKept))))
+        return Array(
+            final.prefix(
+                min(FleetTransaction.removalsMax, max(0, final.count - Self.runsKept))))
     }
 }

@@ -91,8 +91,10 @@ extension FleetMember {
     ) {
         for (index, claim) in claims.enumerated() {
             let job = FleetKey.job(claim.run.firing.job)
-            guard answer.branches.indices.contains(index) else { continue }
-            guard case .refused(let reads) = answer.branches[index] else {
+            // Without branches the store was adopted, and no claim from before that is applied any
+            // more: what was read is certain.
+            let branch = answer.branches.isEmpty ? .refused(answer.reads) : answer.branches[index]
+            guard case .refused(let reads) = branch else {
                 // It was not applied and never will be: the known value has a new revision.
                 if let known = view?.jobs[claim.run.firing.job] {
                     let value = Versioned(

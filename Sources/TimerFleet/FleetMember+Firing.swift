@@ -137,7 +137,9 @@ extension FleetMember {
             }
             return isOver([value], &seen, now)
         case .hold:
-            guard view.hold.value.isHeld else {
+            // A transaction that was refused can read the hold before the watch brings what was
+            // claimed before it.
+            guard view.hold.value.isHeld, view.reported >= view.hold.modified else {
                 seen = nil
                 return false
             }
@@ -207,6 +209,7 @@ extension FleetMember {
         let known = cursors + Array(memory.known.cursors.values) + [now.wall + margin]
         let value = IdentityValue(
             fleet: identity?.fleet ?? memory.known.identity?.fleet ?? nonce(),
+            cluster: unusable.snapshot.cluster,
             epoch: max(memory.known.identity?.epoch ?? 0, identity?.epoch ?? 0) + 1,
             adopted: known.max() ?? now.wall)
         let modified = (values[.identity] ?? nil)?.modified ?? 0

@@ -130,6 +130,7 @@ public struct FleetMember {
         case .changed(let cluster, let revision, let reads):
             if reads[.clock] != nil { watched = now.awake }
             see(cluster, revision, reads, now)
+            view?.report(upTo: revision)
         case .watchLost: view = nil
         case .answered(let id, let answer): answered(id, answer, now)
         case .unknown(let id): unanswered(id)
@@ -197,16 +198,23 @@ public struct FleetMember {
         return String(mixed ^ (mixed >> 31), radix: 16)
     }
 
+    /// Sends a transaction, which does nothing if the store is adopted before it is applied.
     @discardableResult
     mutating func send(_ transaction: FleetTransaction, _ what: Pending) -> TransactionID {
         nextID += 1
         pending[nextID] = what
-        actions.append(.send(nextID, transaction))
+        let isAdoption = if case .identity = what { true } else { false }
+        let bound = isAdoption ? nil : view.map { transaction.bound(to: $0.identityText) }
+        actions.append(.send(nextID, bound ?? transaction))
         return nextID
     }
 
-    /// Sends a change of one job.
+    /// Sends a change of one job. It compares the hold: during a hold that this machine does not
+    /// know yet, its reading of the fleet clock is too large.
     mutating func send(_ branch: FleetTransaction.Branch, about job: Job.Name) {
-        busy[job] = send(FleetTransaction(branches: [branch]), .job(job))
+        let hold = view.map { FleetCompare.modified(.hold, $0.hold.modified) }
+        busy[job] = send(
+            FleetTransaction(compares: hold.map { [$0] } ?? [], branches: [branch], reads: [.hold]),
+            .job(job))
     }
 }

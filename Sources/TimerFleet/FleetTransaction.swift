@@ -32,6 +32,8 @@ public enum FleetCompare: Hashable, Sendable {
     case modified(FleetKey, Int64)
     /// The key exists and has this lease.
     case lease(FleetKey, LeaseID)
+    /// The key exists and has exactly this text.
+    case text(FleetKey, String)
 }
 
 /// One change of a transaction.
@@ -69,9 +71,13 @@ public struct FleetTransaction: Hashable, Sendable {
         }
     }
 
-    /// How many branches a transaction has at most. The store permits 128 operations, and counts
-    /// those of the whole.
-    public static let branchesMax = 126
+    /// How many operations the store permits: the longest of the lists of the whole, plus the
+    /// longest list of any branch.
+    public static let operationsMax = 128
+    /// How many runs a claim removes at most. It writes two keys as well.
+    public static let removalsMax = 8
+    /// How many branches a transaction has at most, so that each may remove that many runs.
+    public static let branchesMax = operationsMax - removalsMax - 2
 
     /// What must hold for all branches.
     public var compares: [FleetCompare]
@@ -92,6 +98,20 @@ public struct FleetTransaction: Hashable, Sendable {
         compares: [FleetCompare], changes: [FleetChange], reads: [FleetKey]
     ) {
         self.init(branches: [Branch(compares: compares, changes: changes, reads: reads)])
+    }
+
+    /// The same transaction, which does nothing in a store that has another identity.
+    ///
+    /// A revision alone does not tell stores apart: another store may have a key with the same
+    /// revision. And a store that is adopted once more skips what was due before that, which a
+    /// machine that has not yet read the new identity would still start.
+    ///
+    /// - Parameter identity: the text of the identity as it was read.
+    public func bound(to identity: String) -> Self {
+        var bound = self
+        bound.compares.append(.text(.identity, identity))
+        bound.reads.append(.identity)
+        return bound
     }
 }
 

@@ -7,6 +7,9 @@ public import TimerCore
 public struct IdentityValue: FleetValue {
     /// Drawn at random when the fleet was formed.
     public var fleet: String
+    /// The cluster of the store in which it was adopted. A copy that was restored is another
+    /// cluster, and also a machine that knows nothing of the fleet notices that.
+    public var cluster: String
     /// How often the store was adopted: 1 when the fleet is formed, one more after each loss.
     public var epoch: Int64
     /// When it was adopted, by the wall clock: nothing that was due until then is started. Perhaps it
@@ -14,20 +17,25 @@ public struct IdentityValue: FleetValue {
     public var adopted: WallInstant
 
     /// Creates a value.
-    public init(fleet: String, epoch: Int64, adopted: WallInstant) {
+    public init(fleet: String, cluster: String, epoch: Int64, adopted: WallInstant) {
         self.fleet = fleet
+        self.cluster = cluster
         self.epoch = epoch
         self.adopted = adopted
     }
 
     public init(reading fields: inout FleetFields) throws(FleetFault) {
         fleet = try fields.text("fleet")
+        cluster = try fields.text("cluster")
         epoch = try fields.count("epoch")
         adopted = try fields.wall("adopted_us")
     }
 
     public var members: [String: FleetJSON?] {
-        ["fleet": .text(fleet), "epoch": .number(epoch), "adopted_us": adopted.json]
+        [
+            "fleet": .text(fleet), "cluster": .text(cluster), "epoch": .number(epoch),
+            "adopted_us": adopted.json,
+        ]
     }
 }
 

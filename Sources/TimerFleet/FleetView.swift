@@ -8,10 +8,14 @@ struct FleetView {
     var cluster: String
     /// The revision of the snapshot after which the watch reports all changes.
     let snapshot: Int64
+    /// The revision up to which the watch reported all changes.
+    private(set) var reported: Int64
     /// The highest revision that was seen of any key. Of other keys, changes before it may be
     /// missing: transactions read single keys.
     var revision: Int64
     var identity: Versioned<IdentityValue>
+    /// The identity as it was read, which each transaction compares.
+    private(set) var identityText: String
     var hold: Versioned<HoldValue>
     var clock: Versioned<ClockValue>?
     var members: [MachineName: Versioned<MemberValue>] = [:]
@@ -23,10 +27,12 @@ struct FleetView {
         let values = snapshot.values
         let identity: Versioned<IdentityValue>? = try FleetAnswer.value(.identity, in: values)
         let hold: Versioned<HoldValue>? = try FleetAnswer.value(.hold, in: values)
-        guard let identity, let hold else { return nil }
+        guard let identity, let hold, let text = values[.identity] ?? nil else { return nil }
+        identityText = text.value
         cluster = snapshot.cluster
         self.snapshot = snapshot.revision
         revision = snapshot.revision
+        reported = snapshot.revision
         self.identity = identity
         self.hold = hold
         for (key, value) in values { try see(key, value, at: snapshot.revision) }
@@ -37,7 +43,9 @@ struct FleetView {
         _ key: FleetKey, _ found: Versioned<String>?, at revision: Int64
     ) throws(FleetFault) {
         switch key {
-        case .identity: identity = try newer(identity, found, revision) ?? identity
+        case .identity:
+            identity = try newer(identity, found, revision) ?? identity
+            if let found, found.modified == identity.modified { identityText = found.value }
         case .hold: hold = try newer(hold, found, revision) ?? hold
         case .clock: clock = try newer(clock, found, revision)
         case .member(let machine):
@@ -48,6 +56,9 @@ struct FleetView {
             runs[job, default: [:]][run] = try newer(runs[job]?[run], found, revision)
         }
     }
+
+    /// The watch reported all changes up to this revision.
+    mutating func report(upTo revision: Int64) { reported = max(reported, revision) }
 
     private func newer<Value: FleetValue>(
         _ known: Versioned<Value>?, _ found: Versioned<String>?, _ revision: Int64
@@ -87,6 +98,8 @@ extension FleetMember {
             if finding != found { actions.append(.tell(.guarded(found))) }
             finding = found
             unusable = (snapshot, loaded)
+            // It is read again after a while, and not as fast as the store answers.
+            loadAsked = now.boot
             return
         }
         guard let loaded else { return }

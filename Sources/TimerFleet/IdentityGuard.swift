@@ -10,7 +10,8 @@ public struct IdentityGuard: Hashable, Sendable {
     public enum Finding: Hashable, Sendable {
         /// The fleet was never formed in it, or the store was emptied.
         case notFormed
-        /// It is another cluster or another fleet than the one this machine knows.
+        /// It is another cluster than the one that was adopted, or another fleet than the one
+        /// this machine knows.
         case foreign
         /// It is older than what this machine has seen in it.
         case older
@@ -31,8 +32,8 @@ public struct IdentityGuard: Hashable, Sendable {
         cursors = [:]
     }
 
-    /// What is wrong with a store, nil if this machine may take part: it is the known one, it was
-    /// adopted since this machine saw it, or this machine knows none.
+    /// What is wrong with a store, nil if this machine may take part: it is the one that was
+    /// adopted, and this machine knows it, saw no later one, or knows none.
     ///
     /// - Parameters:
     ///   - cursors: those of the jobs in the store.
@@ -42,6 +43,7 @@ public struct IdentityGuard: Hashable, Sendable {
         cursors: [Job.Name: WallInstant]
     ) -> Finding? {
         guard let identity else { return .notFormed }
+        guard identity.cluster == cluster else { return .foreign }
         guard let known = self.identity else { return nil }
         guard known.fleet == identity.fleet else { return .foreign }
         // The adoption skipped all that was due before it, so nothing that is known is needed.

@@ -40,6 +40,8 @@ struct FleetChecker {
     var isHeld = false
     var isHoldAcknowledged = false
     var adopted: Int64 = 0
+    /// When the last adoption was written.
+    var adoptedAt: Int64 = 0
     var isFormed = false
     /// How often the store was lost, and when the last time; nil: it is adopted.
     var generation = 0
@@ -68,7 +70,8 @@ struct FleetChecker {
     mutating func fail(_ text: String) { if fault == nil { fault = text } }
 
     func claims(in transaction: FleetTransaction) -> Int {
-        transaction.compares.isEmpty ? 0 : transaction.branches.count
+        let isLeased = transaction.compares.contains { if case .lease = $0 { true } else { false } }
+        return isLeased ? transaction.branches.count : 0
     }
 
     /// The length of the interval, and whether the wall clock counts, of a definition.
@@ -139,6 +142,8 @@ struct FleetChecker {
         }
         writtenAt = fleetTime
         let behind = fleetTime - time.wholeNanoseconds
+        // A machine that knew more corrected it. What is lost after that is lost once more.
+        mostBehind = min(mostBehind, behind)
         guard mayLose else { return }
         if behind > mostBehind {
             for name in seen.keys { seen[name]?.maxLoss += behind - mostBehind }
@@ -248,6 +253,7 @@ struct FleetChecker {
                 lostAt = nil
                 let value = try? IdentityValue(text: found.value)
                 adopted = value?.adopted.microsecondsSinceEpoch ?? 0
+                adoptedAt = simulation.time
             case .job(let name):
                 guard let value = try? JobValue(text: found.value) else { continue }
                 change(name, value, newRuns[name] ?? [], simulation)
@@ -324,6 +330,11 @@ struct FleetChecker {
 
     /// A run was written: it goes on only as a run can.
     private mutating func change(_ run: Run.ID, _ value: RunValue, _ simulation: Simulation) {
+        if value.state == .claimed {
+            if lostAt != nil { fail("\(run) was claimed before the store was adopted") }
+            let slot = run.firing.scheduled.microsecondsSinceEpoch
+            if value.after != nil, slot <= adopted { fail("\(run) was due before the adoption") }
+        }
         guard var known = runs[run] else {
             // A claim can arrive after its machine lost power.
             let machine = simulation.machines.first { $0.name == value.machine }
@@ -387,7 +398,10 @@ struct FleetChecker {
         }
         guard known.value.after != nil else { return }
         let slot = run.firing.scheduled.microsecondsSinceEpoch
-        if known.claimedAt > (lostAt ?? 0), slot <= adopted, known.generation == generation {
+        // What was claimed in this store before a second adoption of it is on record.
+        if known.claimedAt > max(adoptedAt, lostAt ?? 0), slot <= adopted,
+            known.generation == generation
+        {
             fail("\(run) was due before the store was adopted")
         }
         if known.generation == generation {

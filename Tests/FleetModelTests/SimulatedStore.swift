@@ -86,6 +86,7 @@ struct SimulatedStore {
         case .modified(let key, let revision): (keys[key]?.modified ?? 0) == revision
         case .lease(let key, let lease):
             keys[key] != nil && leases[lease]?.keys.contains(key) == true
+        case .text(let key, let text): keys[key]?.value == text
         }
     }
 
@@ -93,6 +94,16 @@ struct SimulatedStore {
         var reads: FleetAnswer.Reads = [:]
         for key in wanted { reads[key] = .some(keys[key]) }
         return reads
+    }
+
+    /// How many operations etcd counts in a transaction, of which it permits 128.
+    static func operations(_ transaction: FleetTransaction) -> Int {
+        let whole = max(
+            transaction.compares.count, transaction.branches.count, transaction.reads.count)
+        let branches = transaction.branches.map {
+            max($0.compares.count, $0.changes.count, $0.reads.count)
+        }
+        return whole + (branches.max() ?? 0)
     }
 
     /// Applies a transaction; nil if a put names a lease that does not exist, which etcd refuses.

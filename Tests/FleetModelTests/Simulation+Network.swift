@@ -68,6 +68,8 @@ extension Simulation {
     }
 
     func expireLeases() {
+        // Often, because who is connected is known for this instant only.
+        checker.count(self)
         if !isDown {
             for (lease, found) in store.leases.sorted(by: { $0.key.number < $1.key.number })
             where found.expires < time {
@@ -88,6 +90,8 @@ extension Simulation {
         var isAnswered = false
         let sent = time
         let claims = checker.claims(in: transaction)
+        let operations = SimulatedStore.operations(transaction)
+        if operations > 128 { checker.fail("a transaction has \(operations) operations") }
         if claims > 0 {
             counts["claim transactions"] += 1
             if time < calm { faultDuringClaim(machine) }

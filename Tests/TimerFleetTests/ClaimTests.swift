@@ -22,15 +22,17 @@ import TimerFleet
             removed: [Run.ID(firing: run.firing, attempt: 9)])
     }
 
-    @Test func aClaimComparesTheLeaseTheHoldAndTheJob() {
+    @Test func aClaimComparesTheStoreTheLeaseTheHoldAndTheJob() {
         let claim = Self.claim("report")
         let transaction = FleetTransaction.claiming(
-            [claim], by: Self.web1, lease: LeaseID(5), hold: 40)
+            [claim], by: Self.web1, lease: LeaseID(5), hold: 40
+        ).bound(to: "{}")
         #expect(
             transaction.compares == [
                 .lease(.member(Self.web1), LeaseID(5)), .modified(.hold, 40),
+                .text(.identity, "{}"),
             ])
-        #expect(transaction.reads == [.member(Self.web1), .hold])
+        #expect(transaction.reads == [.member(Self.web1), .hold, .identity])
         let job = claim.run.firing.job
         #expect(
             transaction.branches == [

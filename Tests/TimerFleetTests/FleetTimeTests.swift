@@ -163,10 +163,11 @@ import TimerFleet
         func cursor(_ seconds: Int64) -> [Job.Name: WallInstant] {
             [job: WallInstant(secondsSinceEpoch: seconds)]
         }
-        let one = IdentityValue(
-            fleet: "f", epoch: 1, adopted: wall(0))
-        let two = IdentityValue(
-            fleet: "f", epoch: 2, adopted: wall(0))
+        func identity(_ fleet: String, _ cluster: String, _ epoch: Int64) -> IdentityValue {
+            IdentityValue(fleet: fleet, cluster: cluster, epoch: epoch, adopted: wall(0))
+        }
+        let one = identity("f", "c", 1)
+        let two = identity("f", "d", 2)
         var known = IdentityGuard()
         func check(_ cluster: String, _ identity: IdentityValue?, _ revision: Int64, _ at: Int64)
             -> IdentityGuard.Finding?
@@ -176,15 +177,13 @@ import TimerFleet
         }
         #expect(check("c", nil, 9, 1) == .notFormed)
         #expect(check("c", one, 9, 1) == nil)
+        // A copy of it that was restored: also who knows nothing must not use it.
+        #expect(check("d", one, 9, 1) == .foreign)
         known.see(cluster: "c", identity: one, revision: 9, cursors: cursor(10))
         known.see(cluster: "c", identity: one, revision: 8, cursors: cursor(5))
         #expect(check("c", one, 9, 10) == nil)
         #expect(check("c", nil, 9, 10) == .notFormed)
-        #expect(
-            check(
-                "c",
-                IdentityValue(
-                    fleet: "g", epoch: 3, adopted: wall(0)), 9, 10) == .foreign)
+        #expect(check("c", identity("g", "c", 3), 9, 10) == .foreign)
         #expect(check("d", one, 9, 10) == .foreign)
         #expect(check("c", one, 8, 10) == .older)
         #expect(check("c", one, 10, 9) == .older)

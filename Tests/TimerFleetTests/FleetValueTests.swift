@@ -44,7 +44,7 @@ import TimerCore
     }
 
     @Test func eachValueIsReadAsItWasWritten() throws {
-        try expectSame(IdentityValue(fleet: "f00d", epoch: 1, adopted: Self.slot))
+        try expectSame(IdentityValue(fleet: "f00d", cluster: "c", epoch: 1, adopted: Self.slot))
         try expectSame(ClockValue(time: .seconds(3), by: Self.web1))
         try expectSame(HoldValue(isHeld: false, time: .zero, by: "ops"))
         try expectSame(

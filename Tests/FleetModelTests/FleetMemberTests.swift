@@ -1,0 +1,114 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerCore
+import TimerFleet
+
+/// What one member does in cases that random fleets rarely reach.
+@Suite struct FleetMemberTests {
+    private static func formed(_ jobs: [FleetJob]) -> FleetScript {
+        var script = FleetScript(jobs)
+        script.form()
+        return script
+    }
+
+    /// A text of the store, changed by another machine.
+    private func identity(_ script: FleetScript, epoch: Int64) throws -> IdentityValue {
+        let found = try #require(script.store.keys[.identity])
+        var value = try IdentityValue(text: found.value)
+        value.epoch = epoch
+        value.adopted = script.now.wall + .seconds(30)
+        return value
+    }
+
+    @Test func aFiringIsClaimedRecordedAndStarted() throws {
+        var script = Self.formed([try FleetScript.calendarJob()])
+        script.run(.seconds(10))
+        #expect(script.started.count == 1)
+        let runs = try script.runs()
+        #expect(runs.map(\.id) == script.started && runs.first?.value.state == .claimed)
+        #expect(script.rows.count == 1)
+    }
+
+    @Test func nothingIsClaimedInAStoreThatWasAdoptedInTheMeantime() throws {
+        var script = Self.formed([try FleetScript.calendarJob()])
+        script.pass(.seconds(3))
+        script.handle(.tick)
+        #expect(script.sent.contains { $0.transaction.branches.first?.changes.count == 2 })
+        // Another machine adopts the store before the claim arrives.
+        let other = try identity(script, epoch: 2)
+        script.write([.identity: other.text])
+        while !script.sent.isEmpty { script.applyFirst() }
+        #expect(try script.runs().isEmpty)
+        script.settle()
+        script.run(.seconds(60))
+        let runs = try script.runs()
+        #expect(runs.first?.value.reason == .adopted)
+        #expect(script.started.allSatisfy { $0.firing.scheduled > other.adopted })
+        #expect(!script.started.isEmpty)
+    }
+
+    @Test func whatBecameOfAClaimIsAskedAlsoAfterAnAdoption() throws {
+        var script = Self.formed([try FleetScript.calendarJob()])
+        script.pass(.seconds(3))
+        script.handle(.tick)
+        // The claim is applied, and its answer is lost. Then the store is adopted again.
+        let claim = try #require(
+            script.sent.firstIndex { $0.transaction.branches.first?.changes.count == 2 })
+        let (id, transaction) = script.sent.remove(at: claim)
+        _ = script.store.apply(transaction)
+        let run = try #require(try script.runs().first?.id)
+        script.write([.identity: try identity(script, epoch: 2).text])
+        script.handle(.unknown(id))
+        script.settle()
+        script.run(.seconds(10))
+        // It is known again as a run of this machine, and may still be started.
+        #expect(script.started == [run])
+    }
+
+    @Test func anAccountIsNotClosedByAReadingFromBeforeAHold() throws {
+        let interval = FleetJob(FleetScript.job, definition: "d1", schedule: .every(.seconds(60)))
+        var script = Self.formed([interval])
+        script.run(.seconds(4))
+        let opened = try #require(try script.jobValue()?.opened)
+        // Another machine holds the fleet, and this one does not learn of it for 5 s.
+        let reading = try #require(script.member.time(at: script.now.awake))
+        let hold = HoldValue(isHeld: true, time: reading, by: "ops")
+        script.write([.hold: hold.text])
+        script.pass(.seconds(5))
+        script.handle(.command(1, .pause(FleetScript.job, by: "ops")))
+        script.settle()
+        script.run(.seconds(2))
+        let value = try #require(try script.jobValue())
+        #expect(value.pause != nil && value.active == reading - opened)
+    }
+
+    @Test func aHoldIsAcknowledgedOnlyWhenTheClaimsBeforeItAreKnown() throws {
+        var script = Self.formed([try FleetScript.calendarJob()])
+        let job = try #require(try script.jobValue())
+        script.handle(.command(1, .hold(by: "ops")))
+        script.pass(.seconds(2))
+        script.handle(.tick)
+        // Another machine claims a run and then the hold is written. This machine reads the hold,
+        // because its write of the clock is refused, before the watch brings the claim.
+        let run = Run.ID(firing: Firing.ID(job: FleetScript.job, scheduled: script.now.wall))
+        var claimed = job
+        claimed.cursor = script.now.wall
+        claimed.live = [
+            JobValue.LiveRun(
+                run: run, machine: FleetScript.web2,
+                incarnation: Incarnation(boot: .unknown, number: 1), state: .claimed)
+        ]
+        script.write([.job(FleetScript.job): claimed.text])
+        while !script.sent.isEmpty { script.applyFirst() }
+        script.handle(.tick)
+        while !script.sent.isEmpty { script.applyFirst() }
+        #expect(try HoldValue(text: try #require(script.store.keys[.hold]).value).isHeld)
+        #expect(script.done[1] == nil)
+        script.watch()
+        #expect(script.done[1] == nil)
+        script.run(.seconds(11))
+        #expect(script.done[1] != nil)
+    }
+}

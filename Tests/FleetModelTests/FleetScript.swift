@@ -1,0 +1,164 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+import TimerFleet
+
+/// One member and a store. The test says when something is answered, and by what.
+struct FleetScript {
+    static let web1 = MachineName("web1")!
+    static let web2 = MachineName("web2")!
+    static let job = Job.Name("report")!
+
+    var store = SimulatedStore()
+    var member: FleetMember
+    var now: Now
+    /// The transactions that are not applied yet.
+    var sent: [(id: FleetMember.TransactionID, transaction: FleetTransaction)] = []
+    /// The runs that were handed to the runner.
+    var started: [Run.ID] = []
+    /// The commands that are done, and why they were refused.
+    var done: [FleetMember.CommandID: String?] = [:]
+    var notices: [FleetNotice] = []
+    /// The runs as they are recorded, and what was forgotten.
+    var rows: [Run.ID: LocalRun] = [:]
+    /// Whether runs are recorded at once.
+    var records = true
+    private var isWatching = false
+    private var reported: Int64 = 0
+    private var waiting: [FleetEvent] = []
+
+    /// A machine that starts, in its boot `boot`.
+    init(
+        _ jobs: [FleetJob], memory: FleetMemory = FleetMemory(), boot: Int = 1, start: Int64 = 1
+    ) {
+        let bootID = SimulatedMachine.bootID(1, boot)
+        now = Now(
+            wall: WallInstant(microsecondsSinceEpoch: Simulation.wallStart),
+            awake: AwakeInstant(nanoseconds: 0), boot: BootInstant(nanoseconds: 0), bootID: bootID)
+        member = FleetMember(
+            FleetMember.Configuration(machine: Self.web1),
+            incarnation: Incarnation(boot: bootID, number: start), memory: memory,
+            seed: UInt64(start))
+        handle(.configured(jobs, isReload: false))
+    }
+
+    /// A job that fires each 10 s of the wall clock, with the definition `d1`.
+    static func calendarJob(_ name: Job.Name = job) throws -> FleetJob {
+        let spec = try CalendarSpec("*-*-* *:*:0/10")
+        return FleetJob(
+            name, definition: "d1", schedule: .wall(WallSchedule([.calendar(spec, .utc)])))
+    }
+
+    mutating func handle(_ event: FleetEvent) {
+        for action in member.handle(event, at: now) { execute(action) }
+    }
+
+    private mutating func execute(_ action: FleetAction) {
+        switch action {
+        case .openLease:
+            waiting.append(.leased(store.grant(until: .max), sent: now.boot))
+        case .keepAlive(let lease):
+            let date = now.wall.microsecondsSinceEpoch / 1_000_000
+            waiting.append(
+                store.leases[lease] == nil
+                    ? .leaseLost(lease) : .kept(lease, sent: now, date: date))
+        case .load:
+            let values = store.keys.mapValues { Versioned<String>?.some($0) }
+            (isWatching, reported) = (true, store.revision)
+            waiting.append(
+                .loaded(
+                    FleetSnapshot(
+                        cluster: store.cluster, revision: store.revision, values: values)))
+        case .send(let id, let transaction): sent.append((id, transaction))
+        case .record(let row):
+            rows[row.run] = row
+            if row.value.state == .claimed, records { waiting.append(.recorded(row.run)) }
+        case .forget(let run): rows[run] = nil
+        case .remember: break
+        case .start(let run, _, _): started.append(run)
+        case .done(let id, let refused): done[id] = refused
+        case .tell(let notice): notices.append(notice)
+        }
+    }
+
+    /// Applies what was sent first, and answers it.
+    mutating func applyFirst() {
+        let (id, transaction) = sent.removeFirst()
+        let (answer, _) = store.apply(transaction)
+        handle(.answered(id, answer))
+    }
+
+    /// Brings the changes of the store to the member, in their order.
+    mutating func watch() {
+        guard isWatching else { return }
+        for commit in store.history where commit.revision > reported {
+            reported = commit.revision
+            handle(
+                .changed(
+                    cluster: store.cluster, revision: commit.revision, commit.changes))
+        }
+    }
+
+    /// Answers all that is asked, until nothing is.
+    mutating func settle() {
+        for _ in 0..<100 {
+            if !waiting.isEmpty {
+                handle(waiting.removeFirst())
+            } else if !sent.isEmpty {
+                applyFirst()
+            } else {
+                let before = reported
+                watch()
+                if reported == before, waiting.isEmpty, sent.isEmpty { return }
+            }
+        }
+        preconditionFailure("the member does not come to rest")
+    }
+
+    /// Lets time pass without an event.
+    mutating func pass(_ span: Duration) {
+        now.wall = now.wall + span
+        now.awake = AwakeInstant(nanoseconds: now.awake.nanoseconds + span.wholeNanoseconds)
+        now.boot = BootInstant(nanoseconds: now.boot.nanoseconds + span.wholeNanoseconds)
+    }
+
+    /// Lets time pass, with a tick and all answers each half second.
+    mutating func run(_ span: Duration) {
+        for _ in 0..<Int(span / .milliseconds(500)) {
+            pass(.milliseconds(500))
+            handle(.tick)
+            settle()
+        }
+    }
+
+    /// Lets the fleet be formed, and the member join it.
+    mutating func form() {
+        settle()
+        handle(.command(0, .adopt))
+        settle()
+        run(.seconds(8))
+    }
+
+    /// Writes as another machine.
+    mutating func write(_ changes: [FleetKey: String]) {
+        _ = store.apply(
+            FleetTransaction(
+                compares: [], changes: changes.map { .put($0.key, $0.value, lease: nil) },
+                reads: []))
+    }
+
+    func jobValue(_ name: Job.Name = job) throws -> JobValue? {
+        try store.keys[.job(name)].map { try JobValue(text: $0.value) }
+    }
+
+    /// The runs of a job in the store, in the order of their instants and attempts.
+    func runs(_ name: Job.Name = job) throws -> [(id: Run.ID, value: RunValue)] {
+        try store.keys.compactMap { key, found in
+            guard case .run(let run) = key, run.firing.job == name else { return nil }
+            return (run, try RunValue(text: found.value))
+        }.sorted {
+            ($0.id.firing.scheduled, $0.id.attempt) < ($1.id.firing.scheduled, $1.id.attempt)
+        }
+    }
+}
