@@ -56,8 +56,9 @@ enum Schema {
     /// them; those of notifications neither, because only those above the last one are read.
     ///
     /// A row of `skip` stands for runs in a row that were skipped for the same reason; its `job` is
-    /// the current name of the job. Its index, and that of `run` by job, contain everything that the
-    /// sums of a day need.
+    /// the current name of the job. Its index, and those of `run` by job, contain everything that the
+    /// sums of a day need. The one of `run` is for queries that name no other column, not even
+    /// `outcome`: only then SQLite reads nothing but the index, which takes a quarter less time.
     ///
     /// A row of `pause` is a pause that ended; the current one is in the job's own row.
     private static let first = """
@@ -101,7 +102,7 @@ enum Schema {
         ) STRICT;
         CREATE INDEX run_open ON run (owner) WHERE outcome IS NULL;
         CREATE INDEX run_ended ON run (ended_us) WHERE outcome IS NOT NULL;
-        CREATE INDEX run_of_job ON run (owner, ended_us, failed, elapsed_us) WHERE outcome IS NOT NULL;
+        CREATE INDEX run_of_job ON run (owner, ended_us, elapsed_us) WHERE ended_us IS NOT NULL;
         CREATE INDEX run_failed ON run (ended_us) WHERE failed = 1;
         CREATE INDEX run_failed_of_job ON run (owner, ended_us) WHERE failed = 1;
         CREATE TABLE skip (

@@ -194,9 +194,9 @@ extension Store {
         try connection.run("DELETE FROM job WHERE name = ?", [.text(from)], doing: what)
         try forgetStaged(renaming.from)
         // One statement for each of the two indexes.
-        for state in ["NOT NULL", "NULL"] {
+        for state in ["ended_us IS NOT NULL", "outcome IS NULL"] {
             try connection.run(
-                "UPDATE run SET owner = ? WHERE owner = ? AND outcome IS \(state)",
+                "UPDATE run SET owner = ? WHERE owner = ? AND \(state)",
                 [.text(to), .text(from)], doing: what)
         }
         try connection.run(

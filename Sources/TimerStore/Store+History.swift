@@ -180,8 +180,7 @@ extension Store {
                 AND reason = ?2 AND blocked_by IS ?3
                 AND at_us / 86400000000 = ?6 / 86400000000
                 AND NOT EXISTS (
-                    SELECT 1 FROM run WHERE owner = ?1 AND outcome IS NOT NULL
-                        AND ended_us > skip.at_us)
+                    SELECT 1 FROM run WHERE owner = ?1 AND ended_us > skip.at_us)
             """, values, doing: what)
         guard changed == 0 else { return }
         try connection.run(

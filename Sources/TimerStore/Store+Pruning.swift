@@ -89,7 +89,7 @@ extension Store {
                     """
                     DELETE FROM run WHERE id = ? AND EXISTS (
                         SELECT 1 FROM run AS later WHERE later.owner = run.owner
-                            AND later.outcome IS NOT NULL
+                            AND later.ended_us IS NOT NULL
                             AND (later.ended_us, later.id) > (run.ended_us, run.id))
                     """, [.integer(row.row)], doing: "prune the history")
             }

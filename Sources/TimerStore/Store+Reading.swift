@@ -87,14 +87,14 @@ extension Store {
         try connection.run(
             """
             WITH RECURSIVE known (owner) AS (
-                SELECT min(owner) FROM run WHERE outcome IS NOT NULL
+                SELECT min(owner) FROM run WHERE ended_us IS NOT NULL
                 UNION ALL
-                SELECT (SELECT min(owner) FROM run WHERE outcome IS NOT NULL AND owner > known.owner)
+                SELECT (SELECT min(owner) FROM run WHERE ended_us IS NOT NULL AND owner > known.owner)
                 FROM known WHERE known.owner IS NOT NULL
             )
             SELECT \(LastRunColumn.allCases.map { "run.\($0.name)" }.joined(separator: ", "))
             FROM known JOIN run ON run.id = (
-                SELECT id FROM run AS last WHERE last.owner = known.owner AND last.outcome IS NOT NULL
+                SELECT id FROM run AS last WHERE last.owner = known.owner AND last.ended_us IS NOT NULL
                 ORDER BY last.ended_us DESC, last.scheduled_us DESC, last.attempt DESC LIMIT 1)
             """, doing: "read the latest runs"
         ) { row in

@@ -204,17 +204,20 @@ import TimerCore
         }
         let sums = try plan(
             """
-            SELECT count(*), total(failed), total(elapsed_us) FROM run
-            WHERE outcome IS NOT NULL AND owner = 'a' AND ended_us >= 0 AND ended_us < 9
+            SELECT count(*), sum(elapsed_us) FROM run
+            WHERE owner = 'a' AND ended_us >= 0 AND ended_us < 9
             """)
-        #expect(sums.contains("SEARCH run USING INDEX run_of_job"), "\(sums)")
+        #expect(sums.contains("SEARCH run USING COVERING INDEX run_of_job"), "\(sums)")
         let skipped = try plan(
             "SELECT total(count) FROM skip WHERE job = 'a' AND at_us >= 0 AND at_us < 9")
         #expect(skipped.contains("USING COVERING INDEX skip_of_job"), "\(skipped)")
         for sql in [
             "SELECT * FROM run WHERE outcome IS NOT NULL AND (ended_us, id) < (5, 5) ORDER BY ended_us DESC, id DESC LIMIT 9",
             "SELECT * FROM skip WHERE job = 'a' ORDER BY at_us DESC, id DESC LIMIT 1",
-            "SELECT min(owner) FROM run WHERE outcome IS NOT NULL AND owner > 'a'",
+            "SELECT min(owner) FROM run WHERE ended_us IS NOT NULL AND owner > 'a'",
+            "SELECT ended_us FROM run WHERE ended_us IS NOT NULL AND owner = 'a' ORDER BY ended_us DESC, id DESC LIMIT 9",
+            "UPDATE run SET owner = 'b' WHERE owner = 'a' AND ended_us IS NOT NULL",
+            "SELECT 1 FROM run WHERE owner = 'a' AND ended_us > 5",
             "DELETE FROM skip WHERE id IN (SELECT id FROM skip WHERE at_us < 5 ORDER BY at_us LIMIT 9)",
         ] {
             let found = try plan(sql)
