@@ -19,7 +19,7 @@ public struct NotificationQuery: Hashable, Sendable {
         case dead
     }
 
-    /// Only messages about this job, by the name that it has in them, and of what they say only
+    /// Only messages about this job, also those from before it was renamed, and of what they say only
     /// what is about it; nil: all.
     public var job: Job.Name?
     /// Only messages in this state; nil: all.
@@ -73,7 +73,7 @@ public struct NotificationStatus: Codable, Hashable, Sendable {
     public var at: String
     /// How many firings of the job had failed in a row; absent if none.
     public var failedInARow: Int?
-    /// The job; absent for a test.
+    /// The job, by its name now; absent for a test.
     public var job: String?
     /// The kind, as in the key `on`: `failure`, `recovery`, …
     public var kind: String

@@ -67,7 +67,7 @@ enum IncidentColumn: Int32, Column {
 /// The columns of a notification.
 enum NotificationColumn: Int32, Column {
     case id, notifier, kind, job, run, atUs, outcome, failedInARow, sinceUs, isRepeat, willRetry
-    case elapsedUs, userUs, systemUs, peakBytes, skipReason, recoveredFrom
+    case elapsedUs, userUs, systemUs, peakBytes, skipReason, recoveredFrom, owner
 }
 
 /// The columns of a message.

@@ -53,7 +53,8 @@ enum Schema {
     ///
     /// A row of `notification` belongs to a message when that is written (`Store+Notifications`).
     /// Numbers of messages are never used again (AUTOINCREMENT), because receivers know messages by
-    /// them; those of notifications neither, because only those above the last one are read.
+    /// them; those of notifications neither, because only those above the last one are read. A
+    /// notification's `job` is the name in its message; its `owner` is the current name of the job.
     ///
     /// A row of `skip` stands for runs in a row that were skipped for the same reason; its `job` is
     /// the current name of the job. Its index, and those of `run` by job, contain everything that the
@@ -163,9 +164,10 @@ enum Schema {
             elapsed_us INTEGER, user_us INTEGER, system_us INTEGER, peak_bytes INTEGER,
             skip_reason TEXT,
             recovered_from TEXT,
-            message INTEGER
+            message INTEGER,
+            owner TEXT
         ) STRICT;
         CREATE INDEX notification_of_message ON notification (message);
-        CREATE INDEX notification_of_job ON notification (job, message);
+        CREATE INDEX notification_of_job ON notification (owner, message);
         """
 }

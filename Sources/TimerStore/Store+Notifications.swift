@@ -15,8 +15,10 @@ extension Store {
     public struct StoredNotification: Hashable, Sendable {
         /// Its row. Later notifications have higher numbers.
         public var id: Int64
-        /// What happened.
+        /// What happened. Once it belongs to a message, it keeps the name that the job has in it.
         public var notification: JobNotification
+        /// The current name of the job; nil if the notification is about none.
+        public var owner: Job.Name?
     }
 
     /// What became of a message.
@@ -83,14 +85,14 @@ extension Store {
     ///   - limit: how many at most.
     ///   - before: only messages with a lower number; nil: from the latest one.
     ///   - state: only those in this state; nil: all.
-    ///   - job: only those with a notification about this job; nil: all.
+    ///   - job: only those with a notification about this job, by its current name; nil: all.
     public func messages(
         limit: Int, before: Int64? = nil, state: MessageState? = nil, job: Job.Name? = nil
     ) throws(StoreError) -> [Message] {
         try messages(
             """
             id < ?1 AND (?2 IS NULL OR state = ?2)
-                AND \(job == nil ? "?4 IS NULL" : "id IN (SELECT message FROM notification WHERE job = ?4)")
+                AND \(job == nil ? "?4 IS NULL" : "id IN (SELECT message FROM notification WHERE owner = ?4)")
             ORDER BY id DESC LIMIT ?3
             """,
             [
@@ -178,8 +180,8 @@ extension Store {
             """
             INSERT INTO notification (notifier, kind, job, run, at_us, outcome, failed_in_a_row,
                 since_us, is_repeat, will_retry, elapsed_us, user_us, system_us, peak_bytes,
-                skip_reason, recovered_from)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                skip_reason, recovered_from, owner)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?3)
             """,
             [
                 .text(one.notifier.description), .text(one.kind.rawValue),
@@ -287,14 +289,18 @@ extension Store {
             """, [.integer(id), Value(at)], doing: "retry a message")
     }
 
-    /// A renamed job keeps its incidents, and later notifications have its new name.
+    /// A renamed job keeps its incidents and its messages. Notifications that belong to a message
+    /// keep the old name in it, because a message that is sent again must be the same one.
     func renameInOutbox(_ from: String, _ to: String, doing what: String) throws(StoreError) {
         try connection.run(
             "UPDATE OR REPLACE incident SET job = ? WHERE job = ?", [.text(to), .text(from)],
             doing: what)
         try connection.run(
-            "UPDATE notification SET job = ? WHERE job = ? AND message IS NULL",
+            "UPDATE notification SET job = ?1 WHERE owner = ?2 AND message IS NULL",
             [.text(to), .text(from)], doing: what)
+        try connection.run(
+            "UPDATE notification SET owner = ?1 WHERE owner = ?2", [.text(to), .text(from)],
+            doing: what)
     }
 
     /// Deletes some of the messages that are too old, with their notifications.
@@ -341,6 +347,7 @@ extension Store.StoredNotification {
                 peakBytes: row.integer(.peakBytes))
         }
         self.id = id
+        owner = row.text(.owner).flatMap { Job.Name($0) }
         notification = JobNotification(
             notifier: notifier, kind: kind, job: job, run: row.text(.run).flatMap { Run.ID($0) },
             at: at, outcome: row.text(.outcome).flatMap { RunOutcome($0) },

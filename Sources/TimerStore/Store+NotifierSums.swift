@@ -66,22 +66,22 @@ extension Store {
 
     /// The first message about the incident that a notification is about; nil if there is
     /// none before the message with this number.
+    ///
+    /// - Parameter job: the current name of its job: a message from before a renaming is found, too.
     /// - Complexity: O(*n*) in the number of notifications, if it is about an incident.
     public func earlierMessage(
-        about notification: JobNotification, before number: Int64
+        about notification: JobNotification, of job: Job.Name?, before number: Int64
     ) throws(StoreError) -> Int64? {
         let kinds =
             notification.kind == .recovery
             ? notification.recoveredFrom : notification.isRepeat ? [notification.kind] : []
-        guard let job = notification.job, let since = notification.since, !kinds.isEmpty else {
-            return nil
-        }
+        guard let job, let since = notification.since, !kinds.isEmpty else { return nil }
         let marks = kinds.map { _ in "?" }.joined(separator: ", ")
         var found: Int64?
         try connection.run(
             """
             SELECT min(message) FROM notification WHERE message IS NOT NULL AND message < ?
-                AND notifier = ? AND job = ? AND at_us >= ? AND kind IN (\(marks))
+                AND notifier = ? AND owner = ? AND at_us >= ? AND kind IN (\(marks))
             """,
             [
                 .integer(number), .text(notification.notifier.description),

@@ -123,6 +123,34 @@ import TimerCore
         #expect(try store.recover().incidents == [incident(other, .failure, true)])
     }
 
+    @Test func messagesOfARenamedJobAreListedUnderItsNewName_andSayWhatTheySaid() throws {
+        defer { clean() }
+        let (other, third) = (Job.Name("copy")!, Job.Name("archive")!)
+        func listed(_ job: Job.Name) throws -> [Int64] {
+            try store.messages(limit: 10, job: job).map(\.id)
+        }
+        for number in 1...2 as ClosedRange<Int64> {
+            try write(.notify(one(number)))
+            let rows = try store.notificationsWithoutMessage(limit: 10).map(\.id)
+            try write(.createMessage(number, notifier: ops, notifications: rows, at: at(number)))
+        }
+        try write(.messageResult(.init(id: 1, state: .sent, attempts: 1, at: at(3))))
+        try write(.notify(one(4)), .rename(Renaming(from: backup, to: other)))
+        #expect(try listed(other) == [2, 1] && listed(backup).isEmpty)
+        // Message 2 is sent later: it must be the same one as before.
+        let waiting = try #require(try store.notifications(of: 2).first)
+        #expect(waiting.notification == one(2) && waiting.owner == other)
+        // What is in no message yet is told by the new name.
+        let next = try #require(try store.notificationsWithoutMessage(limit: 10).first)
+        #expect(next.notification.job == other && next.owner == other)
+        // A new job of the old name has only its own messages, and a second renaming takes all along.
+        try write(.notify(one(5)))
+        let rows = try store.notificationsWithoutMessage(limit: 10).map(\.id)
+        try write(.createMessage(3, notifier: ops, notifications: rows, at: at(6)))
+        try write(.rename(Renaming(from: other, to: third)))
+        #expect(try listed(backup) == [3] && listed(other).isEmpty && listed(third) == [3, 2, 1])
+    }
+
     @Test func aDamagedIncidentIsIgnored() throws {
         defer { clean() }
         try store.connection.execute(

@@ -40,14 +40,14 @@ extension Control {
         of message: Store.Message, only job: Job.Name? = nil, _ store: Store
     ) throws(StoreError) -> MessageStatus {
         let notifications = try store.notifications(of: message.id)
-            .filter { job == nil || $0.notification.job == job }
+            .filter { job == nil || $0.owner == job }
             .prefix(MessageStatus.notificationsMax)
         return MessageStatus(
             number: message.id, notifier: message.notifier.description,
             state: message.state.rawValue, created: message.created.rfc3339Micros,
             attempts: message.attempts, next: message.next?.rfc3339Micros, error: message.error,
             sent: message.sent?.rfc3339Micros, notificationCount: message.count,
-            notifications: notifications.map { NotificationStatus($0.notification) })
+            notifications: notifications.map { NotificationStatus($0) })
     }
 
     // MARK: - Sending again
@@ -167,11 +167,12 @@ extension Store.MessageState {
 }
 
 extension NotificationStatus {
-    fileprivate init(_ notification: JobNotification) {
+    fileprivate init(_ stored: Store.StoredNotification) {
+        let notification = stored.notification
         self.init(
             at: notification.at.rfc3339Micros,
             failedInARow: notification.failedInARow == 0 ? nil : notification.failedInARow,
-            job: notification.job?.description, kind: notification.kind.rawValue,
+            job: stored.owner?.description, kind: notification.kind.rawValue,
             outcome: notification.outcome?.description, run: notification.run?.description)
     }
 }

@@ -31,15 +31,18 @@ struct MessageContents: Sendable {
         self.created = created
         identity = store.identity.id
         reports = []
-        for one in try store.notifications(of: number) {
+        let notifications = try store.notifications(of: number)
+        for one in notifications {
             var report = Report(one.notification)
             if let run = one.notification.run, reports.count < Self.outputsMax {
                 report.output = try store.pastRun(run)?.tail ?? []
             }
             reports.append(report)
         }
-        guard reports.count == 1, let only = reports.first else { return }
-        guard let first = try store.earlierMessage(about: only.notification, before: number),
+        guard notifications.count == 1, let only = notifications.first else { return }
+        guard
+            let first = try store.earlierMessage(
+                about: only.notification, of: only.owner, before: number),
             let message = try store.message(first)
         else { return }
         earlier = MessageEnvelope.Reference(number: first, created: message.created)

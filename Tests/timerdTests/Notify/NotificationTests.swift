@@ -117,10 +117,19 @@ import TimerStore
         #expect(sums.waiting == 1 && sums.dead == 1 && sums.sent == at(10))
         #expect(sums.error == "HTTP status 404" && sums.isFailing)
         // The recovery answers the message that told of the failure.
-        #expect(try store.earlierMessage(about: notification(.recovery, 2), before: 3) == 1)
-        #expect(try store.earlierMessage(about: notification(.failure, 2), before: 3) == nil)
-        #expect(
-            try store.earlierMessage(about: notification(.recovery, 2, job: "x"), before: 3) == nil)
+        func earlier(_ kind: NotificationKind, of job: String = "backup") throws -> Int64? {
+            try store.earlierMessage(
+                about: notification(kind, 2), of: Job.Name(job), before: 3)
+        }
+        #expect(try earlier(.recovery) == 1)
+        #expect(try earlier(.failure) == nil)
+        #expect(try earlier(.recovery, of: "x") == nil)
+        // Also when the job was renamed since, and nothing else is found under its old name.
+        try store.commit(
+            [.rename(Renaming(from: #require(Job.Name("backup")), to: #require(Job.Name("copy"))))],
+            durable: false)
+        #expect(try earlier(.recovery, of: "copy") == 1)
+        #expect(try earlier(.recovery) == nil)
         try store.commit(
             [.messageResult(.init(id: 3, state: .sent, attempts: 2, at: at(12)))], durable: false)
         sums = try #require(try store.notifierSums()[ops])
