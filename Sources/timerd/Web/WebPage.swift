@@ -6,7 +6,8 @@ import NIOCore
 import NIOHTTP1
 import TimerCore
 
-/// The files of the status page. They are part of the program, contain no data, and are served without a login.
+/// The files of the status page. They are part of the program, contain no data, and are served without a login. Their
+/// comments are not served, so that these can be as long as they need to be.
 struct WebPage: Sendable {
     /// One file, as it is served.
     struct File: Sendable {
@@ -19,7 +20,8 @@ struct WebPage: Sendable {
             self.contentType = contentType
             var count = 0
             let start = read(&count)
-            bytes = ByteBuffer(bytes: UnsafeBufferPointer(start: start, count: count))
+            let source = UnsafeBufferPointer(start: start, count: count)
+            bytes = ByteBuffer(bytes: WebPage.withoutComments(source))
             // It tells versions apart.
             tag = "\"\(String(FNV1a.hash(bytes.readableBytesView), radix: 16))\""
         }
@@ -46,4 +48,30 @@ struct WebPage: Sendable {
 
     /// The file at a path; nil if there is none.
     func file(at path: Substring) -> File? { files[String(path)] }
+
+    /// A script or a style sheet in which lines that are only comments are empty, except the first ones with the license.
+    /// The other lines keep their numbers, which browsers name in errors.
+    static func withoutComments(_ source: some Collection<UInt8>) -> [UInt8] {
+        var served: [UInt8] = []
+        var isInBlock = false
+        var hasCode = false
+        for line in source.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+            let text = line.drop { $0 == UInt8(ascii: " ") }
+            // A line with code behind the comment is kept.
+            let opens =
+                text.starts(with: "/*".utf8)
+                && (endsBlock(text) || text.firstRange(of: "*/".utf8) == nil)
+            let isComment = isInBlock || opens || text.starts(with: "//".utf8)
+            isInBlock = (isInBlock || opens) && !endsBlock(text)
+            hasCode = hasCode || (!isComment && !text.isEmpty)
+            if !isComment || !hasCode { served += line }
+            served.append(UInt8(ascii: "\n"))
+        }
+        served.removeLast()
+        return served
+    }
+
+    private static func endsBlock(_ line: some Collection<UInt8>) -> Bool {
+        line.suffix(2).elementsEqual("*/".utf8)
+    }
 }
