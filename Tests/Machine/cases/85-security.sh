@@ -4,7 +4,7 @@
 
 fresh
 exposure() { inside systemd-analyze security --no-pager timerd.service | awk '/Overall exposure level/ { print $(NF - 2) }'; }
-expect "the exposure is 1.5 at most ($(exposure))" awk "BEGIN { exit !($(exposure) <= 1.5) }"
+expect "the exposure is 1.0 at most ($(exposure))" awk "BEGIN { exit !($(exposure) <= 1.0) }"
 main=$(property MainPID)
 expect 'its user is timerd' equals timerd inside ps -o user= -p "$main"
 expect 'it has no capability' equals 0000000000000000 inside awk '/^CapEff/ { print $2 }' "/proc/$main/status"
