@@ -1,16 +1,22 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The status page. It talks to /v1 of its own origin only. No text ever becomes markup: all elements are made by `h` and
-// `s`, and text is only ever the text of a node.
+// The status page. It sends requests only to /v1 of the server that it came from.
+//
+// Names, notes and output can contain anything. They cannot become markup, because `h` and `s` make every element, and
+// put text only into text nodes and attributes.
 
 // 1  Elements and text
 
 const $ = (id) => document.getElementById(id);
 
-/** An element, such as `h('li.none', { title: 'x' }, 'text', node)`. `on…` are listeners. */
+/**
+ * Makes an HTML element: `h('li.none', { title: 'x' }, 'text', node)`. Attributes named `on…` are event listeners, and
+ * those that are false, null or undefined are left out.
+ */
 const h = (tag, ...rest) => make((name) => document.createElement(name), tag, rest);
 
+/** The same for an SVG element. */
 const s = (tag, ...rest) => make((name) => document.createElementNS('http://www.w3.org/2000/svg', name), tag, rest);
 
 function make(create, tag, rest) {
@@ -39,7 +45,7 @@ function icon(name) {
   return picture;
 }
 
-/** Sets the text of an element if it is another one: most stay the same. */
+/** Sets the text of an element. Most texts are the same as before: then the page is not touched, which saves time. */
 function put(element, text) {
   if (element.lastText !== text) {
     element.lastText = text;
@@ -53,26 +59,27 @@ const searchField = (label, oninput) => h('input', { type: 'search', placeholder
 
 const choice = (label, onchange, options) => h('select', { 'aria-label': label, onchange }, options.map(([value, text]) => h('option', { value }, text ?? value)));
 
-/** Whether a text has all words of such a field. */
+/** Returns a function that says whether a text contains every word in a search field. */
 function matcher(field) {
   const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
   return (text) => words.every((word) => text.toLowerCase().includes(word));
 }
 
+/** Sets an attribute, if it changes. */
 function mark(element, name, value) {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 
 /**
- * Text of others, in a form that shows what it is and does nothing else: characters that steer a terminal, or turn the
- * direction of what follows, are written as timerctl writes them, `\x1b`. Tabs stay.
+ * Makes text from outside safe to show. Control characters, and those that reverse the direction of the text after them,
+ * are written as escapes such as `\x1b`, as timerctl writes them. Tabs are kept.
  */
 function printable(text) {
   return String(text).replace(/[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069]/g,
     (c) => '\\x' + c.charCodeAt(0).toString(16).padStart(2, '0'));
 }
 
-/** Text of others within a sentence: its direction ends with it. */
+/** Text from outside as part of a sentence. <bdi> keeps right-to-left text from reordering the words around it. */
 const quote = (text, attributes) => h('bdi', attributes, printable(text));
 
 const panel = (title, ...parts) => h('section.panel', h('h2', title), parts);
@@ -86,10 +93,11 @@ const plural = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
 // 2  Time in words
 
-const NARROW = '\u00a0'; // Between a number and its unit: never at the end of a line.
+/** A space that does not break: a number and its unit stay on one line. */
+const NARROW = '\u00a0';
 const UNITS = [['d', 86400], ['h', 3600], ['min', 60], ['s', 1]];
 
-/** `3 h 55 min`, `44 s`, `4.1 s`, `870 ms`: microseconds, in two units at most. */
+/** Writes microseconds in at most two units: `3 h 55 min`, `44 s`, `4.1 s`, `870 ms`. */
 function span(usec) {
   if (usec < 1000) return usec <= 0 ? `0${NARROW}s` : `<${NARROW}1${NARROW}ms`;
   if (usec < 1e6) return `${Math.floor(usec / 1e3)}${NARROW}ms`;
@@ -97,7 +105,7 @@ function span(usec) {
   return wholeSpan(usec);
 }
 
-/** The same in whole seconds, for times that change while one looks at them. */
+/** The same in whole seconds, for times that count up or down on the page: fractions would flicker. */
 function wholeSpan(usec, most = 2) {
   let rest = Math.max(0, Math.floor(usec / 1e6));
   const parts = [];
@@ -105,7 +113,7 @@ function wholeSpan(usec, most = 2) {
     if (rest >= length || (unit === 's' && !parts.length)) {
       parts.push(`${Math.floor(rest / length)}${NARROW}${unit}`);
       rest %= length;
-    } else if (parts.length) break; // 3 d 5 s would be more exact than anyone needs.
+    } else if (parts.length) break; // Not `3 d 5 s`: the second unit is the next smaller one, or there is none.
     if (parts.length === most) break;
   }
   return parts.join(' ');
@@ -118,17 +126,17 @@ const dayOf = (d) => `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDat
 const minuteOf = (d) => `${two(d.getHours())}:${two(d.getMinutes())}`;
 const timeOf = (d) => `${minuteOf(d)}:${two(d.getSeconds())}`;
 
-/** Milliseconds of a clock that cannot be set. */
+/** Milliseconds of the monotonic clock: it never jumps, unlike the wall clock. */
 const steady = () => performance.now();
 
-/** An instant of the API in milliseconds, and back. */
+/** Converts an instant of the API to milliseconds since 1970, and back. */
 const msOf = Date.parse;
 const iso = (ms) => new Date(ms).toISOString();
 
-/** What the server's clock says now, in milliseconds: the browser's may be wrong. */
+/** The time by the server's clock, in milliseconds since 1970. The browser's clock may be wrong. */
 const serverNow = () => Date.now() + model.skew;
 
-/** `14:05:10` of today, `Mon 09:00` within six days, `24 Dec 09:00` of this year, else with the year. */
+/** A short date and time: `14:05:10` for today, `Mon 09:00` within six days, `24 Dec 09:00` in this year. */
 function clock(ms) {
   const d = new Date(ms), now = new Date(serverNow());
   const time = minuteOf(d);
@@ -138,13 +146,13 @@ function clock(ms) {
   return d.getFullYear() === now.getFullYear() ? `${date} ${time}` : `${date} ${d.getFullYear()}`;
 }
 
-/** `Mon 2026-11-23 09:00:00`, complete. */
+/** A complete date and time: `Mon 2026-11-23 09:00:00`. */
 function longTime(ms) {
   const d = new Date(ms);
   return `${DAYS[d.getDay()]} ${dayOf(d)} ${timeOf(d)}`;
 }
 
-/** An instant of the API as an element: short, and in full when it is pointed at. */
+/** An instant of the API as an element: short, with the complete time as its tooltip. */
 function timeElement(text, shown) {
   const ms = msOf(text);
   return h('time', { datetime: text, title: `${longTime(ms)} (${text})` }, shown ?? clock(ms));
@@ -152,7 +160,7 @@ function timeElement(text, shown) {
 
 const ago = (ms) => `${wholeSpan(Math.max(0, serverNow() - ms) * 1e3, 1)} ago`;
 
-/** When a run was due, by its identity, in milliseconds. */
+/** When a run was due, in milliseconds since 1970. Its identity says so: `backup:20261121T055945.910612Z:1`. */
 function dueOf(id) {
   const [, y, mo, d, h, mi, s] = /:(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d\.\d{3})\d{3}Z:\d+$/.exec(id) ?? [];
   return y ? msOf(`${y}-${mo}-${d}T${h}:${mi}:${s}Z`) : NaN;
@@ -161,8 +169,8 @@ function dueOf(id) {
 const attemptOf = (id) => Number(/:(\d+)$/.exec(id)?.[1] ?? 1);
 
 /**
- * A sentence of timerd for this reader: instants in the reader's time zone, commands as such, and instead of the identity
- * of a run when it was due.
+ * Shows a sentence of timerd. Instants are shown in the reader's time zone, text between backquotes as code, and instead
+ * of the identity of a run the time when it was due.
  */
 function sentence(text) {
   const parts = printable(text).split(/(\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z|\b[\w.@-]{1,64}:\d{8}T\d{6}\.\d{6}Z:\d+|`[^`]+`)/);
@@ -176,7 +184,7 @@ function sentence(text) {
 
 // 3  Jobs in words, as timerctl says them
 
-/** Whether it is active or about to be, and does not wait for its turn. */
+/** Whether a run is active or starts as soon as max-concurrent allows it. Other runs wait for a delay or another run. */
 const isActive = (run) => run.waits === undefined || run.waits === 'capacity';
 const isRunning = (job) => job.running.some(isActive);
 const stateWord = (job) => (job.state === 'armed' && isRunning(job) ? 'running' : job.state);
@@ -196,7 +204,7 @@ const SKIPPED = {
   'by-order': 'skipped on request',
 };
 
-/** How a run ended: `exit status 1`, `killed by SIGKILL`. */
+/** Says how a run ended: `exit status 1`, `killed by SIGKILL`. */
 function ending(run) {
   if (run.succeeded) return 'succeeded';
   switch (run.reason) {
@@ -213,12 +221,13 @@ function ending(run) {
   }
 }
 
-/** One word for a narrow column. */
+/** The same in few words, for a narrow column. */
 const shortEnding = (run) => ({ 'spawn-failed': 'failed to start', lost: 'lost', replaced: 'replaced', stopped: 'stopped' }[run.reason] ?? ending(run));
 
-/** s: it succeeded, f: it failed, i: it did neither, because it was stopped or replaced. */
+/** The result of a run as the letter that `/v1/recent` uses: `s` succeeded, `f` failed, `i` stopped or replaced. */
 const verdict = (run) => (run.failed ? 'f' : run.succeeded ? 's' : 'i');
 
+/** Says why a run was started. */
 function cause(run) {
   const others = run.missed > 0 ? `, for ${run.missed + 1} due runs` : '';
   const attempt = attemptOf(run.id);
@@ -227,6 +236,7 @@ function cause(run) {
   return why + others + (attempt > 1 ? `, attempt ${attempt}` : '');
 }
 
+/** Says what a run waits for; null if it does not wait. */
 function waiting(run) {
   switch (run.waits) {
     case 'capacity': return 'waits for max-concurrent';
@@ -238,13 +248,13 @@ function waiting(run) {
 
 const skipWords = ({ skips }) => `the next ${skips === 1 ? 'run' : `${skips} runs`} will be skipped`;
 
-/** `by alice until 18:00`. */
+/** Says who paused a job, and until when: `by alice until 18:00`. */
 function pausedBy(pause) {
   const end = pause.until ? ` until ${clock(msOf(pause.until))}` : '';
   return `by ${printable(pause.by)}${end}`;
 }
 
-/** Hours and minutes as people say them; undefined where that is not simple. */
+/** Says hours and minutes of a schedule in words; undefined if there is no short way to say them. */
 function timeWords(hour, minute) {
   const isNumber = (field) => /^\d\d$/.test(field);
   const each = (field, all, unit) => {
@@ -260,7 +270,7 @@ function timeWords(hour, minute) {
 
 const onDays = (days, when) => (days ? `${days} ${when}` : when.startsWith('at') ? `every day ${when}` : when);
 
-/** A calendar event in normal form as people say it, where it is a simple one; else as it is. */
+/** Says a calendar event in words, if it is simple; otherwise returns it as it is. It must be in normal form. */
 function calendarWords(event) {
   const [, week = '', day, hour, minute] = /^(?:([A-Z][A-Za-z.,]*) )?\*-\*-(\*|\d\d) ([^:]+):([^:]+):00$/.exec(event) ?? [];
   const when = hour && timeWords(hour, minute);
@@ -268,7 +278,7 @@ function calendarWords(event) {
   return onDays(day === '*' ? week.replaceAll('..', '–').replaceAll(',', ', ') : `day ${Number(day)} of each month`, when);
 }
 
-/** The same of a line of a crontab. */
+/** The same for the time fields of a crontab line. */
 function cronWords(line) {
   const [minute, hour, day, month, week, more] = line.split(' ').map((field) => field.replace(/^\*\//, '00/').replace(/^\d$/, '0$&'));
   const [, from, to] = /^0?([*0-7])(?:-([0-7]))?$/.exec(week) ?? [];
@@ -280,6 +290,7 @@ function cronWords(line) {
 
 const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
+/** The schedule of a job in words. */
 function schedule(job) {
   if (job.every_usec !== undefined) return `every ${span(job.every_usec)}`;
   if (job.after_usec !== undefined) return `once, after ${span(job.after_usec)}`;
@@ -290,16 +301,20 @@ function schedule(job) {
   return job.cron ? job.cron.map(cronWords).join('; ') + zone : '';
 }
 
+/** The schedule as the configuration has it, if `schedule` may leave something out. */
 function exactSchedule(job) {
   const list = job.calendar ? `calendar ${job.calendar.join('; ')}` : job.cron ? `cron ${job.cron.join('; ')}` : '';
   return list && printable(list + (job.timezone ? ` in ${job.timezone}` : ''));
 }
 
-/** Whether a further attempt starts before the next run is due. */
+/** Whether a retry of the last run starts before the next run is due. */
 const attemptFirst = (job) => job.next_attempt_usec !== undefined
   && (job.remaining_usec === undefined || job.next_attempt_usec < job.remaining_usec);
 
-/** When the next run or further attempt starts, in milliseconds; undefined if none does. Worked out once for each status. */
+/**
+ * When the next run or retry starts, in milliseconds since 1970; undefined if there is none. It is stored with the
+ * status, because sorting thousands of jobs asks for it many times.
+ */
 function nextStart(job) {
   if (!('nextMs' in job)) {
     const text = attemptFirst(job) ? job.next_attempt : job.next;
@@ -309,8 +324,9 @@ function nextStart(job) {
 }
 
 /**
- * What is left until then, in microseconds; undefined if nothing is counted down. It follows from what timerd said and
- * how long ago that was, never from the browser's clock. It does not change while the job is paused.
+ * The remaining time until then, in microseconds; undefined if there is none. It is the remaining time that timerd sent,
+ * minus the time since then by the monotonic clock, so that a wrong clock of the browser does not matter. While the job is
+ * paused, it does not change.
  */
 function left(entry) {
   const { job } = entry;
@@ -319,10 +335,13 @@ function left(entry) {
   return Math.max(0, base - sinceHeard(entry));
 }
 
-/** How long ago timerd said it, in microseconds; while it does not answer, no time passes here. */
+/**
+ * How old the status of a job is, in microseconds. While timerd does not answer, the countdowns stop: the page cannot know
+ * whether the daemon is running.
+ */
 const sinceHeard = ({ heard }) => Math.max(0, (model.frozenAt ?? steady()) - heard) * 1e3;
 
-/** The share of its interval that is left, from 0 to 1. */
+/** Which part of the interval remains, from 0 to 1; undefined if no time is counted. */
 function share(entry, remaining = left(entry)) {
   if (remaining === undefined) return undefined;
   const { job } = entry;
@@ -330,28 +349,30 @@ function share(entry, remaining = left(entry)) {
   return all > 0 ? Math.min(1, remaining / all) : 0;
 }
 
-// 4  What timerd says
+// 4  The data from timerd, and the connection to it
 
 const model = {
-  /** Of each job what was said of it (`job`) and when that was heard (`heard`, by `steady`). */
+  /** For each job its latest status (`job`), and when it arrived (`heard`, in `steady` milliseconds). */
   jobs: new Map(),
+  /** What `/v1/jobs` says about the daemon itself. */
   daemon: null,
-  /** Who looks at the page, if the server says so. */
+  /** The user of this browser, and what they may do; null until it was asked for. */
   session: null,
   /** How far the server's clock is ahead of the browser's, in milliseconds. */
   skew: 0,
-  /** Of each job its last 20 runs: [{verdict, ended, elapsed}], the oldest first; null until they are known. */
+  /** For each job its last 20 runs, the oldest first: [{verdict, ended, elapsed}]. Null until they have arrived. */
   recent: null,
-  /** The events that were heard, the oldest first, and the number of the last. */
+  /** The received events, the oldest first; which start of the daemon they are from; and the number of the last one. */
   events: [],
   instance: null,
   lastEvent: 0,
-  /** Since when timerd does not answer. */
+  /** Since when timerd does not answer, in `steady` milliseconds; null if it answers. */
   frozenAt: null,
 };
 const RECENT_MAX = 20;
 const EVENTS_MAX = 4096;
 
+/** timerd answered with an error. */
 class Refusal extends Error {
   constructor(status, body) {
     super(body?.error ?? `timerd answered ${status}`);
@@ -359,11 +380,12 @@ class Refusal extends Error {
   }
 }
 
+/** There was no answer. */
 class NoAnswer extends Error {
   message = 'timerd does not answer';
 }
 
-/** Asks timerd. Throws `Refusal` if it says no, and `NoAnswer` if it does not answer. */
+/** Sends a request: GET, or POST if there is a body. Throws `Refusal` or `NoAnswer`. */
 async function ask(path, body) {
   const options = { headers: { Accept: 'application/json' }, signal: AbortSignal.timeout(15000), cache: 'no-store' };
   if (body !== undefined) {
@@ -384,41 +406,49 @@ const jobPath = (name) => `/v1/jobs/${encode(name)}`;
 const allJobs = () => [...model.jobs.values()].map(({ job }) => job);
 const jobOf = (name) => model.jobs.get(name)?.job;
 
-/** Takes over what timerd said of a job, if it is not older than what is known. Returns whether it is news. */
+/**
+ * Stores the status of a job, unless a newer one is stored already. Returns whether it was stored.
+ *
+ * @param heard when it arrived, and `asked` when it was asked for, in `steady` milliseconds
+ */
 function learn(job, heard = steady(), asked = heard) {
   const entry = model.jobs.get(job.job) ?? {};
   const before = entry.job;
-  // A list can be overtaken by an event. The active time never goes back while the daemon runs.
+  // An event can arrive before the answer to an older request. Of two statuses, the one with more active time is newer,
+  // because that never decreases while the daemon runs. If it is the same, as while a job is paused, the later one is newer.
   if (before && (job.active_usec < before.active_usec || (job.active_usec === before.active_usec && entry.heard > asked))) return false;
   if (before && job.last && before.last?.id !== job.last.id) noteRecent(job);
   entry.job = job;
   entry.heard = heard;
-  // The delay before a further attempt, which is not said: the most that was heard of it.
-  entry.attemptUsec = job.next_attempt_usec === undefined ? 0 : Math.max(entry.attemptUsec ?? 0, job.next_attempt_usec);
+  // The status does not contain the full delay before a retry, which began when the last run ended. If the wall clock was
+  // set since, that is wrong: then the bar uses the longest remaining time that was seen.
+  const delay = (msOf(job.next_attempt) - msOf(job.last?.ended)) * 1e3 || 0;
+  entry.attemptUsec = job.next_attempt_usec === undefined ? 0 : Math.max(entry.attemptUsec ?? 0, job.next_attempt_usec, delay);
   model.jobs.set(job.job, entry);
   return true;
 }
 
-/** A run ended: it is one of the last 20. */
+/** Adds the last run of a job to its recent runs. */
 function noteRecent(job) {
   if (!model.recent) return;
   const list = model.recent.get(job.job) ?? [];
   const ended = msOf(job.last.ended ?? job.last.scheduled);
-  if (list.length && Math.floor(list.at(-1).ended) >= ended) return; // It was listed already.
+  if (list.length && Math.floor(list.at(-1).ended) >= ended) return; // The list has it already.
   list.push({ verdict: verdict(job.last), ended, elapsed: job.last.elapsed_usec ?? 0 });
   model.recent.set(job.job, list.slice(-RECENT_MAX));
 }
 
+/** Gets the status of all jobs. */
 async function list() {
   const asked = Date.now(), from = steady();
   const daemon = await ask('/v1/jobs');
   const heard = steady();
-  // The answer was made somewhere between the question and its arrival.
+  // timerd read its clock at some time between the request and the answer: the middle is the best guess.
   model.skew = msOf(daemon.now) - (asked + (heard - from) / 2);
   if (model.daemon?.since !== daemon.since) model.jobs.clear();
   const { jobs, ...rest } = daemon;
   model.daemon = rest;
-  // In the order of the configuration, which the map keeps.
+  // A map keeps the order of insertion: here that of the configuration.
   const known = model.jobs;
   model.jobs = new Map(jobs.map((job) => [job.job, known.get(job.job) ?? {}]));
   for (const job of jobs) learn(job, heard, from);
@@ -426,6 +456,7 @@ async function list() {
   changed(null);
 }
 
+/** Gets the recent runs of all jobs, which may take several requests. */
 async function listRecent() {
   const found = new Map();
   let after = '';
@@ -440,10 +471,16 @@ async function listRecent() {
   changed(null);
 }
 
-/** A browser opens six connections to a host, for all its tabs: so many tabs have a stream, and the others ask again and again. */
+/**
+ * At most so many tabs have an event stream; the others poll. A browser opens at most six connections to a server for all
+ * its tabs together, and with six streams no request would get through.
+ */
 const STREAMS_MAX = 4;
 
-/** Becomes one of the tabs with a stream, as long as this one is open. Returns whether it is one. */
+/**
+ * Tries to become one of the tabs with a stream, and returns whether it worked. Each of these tabs holds one of the
+ * numbered locks until it is closed. Browsers without locks have no limit.
+ */
 async function takePlace() {
   let place = !navigator.locks;
   for (let n = 0; n < STREAMS_MAX && !place; n += 1) {
@@ -455,16 +492,16 @@ async function takePlace() {
   return place;
 }
 
-/** The connection to timerd: the event stream, and asking again and again only while there is none. */
+/** The connection to timerd: the event stream, and polling while there is none. */
 const feed = {
   stream: null,
   isLive: false,
-  /** Whether the events from before the page was opened are wanted too. */
+  /** Whether the events from before the page was opened are requested as well: the view of the events shows them. */
   wantsPast: false,
 
-  /** Opens the stream, behind what was heard already. */
+  /** Opens the stream. It begins after the last event that was received. */
   async open() {
-    // Once at a time.
+    // `open` can be called again while it waits for a lock: all calls wait for the same one.
     this.place ??= takePlace();
     if (!await this.place) { this.place = null; return; }
     this.stream?.close();
@@ -485,23 +522,26 @@ const feed = {
     };
   },
 
+  /** Opens the stream again, this time with past events. */
   openPast() {
     this.wantsPast = true;
     Object.assign(model, { instance: null, events: [], lastEvent: 0 });
     this.open();
   },
 
+  /** The first message of a stream: which start of the daemon it is from. */
   greet({ instance, number }) {
     this.isLive = true;
     if (model.instance !== instance) {
       const isRestart = model.instance !== null;
       Object.assign(model, { instance, events: [], lastEvent: isRestart || this.wantsPast ? 0 : number });
-      // The numbers start at 1 with each start of the daemon.
+      // Events are numbered from 1 at each start of the daemon, so this stream begins at the wrong number.
       if (isRestart) return this.open();
     }
     this.relist();
   },
 
+  /** A message with events, and with the status after them of the jobs that changed. */
   take({ events, jobs, removed_jobs: removed, relist }) {
     const heard = steady();
     const names = new Set();
@@ -511,11 +551,12 @@ const feed = {
     model.events.push(...fresh);
     model.lastEvent = fresh.at(-1)?.number ?? model.lastEvent;
     if (model.events.length > EVENTS_MAX) model.events.splice(0, model.events.length - EVENTS_MAX);
-    // A job that is new has its place in the order of the configuration.
+    // Only the list says at which place of the configuration a new job is.
     if (relist || fresh.some(({ event }) => event === 'reloaded' || event === 'one-off-made')) this.relist();
     changed(removed?.length ? null : names, fresh);
   },
 
+  /** Gets everything again. One request for all jobs is enough: while it is on its way, further calls are combined. */
   async relist() {
     if (this.isListing) { this.isListingAgain = true; return; }
     this.isListing = true;
@@ -525,12 +566,12 @@ const feed = {
       answered(true);
       if (model.session === null) loadSession();
     } catch (error) {
-      // Anything else is a mistake of this page, about which timerd can do nothing.
+      // Other errors are bugs of this page: report them to the console as well.
       if (!(error instanceof Refusal || error instanceof NoAnswer)) reportError(error);
       answered(false, error);
       this.again(1000);
     }
-    // Not before: the views need the server's clock.
+    // The first view is shown only now, because it needs to know the server's clock.
     if (!view) route();
     requestAnimationFrame(() => setTimeout(() => performance.mark('jobs-shown')));
     this.isListing = false;
@@ -542,19 +583,19 @@ const feed = {
     this.timer = setTimeout(() => this.poll(), delay);
   },
 
-  /** While there is no stream, or no answer: lists, and tries to open it again. */
+  /** Gets everything again from time to time while there is no stream or no answer, and tries to open the stream. */
   async poll() {
     if (this.isLive && model.frozenAt === null) return;
     const from = steady();
     await this.relist();
     if (this.isLive) return;
     if (!this.stream) this.open();
-    // A long list is asked for less often, but what did not answer is soon tried again.
+    // Polling uses at most a tenth of the time, however long the list is. A daemon that does not answer is tried each second.
     this.again(model.frozenAt === null ? Math.max(1500, 10 * (steady() - from)) : 1000);
   },
 };
 
-/** Who looks at the page; a server without logins does not say. */
+/** Asks which user this is. A server without logins has no such path: then the page shows everything. */
 async function loadSession() {
   model.session = {};
   try {
@@ -566,6 +607,7 @@ async function loadSession() {
   showAbout();
 }
 
+/** Shows or hides the warning that timerd does not answer, or that the browser is not logged in. */
 function answered(isAnswering, error) {
   const banner = $('banner');
   const isOut = error?.status === 401;
@@ -582,6 +624,7 @@ function answered(isAnswering, error) {
   showLink(isOut);
 }
 
+/** Shows at the top whether the page is live. */
 function showLink(isOut) {
   const [state, text] = model.frozenAt !== null ? ['lost', isOut ? 'logged out' : 'no answer']
     : feed.isLive ? ['live', 'live'] : ['poll', 'every few seconds'];
@@ -594,6 +637,7 @@ function showLink(isOut) {
 const PAST = { pause: 'paused', resume: 'resumed', run: 'run requested', retry: 'retry requested', start: 'timer restarted',
   stop: 'stopped', 'skip-next': 'skips set', kill: 'runs are being stopped' };
 
+/** Shows a short message for some seconds. */
 function toast(text, isError = false) {
   const line = h('div', { class: isError ? 'toast bad' : 'toast' }, quote(text));
   $('toasts').append(line);
@@ -601,7 +645,7 @@ function toast(text, isError = false) {
   setTimeout(() => line.remove(), isError ? 12000 : 6000);
 }
 
-/** What came of a command, as timerctl says it. */
+/** Says the result of a command in the words of timerctl. */
 function told(verb, answer, job) {
   if (!answer.changed) return `nothing to do: ${answer.reason ?? job?.state ?? ''}`;
   if (verb === 'skip-next') return job.skips ? skipWords(job) : 'no run will be skipped';
@@ -611,6 +655,7 @@ function told(verb, answer, job) {
   return `${PAST[verb]}; ${job.paused ? `${span(rest)} will be left when it is resumed` : `next run in ${span(rest)}`}`;
 }
 
+/** Sends a command for one job, and shows its result. */
 async function command(verb, name, body = {}) {
   try {
     const answer = await ask(`${jobPath(name)}/${verb}`, body);
@@ -623,7 +668,7 @@ async function command(verb, name, body = {}) {
   }
 }
 
-/** Commands several jobs in one transaction. */
+/** Sends a command for several jobs, and shows its result. timerd executes it for all of them or for none. */
 async function commandAll(verb, body, count) {
   try {
     const { results } = await ask(`/v1/jobs/${verb}`, body);
@@ -638,7 +683,7 @@ async function commandAll(verb, body, count) {
   }
 }
 
-/** Opens a dialog. `submit` returns whether it can be closed; its errors are shown in it. */
+/** Opens a dialog. It closes when its form is submitted, unless `submit` returns false. */
 function openDialog(dialog, submit) {
   const form = dialog.querySelector('form');
   form.onsubmit = async (event) => {
@@ -649,6 +694,7 @@ function openDialog(dialog, submit) {
   dialog.showModal();
 }
 
+/** Asks before something is done that cannot be undone. */
 function confirmThat(title, lines, word, act) {
   put($('ask-title'), title);
   $('ask-text').replaceChildren(...lines.map((line) => h('p', line)));
@@ -656,6 +702,7 @@ function confirmThat(title, lines, word, act) {
   openDialog($('ask-dialog'), () => { act().catch(() => {}); });
 }
 
+/** Asks how long to pause jobs and why, then pauses them. */
 function askPause(names) {
   const dialog = $('pause-dialog'), form = dialog.querySelector('form');
   const only = names.length === 1 ? jobOf(names[0]) : undefined;
@@ -694,7 +741,10 @@ function askPause(names) {
   $('pause-note').focus();
 }
 
-/** Resumes several jobs, exactly those pauses that are shown: a job that was paused again since stays paused. */
+/**
+ * Shows the pauses of several jobs, and asks before it ends them. The command names the pauses that were shown: if somebody
+ * pauses a job again in the meantime, that pause is not ended.
+ */
 function askResume(names) {
   const pauses = names.flatMap((name) => {
     const pause = jobOf(name)?.paused;
@@ -706,7 +756,7 @@ function askResume(names) {
   confirmThat(`End ${plural(pauses.length, 'pause')}?`, lines, 'Resume', () => commandAll('resume', { pauses }, pauses.length));
 }
 
-/** What a key or button does with a job. */
+/** The commands that keys and buttons give for one job. */
 const acts = {
   run: (name) => command('run', name),
   pause: (name) => askPause([name]),
@@ -722,17 +772,17 @@ const acts = {
     'Stop its runs', () => command('kill', name)),
 };
 
-/** Does it. What goes wrong was said already. */
+/** Executes one of these commands. It shows errors itself, so that they are ignored here. */
 function act(verb, name) {
   if (model.session?.may_change === false) return toast('You may look, but not change anything.', true);
   Promise.resolve(acts[verb](name)).catch(() => {});
 }
 
-/** The sign of a job about which people were told: something of it goes on. */
+/** The bell of a job about which somebody was notified, for as long as the incident lasts. */
 function incidentSign() {
   const sign = h('span.incident', { role: 'img' }, icon('incident'));
   sign.show = ({ incidents }) => {
-    const text = incidents?.map(({ kind, since, notifier }) => `${kind} since ${clock(msOf(since))}, ${notifier} was told`).join('; ') ?? '';
+    const text = incidents?.map(({ kind, since, notifier }) => `${kind} since ${clock(msOf(since))}, ${notifier} was notified`).join('; ') ?? '';
     sign.hidden = !text;
     mark(sign, 'aria-label', text);
     mark(sign, 'title', text);
@@ -747,8 +797,8 @@ function actButton(verb, sign, label, name) {
 // The bar of remaining time
 
 /**
- * What is left of the interval, as a bar that gets shorter. While the job is paused it does not move, is hatched, and
- * ends in two strokes. `show` is called once a second; the browser moves the bar in between.
+ * A bar that shows the remaining time and gets shorter. While the job is paused, it does not move, is hatched, and has the
+ * two strokes of a pause sign at its end. `show` is called once a second, and a CSS transition moves the bar in between.
  */
 function remainingBar(className) {
   const part = h('div.bar-left');
@@ -760,21 +810,22 @@ function remainingBar(className) {
     const portion = share(entry);
     const next = isPaused(job) ? 'paused' : portion === undefined ? 'none' : attemptFirst(job) ? 'retry' : 'counts';
     if (next !== kind) { bar.dataset.kind = kind = next; }
-    // Of a paused job without a time of its own all is kept: it waits for its schedule.
+    // A paused job with a calendar has no remaining time. Its bar is full: nothing of it is lost.
     const percent = `${((portion ?? (isPaused(job) ? 1 : 0)) * 100).toFixed(1)}%`;
     if (percent !== shown) {
-      // It jumps where a new interval begins.
+      // When a new interval begins, the bar becomes longer at once: moving backwards would look like lost time.
       bar.classList.toggle('jumps', parseFloat(percent) > parseFloat(shown || '0'));
       part.style.width = edge.style.left = shown = percent;
-      edge.style.translate = `-${percent}`; // Within the bar at both ends.
+      edge.style.translate = `-${percent}`; // The strokes stay inside the bar, also at 0 % and 100 %.
     }
   };
   return bar;
 }
 
+/** Draws one path for each kind of run, which is faster than an element for each run. */
 const drawn = (paths) => Object.keys(paths).filter((kind) => paths[kind]).map((kind) => s('path', { d: paths[kind], class: `run-${kind}` }));
 
-/** The last runs as small columns: as high as they took long, red where they failed. */
+/** Draws the last runs as columns. The height shows how long a run took; failed runs are red. */
 function drawRecent(picture, runs) {
   const longest = Math.max(1, ...runs.map((run) => run.elapsed));
   const paths = { s: '', f: '', i: '' };
@@ -791,7 +842,7 @@ function drawRecent(picture, runs) {
 
 // 6  View: jobs
 
-/** In the order in which they matter. */
+/** The states, the most important first: "failed first" sorts by this order. */
 const STATES = ['running', 'retrying', 'paused', 'armed', 'stopped', 'finished'];
 const MATCHES = { failed: hasFailed, incident: (job) => job.incidents, ...Object.fromEntries(STATES.map((state) => [state, (job) => stateWord(job) === state])) };
 const never = Number.MAX_VALUE;
@@ -807,7 +858,10 @@ const SORTS = {
 
 const activeFor = (run) => `for ${wholeSpan((serverNow() - msOf(run.began)) * 1e3)}`;
 
-/** What is seen at a glance: each list with what is said of a job in it, and what is said if there is none. */
+/**
+ * The four lists at the top of the page. For each: which jobs are in it, what it says if there is none, and what it says
+ * about each job.
+ */
 const GLANCE = {
   failed: [(jobs) => jobs.filter(hasFailed).sort(SORTS.last), 'No last run failed.',
     ({ last }) => `${printable(shortEnding(last))}, ${ago(msOf(last.ended ?? last.scheduled))}`],
@@ -859,10 +913,10 @@ function makeGlance(filterBy) {
 }
 
 const NONE = [];
-/** More rows than anyone reads take seconds to make: so many at a time, in the table and in the timeline. */
+/** The table and the timeline show at most so many rows at first: 10 000 rows take the browser several seconds. */
 const ROWS_MAX = 1000;
 
-/** A row of the table. `show` is called when something was said of the job, `tick` each second. */
+/** A row of the table. `show` is called when the status of the job has arrived, and `tick` each second. */
 function makeRow(name, selection) {
   const box = h('input', { type: 'checkbox', 'aria-label': `Select ${name}`, onchange: () => selection(name, box.checked) });
   const about = h('bdi.sub');
@@ -880,7 +934,7 @@ function makeRow(name, selection) {
   const cell = (kind, ...parts) => h('td', { role: 'cell', class: `c-${kind}` }, parts);
   const el = h('tr', { role: 'row', 'data-job': name },
     cell('select', box),
-    cell('job', jobLink(name, 'name'), about),
+    cell('job', jobLink(name, 'name', name), about),
     cell('state', h('div.state', sign, word, incident), detail),
     cell('left', bar, h('div.bar-text', rest, at)),
     cell('last', h('div', result), when),
@@ -934,7 +988,7 @@ function makeRow(name, selection) {
   return row;
 }
 
-/** The table of all jobs. It is made once, and kept while another view is shown. */
+/** The table of all jobs. Its elements are kept while another view is shown, so that coming back is fast. */
 const jobsView = (() => {
   const rows = new Map();
   const selected = new Set();
@@ -944,7 +998,7 @@ const jobsView = (() => {
   function make() {
     search = searchField('Filter jobs', arrange);
     stateFilter = choice('State', arrange, [['', 'all states'], ...Object.keys(MATCHES).map((state) => [state])]);
-    sortBy = choice('Order', arrange, [['', 'order of the configuration'], ['name', 'by name'], ['state', 'failed first'], ['next', 'next first'], ['last', 'last run first'], ['active', 'most active time first']]);
+    sortBy = choice('Order', arrange, [['', 'as configured'], ['name', 'by name'], ['state', 'failed first'], ['next', 'next first'], ['last', 'last run first'], ['active', 'most active time first']]);
     glance = makeGlance((kind) => { stateFilter.value = stateFilter.value === kind ? '' : kind; arrange(); });
     count = h('span.soft.count');
     selectAll = h('input', { type: 'checkbox', 'aria-label': 'Select all shown jobs', onchange: () => { for (const name of order) select(name, selectAll.checked); } });
@@ -969,7 +1023,7 @@ const jobsView = (() => {
     showBulk();
   }
 
-  /** The bar with what can be done with the selected jobs. */
+  /** Shows the bar with commands for the selected jobs, or hides it if none is selected. */
   function showBulk() {
     const bar = $('bulk');
     for (const name of selected) if (!model.jobs.has(name)) selected.delete(name);
@@ -987,6 +1041,7 @@ const jobsView = (() => {
     put(bar.firstChild, `${selected.size} selected`);
   }
 
+  /** Filters and sorts the rows. */
   function arrange() {
     const matches = matcher(search);
     const state = MATCHES[stateFilter.value];
@@ -1003,7 +1058,7 @@ const jobsView = (() => {
       order = names;
       const focused = document.activeElement;
       body.replaceChildren(...names.map(rowOf));
-      // An element loses the focus when it is moved.
+      // Moving an element takes the focus away from it: give it back.
       if (focused !== document.activeElement && body.contains(focused)) focused.focus({ preventScroll: true });
     }
     for (const box of glance.boxes) if (box.kind !== 'next') mark(box.head, 'aria-pressed', String(stateFilter.value === box.kind));
@@ -1016,6 +1071,8 @@ const jobsView = (() => {
     empty.hidden = names.length > 0 || model.daemon === null;
     empty.replaceChildren(sentence(model.jobs.size ? 'No job matches.' : 'There are no jobs yet; `timerctl edit` opens the configuration.'));
     root.classList.toggle('none-yet', !model.jobs.size);
+    // Before the first answer nothing is known, not even that no job failed.
+    glance.el.hidden = model.daemon === null;
     selectAll.checked = names.length > 0 && names.every((name) => selected.has(name));
   }
 
@@ -1047,14 +1104,16 @@ const jobsView = (() => {
       glance.show();
       if (SORTS[sortBy.value] === SORTS.next) arrange();
     },
-        toggle(name) { select(name, !selected.has(name)); },
+    toggle(name) { select(name, !selected.has(name)); },
   };
 })();
 
 // 7  View: timeline
 
-/** The runs that ended since an instant and those that were skipped, the latest first, page by page. */
+/** The timeline gets about so many runs and skipped runs at most. */
 const RUNS_MAX = 5000;
+
+/** Gets the runs that ended since an instant, and the skipped ones, the latest first. */
 async function listRuns(since) {
   const found = { runs: [], skipped: [], hasMore: false };
   let cursor = '';
@@ -1074,15 +1133,16 @@ function median(numbers) {
   return sorted[sorted.length >> 1];
 }
 
-/** What comes: `upcoming` has the earliest first. */
+/** Gets the upcoming runs, the earliest first. */
 const listUpcoming = (until, limit, more = '') => ask(`/v1/upcoming?until=${iso(until)}&limit=${limit}${more}`);
 
 const HOUR = 36e5;
 const RANGES = { '1h': HOUR, '3h': 3 * HOUR, '12h': 12 * HOUR, '24h': 24 * HOUR, '3d': 72 * HOUR, '7d': 168 * HOUR };
-/** How far the times above the picture may be apart, in minutes. */
+/** Possible distances between the times above the timeline, in minutes. */
 const STEPS = [1, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880];
-/** How much of the picture is behind now. */
+/** Which part of the timeline is in the past. */
 const PAST_SHARE = 0.75;
+/** The height of the row of one job, in pixels. */
 const LANE = 26;
 const emptyLane = () => ({ runs: [], skips: [], coming: [], pauses: [] });
 
@@ -1113,13 +1173,13 @@ const timelineView = (() => {
         h('div.lane.lane-load', h('span.lane-name.soft', 'runs at once'), h('div.track', load)),
         lanes, nowLine),
       note,
-      h('ul.legend', { 'aria-label': 'Signs' }, [['s', 'succeeded'], ['f', 'failed'], ['i', 'stopped or replaced'], ['l', 'running'], ['next', 'coming, as long as its median'], ['skipped', 'skipped'], ['paused', 'paused']]
+      h('ul.legend', { 'aria-label': 'Signs' }, [['s', 'succeeded'], ['f', 'failed'], ['i', 'stopped or replaced'], ['l', 'running'], ['next', 'upcoming, with its median duration'], ['skipped', 'skipped'], ['paused', 'paused']]
         .map(([kind, text]) => h('li', s('svg', { width: 22, height: 14, 'aria-hidden': 'true' }, legendSign(kind)), text))),
       table);
   }
   const legendSign = (kind) => s(`path.run-${kind}`, { d: kind === 'skipped' ? 'M11 1v12' : 'M1 2h20v10h-20z' });
 
-  /** Everything in the picture; `refresh` adds what happens later. */
+  /** Gets all data for the chosen range. Later, `refresh` gets only what is new. */
   async function fetchAll() {
     const mine = ++asked;
     const since = serverNow() - RANGES[range] * PAST_SHARE;
@@ -1135,13 +1195,13 @@ const timelineView = (() => {
     }
   }
 
-  /** The runs and pauses that ended since then, of very many pauses the latest, and what comes. */
+  /** Gets the runs and the pauses that ended since these instants, at most 1000 pauses, and the upcoming runs. */
   async function lookSince(since, pausesSince) {
     const [found, coming, { pauses }] = await Promise.all([listRuns(since), listComing(), ask(`/v1/pauses?limit=1000&since=${iso(pausesSince)}`)]);
     return { ...found, coming, pauses };
   }
 
-  /** What comes. Of very many runs the earliest, and at least the first of each job. */
+  /** Gets the upcoming runs. If there are more than 1000: the first 1000, and for every other job its next run. */
   async function listComing() {
     const end = serverNow() + RANGES[range] * (1 - PAST_SHARE);
     const { upcoming, has_more: hasMore } = await listUpcoming(end, 1000);
@@ -1150,7 +1210,7 @@ const timelineView = (() => {
     return [...upcoming, ...(await listUpcoming(end, 1000, '&grouped=1')).upcoming.filter(({ at }) => at > last)];
   }
 
-  /** What ended since the last answer, and what comes now. */
+  /** Gets the runs that ended since the last answer, and the upcoming runs again. */
   async function refresh() {
     if (!data) return;
     const mine = asked;
@@ -1161,15 +1221,15 @@ const timelineView = (() => {
       Object.assign(data, { coming, pauses });
       const known = new Set(data.runs.slice(0, 2000).map((run) => run.id));
       data.runs = [...found.runs.filter((run) => !known.has(run.id)), ...data.runs].slice(0, 2 * RUNS_MAX);
-      // Of skips in a row the later answer counts.
+      // Skipped runs in a row are one entry, whose count grows: the latest answer replaces the earlier ones.
       const skips = [...found.skipped, ...data.skipped].reverse().map((skip) => [`${skip.job} ${skip.first_scheduled}`, skip]);
       data.skipped = [...new Map(skips).values()].reverse();
       index();
       draw();
-    } catch { /* It is asked again with the next event. */ }
+    } catch { /* The next event starts another attempt. */ }
   }
 
-  /** Sorts what is known into lanes. */
+  /** Groups the data by job, so that drawing does not search through all of it. */
   function index() {
     data.of = new Map();
     const of = (job) => data.of.get(job) ?? data.of.set(job, emptyLane()).get(job);
@@ -1184,7 +1244,7 @@ const timelineView = (() => {
     for (const [, lane] of data.of) lane.median = median(lane.runs.map(({ start, end }) => end - start));
   }
 
-  /** What there is of a job: past runs, active ones, skips, its pause, and what comes. */
+  /** Everything that the row of a job shows within the chosen range. */
   function laneData(job) {
     const { from, now } = frame;
     const known = data.of.get(job.job) ?? emptyLane();
@@ -1194,7 +1254,7 @@ const timelineView = (() => {
     const isShown = ({ end }) => end >= from;
     const pauses = known.pauses.filter(isShown);
     if (job.paused) pauses.push({ pause: job.paused, start: msOf(job.paused.since), end: job.paused.until ? msOf(job.paused.until) : Infinity });
-    // The latest skip is known in any case.
+    // The status of a job has its latest skip, also if the list of skips was cut before it.
     const skip = job.skipped && { skip: job.skipped, start: msOf(job.skipped.scheduled), end: msOf(job.skipped.at) };
     return { runs: [...known.runs, ...active].filter(isShown), skips: (skip && !known.skips.length ? [skip] : known.skips).filter(isShown), coming, pauses };
   }
@@ -1247,11 +1307,11 @@ const timelineView = (() => {
     axis.setAttribute('width', width);
   }
 
-  /** How many runs there were at once. Returns the most. */
+  /** Draws how many runs were active at once, and returns the maximum. */
   function drawLoad(runs) {
     const { from, x } = frame;
     const changes = runs.flatMap(({ start, end }) => [[Math.max(start, from), 1], [Math.max(end, start + 1), -1]]).sort((a, b) => a[0] - b[0] || b[1] - a[1]);
-    // The most in each column of pixels.
+    // For each column of pixels the maximum within it: short peaks stay visible.
     const columns = new Array(Math.ceil(width) + 1).fill(0);
     let count = 0, at = 0, most = 0;
     for (const [when, change] of changes) {
@@ -1290,7 +1350,7 @@ const timelineView = (() => {
     let last = -9;
     for (const { start, end, isSkipped } of lane.coming) {
       const a = x(Math.max(start, now));
-      if (a - last < 3.5) continue; // They would be one black block.
+      if (a - last < 3.5) continue; // Frequent runs would cover each other and look like one long run.
       const length = Math.max(2.5, Math.min(x(end) - a, width - a));
       if (isSkipped) paths.skipped += tick(start);
       else paths.next += box(a, 6.5, length, LANE - 13);
@@ -1309,7 +1369,7 @@ const timelineView = (() => {
       + (lane.coming.length && !lane.coming[0].isSkipped ? `, next at ${clock(lane.coming[0].start)}` : ''));
   }
 
-  /** What is under the pointer, or near it. */
+  /** The item under the pointer, or within 6 pixels of it. Of two items at the same distance, a failed run is chosen. */
   function find(row, event) {
     const { x } = frame;
     const at = event.clientX - row.picture.getBoundingClientRect().left;
@@ -1323,7 +1383,7 @@ const timelineView = (() => {
     return best ?? pauses.find(({ start, end }) => at >= x(start) && at <= x(end) + 1);
   }
 
-  /** An item of a lane in words: what it is, when, how long, how it ended. */
+  /** Says in words what an item is, when it began, how long it took, and how it ended. */
   function words(item) {
     const long = span((item.end - item.start) * 1e3);
     if (item.pause) {
@@ -1331,7 +1391,7 @@ const timelineView = (() => {
       return ['pause', item.start, ended ? long : '', pausedBy(item.pause) + (ended && by ? `, ended by ${printable(by)}` : '') + (note ? `: ${printable(note)}` : '')];
     }
     if (item.skip) return [item.skip.skipped_count === 1 ? 'skipped' : `${item.skip.skipped_count} skipped`, item.start, '', SKIPPED[item.skip.reason] ?? item.skip.reason];
-    if (item.isComing) return [item.isSkipped ? 'will be skipped' : item.isRetry ? 'coming retry' : 'coming', item.start, item.end > item.start ? `some ${long}` : '', ''];
+    if (item.isComing) return [item.isSkipped ? 'will be skipped' : item.isRetry ? 'upcoming retry' : 'upcoming', item.start, item.end > item.start ? `about ${long}` : '', ''];
     return [item.kind === 'l' ? 'running' : 'run', item.start, long, item.kind === 'l' ? '' : printable(ending(item.run))];
   }
 
@@ -1342,6 +1402,7 @@ const timelineView = (() => {
     showTip(event, [h('b', row.name), h('div', quote([what, clock(when)].join(' · '))), h('div', quote([long, how].filter(Boolean).join(' · ')))]);
   }
 
+  /** Fills the table below the timeline with the latest 500 items. */
   function drawTable() {
     if (!table.open || !data) return;
     const rows = [];
@@ -1368,7 +1429,7 @@ const timelineView = (() => {
     },
     unmount() { observer.disconnect(); hideTip(); asked += 1; clearTimeout(pending); pending = 0; data = null; laneOf.clear(); lanes.replaceChildren(); },
     update(names, events) {
-      // Runs that ended since: once a second is enough for the eye.
+      // At most one request a second, however many runs end.
       if (events === undefined ? names === null : events.some(({ event }) => ['run-ended', 'skipped', 'resumed', 'stopped'].includes(event))) {
         pending ||= setTimeout(() => { pending = 0; refresh(); }, 1000);
       }
@@ -1401,20 +1462,21 @@ function linesOf(output) {
 
 const outputLine = (text, isError) => h('div', { class: isError ? 'line err' : 'line' }, h('bdi', printable(text)));
 
-/** What the runs of a job write, as they write it. It asks again only while a run is active. */
+/** Shows the output of a job while its runs write it. It polls only while a run is active. */
 function makeOutput(name) {
   const lines = h('div.output', { role: 'log', 'aria-live': 'off', tabindex: 0, 'aria-label': `Output of ${name}` });
   const about = h('p.soft');
   const el = panel('Output', about, lines);
   let cursor = 0, since, shownRun, timer = 0, isFirst = true, isAsking = false, isOver = false;
 
+  /** Appends lines. It scrolls down to them only if the reader was at the end. */
   function add(nodes) {
     const atEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
     lines.append(...nodes);
     while (lines.childElementCount > LINES_MAX) lines.firstChild.remove();
     if (atEnd) lines.scrollTop = lines.scrollHeight;
   }
-  /** What is above the first line of each run. */
+  /** Returns the heading for the first line of each run. */
   function begin(run) {
     if (shownRun === run) return [];
     shownRun = run;
@@ -1429,7 +1491,7 @@ function makeOutput(name) {
     try {
       const log = await ask(`${jobPath(name)}/log${cursor ? `?after=${cursor}` : ''}`);
       if (!isFirst && since !== log.since) {
-        // Another daemon counts from 1 again.
+        // The daemon was restarted, and counts the lines from 1 again: begin from the start.
         [cursor, since, isFirst, isAsking, shownRun] = [0, log.since, true, false, undefined];
         lines.replaceChildren();
         return look();
@@ -1457,6 +1519,7 @@ function makeOutput(name) {
   return { el, look, stop() { isOver = true; clearTimeout(timer); } };
 }
 
+/** A chart of how long the last runs took, with their median. */
 function makeDurations(runs, name) {
   const timed = runs.filter((run) => run.began && run.ended).reverse();
   if (timed.length < 2) return null;
@@ -1480,11 +1543,11 @@ function makeDurations(runs, name) {
 
 const WEEKS = 26;
 
-/** 26 weeks, a square each day: how many runs, and whether one failed. */
+/** A calendar of 26 weeks. The color of each day shows how many runs there were, and whether some failed. */
 function makeYear({ days, today, timezone }, name) {
   const byDay = new Map(days.map((day) => [day.day, day]));
   const last = new Date(`${today}T12:00:00Z`);
-  const weekday = (last.getUTCDay() + 6) % 7; // Weeks begin on Monday.
+  const weekday = (last.getUTCDay() + 6) % 7; // 0 is Monday.
   const first = new Date(last.getTime() - ((WEEKS - 1) * 7 + weekday) * 864e5);
   const most = Math.max(1, ...days.map((day) => day.run_count));
   const squares = [], months = [];
@@ -1506,7 +1569,7 @@ function makeYear({ days, today, timezone }, name) {
     bad.length ? h('details', h('summary', 'Days with failed runs'), h('ul', bad.slice(-20).reverse().map((day) => h('li', `${day.day}: ${day.failed_count} of ${plural(day.run_count, 'run')}`)))) : null);
 }
 
-/** What a run used, and the end of its output: the row below it. */
+/** The details of a run, shown below its row: what it used, and the end of its output. */
 function runDetails(run) {
   const facts = [
     ['Run', run.id], ['Cause', cause(run)], ['Planned', run.scheduled && longTime(msOf(run.scheduled))],
@@ -1519,12 +1582,12 @@ function runDetails(run) {
     output.length ? h('div.output', { tabindex: 0, role: 'region', 'aria-label': 'Its output' }, output.map((text) => outputLine(text))) : h('p.soft', 'It wrote nothing, or none of it is kept.')];
 }
 
-/** Terms with what they are; those of which there is nothing to say are left out. */
+/** A list of terms and values. Terms without a value are left out. */
 const factList = (facts) => facts.filter(([, value]) => value).flatMap(([term, value, kind]) => [h('dt', term), h('dd', { class: kind }, quote(value))]);
 
 const headRow = (...texts) => h('thead', h('tr', texts.map((text) => h('th', { scope: 'col' }, text))));
 
-/** The runs that ended, the latest first; each opens to what it used and wrote. */
+/** The table of the ended runs of a job, the latest first. Each row can be opened to show its details. */
 function makeHistory(name, openRun) {
   const body = h('tbody');
   const more = button('Older runs', () => older(), { hidden: true });
@@ -1555,7 +1618,7 @@ function makeHistory(name, openRun) {
     return { row, below, open };
   }
 
-  /** Puts the runs that are not shown into their places. */
+  /** Adds the runs that are not in the table yet, each at its place. */
   function show(list) {
     for (const run of list) {
       if (runs.has(run.id)) continue;
@@ -1591,7 +1654,7 @@ const jobView = (() => {
   function make(place, run) {
     const sign = icon('armed');
     parts = {
-      sign, word: h('span.word'), incident: incidentSign(), description: h('bdi'), plan: h('bdi.soft'),
+      sign, word: h('span.word'), failed: h('bdi.bad'), incident: incidentSign(), description: h('bdi'), plan: h('bdi.soft'),
       bar: remainingBar('bar-big'), rest: h('div.rest'), restWords: h('bdi'), note: h('bdi.note'), passed: h('span'), at: h('span'),
       why: h('ul.why'), told: h('ul'), acts: h('div.buttons'), facts: h('dl.facts'), next: h('section.panel', { hidden: true }),
       charts: h('div'), main: h('div.columns'), hero: h('section.hero', { 'aria-label': 'Remaining time' }),
@@ -1600,11 +1663,11 @@ const jobView = (() => {
     output = makeOutput(name);
     history = makeHistory(name, run);
     parts.hero.append(h('div.hero-top', parts.rest, h('div.rest-words', parts.restWords, parts.note)), parts.bar, h('div.bar-text', parts.passed, parts.at));
-    parts.main.append(h('div', panel('Why', parts.why), parts.toldPanel = panel('Who was told', parts.told), output.el, history.el),
+    parts.main.append(h('div', panel('Why', parts.why, h('p', h('a', { class: 'soft', href: `#/events?job=${encode(name)}` }, 'Its events'))), parts.toldPanel = panel('Notifications', parts.told), output.el, history.el),
       h('div', parts.next, parts.charts, panel('Definition', parts.facts)));
     place.append(h('div.job',
       h('p.path', h('a', { href: '#/' }, 'Jobs'), ' / '),
-      h('div.heading', h('h1', { tabindex: -1 }, name), h('div.state', sign, parts.word, parts.incident)),
+      h('div.heading', h('h1', { tabindex: -1 }, name), h('div.state', sign, parts.word, parts.incident), parts.failed),
       h('p.lead', parts.description, parts.plan), parts.hero, parts.acts, parts.gone, parts.main));
   }
 
@@ -1621,6 +1684,7 @@ const jobView = (() => {
     parts.incident.show(job);
     mark(parts.word.parentNode, 'data-state', state);
     put(parts.word, state);
+    put(parts.failed, hasFailed(job) ? `last run: ${printable(shortEnding(job.last))}` : '');
     const plan = schedule(job);
     put(parts.description, printable(job.description ?? ''));
     put(parts.plan, printable(job.description ? ` — ${plan}` : plan));
@@ -1644,7 +1708,7 @@ const jobView = (() => {
     const focused = parts.acts.contains(document.activeElement) ? document.activeElement.dataset.act : undefined;
     parts.acts.key = key;
     parts.acts.replaceChildren(...wanted.map(([verb, text, sign, kind]) => button([sign ? icon(sign) : null, text], () => act(verb, name), { class: kind, 'data-act': verb })));
-    // What was pressed may be another button now: pause and resume.
+    // The buttons were replaced. Give the focus to the same button, or to the opposite one: after Pause it is Resume.
     if (focused) (parts.acts.querySelector(`[data-act=${focused}]`) ?? parts.acts.querySelector('[data-act=pause],[data-act=resume]'))?.focus();
   }
 
@@ -1701,7 +1765,7 @@ const jobView = (() => {
     put(parts.at, start === undefined ? '' : longTime(start));
   }
 
-  /** Soon, and once for a burst of events. */
+  /** Calls `look` after a delay in milliseconds, only once for all events until then. */
   function later(key, delay, look) {
     timers[key] ||= setTimeout(() => { timers[key] = 0; look().catch(() => {}); }, delay);
   }
@@ -1709,12 +1773,12 @@ const jobView = (() => {
     const mine = name;
     const why = await ask(`${jobPath(name)}/why`);
     if (mine === name && parts) parts.why.replaceChildren(...why.reasons.map(({ code, text }) => {
-      // How long until then is counted down above.
+      // Remaining times in the text would soon be wrong: they are removed, because the countdown above shows the time.
       const lasting = text.replace(/ \((?:in )?(?:[\d.]+[a-z]+ ?)+(?:ago)?\)/g, '');
       return h('li', { 'data-code': code }, sentence(code === 'next-run' ? lasting.replace(/, after .*$/s, '.') : lasting));
     }));
   }
-  /** The latest messages about the job, again while one of them is not sent. */
+  /** Shows the latest messages about the job. While one of them is not sent yet, it asks again. */
   async function lookTold() {
     const mine = parts;
     const { messages, pending_count: pending } = await ask(`/v1/notifications?limit=5&job=${encode(name)}`);
@@ -1726,13 +1790,16 @@ const jobView = (() => {
       error ? [': ', quote(error)] : null)));
     if (pending || messages.some(({ state }) => state === 'waiting')) later('told', 5000, lookTold);
   }
+  /** Draws the charts again. For a job with very many runs this takes longer, and is done less often. */
   async function lookCharts() {
-    const mine = parts;
+    const mine = parts, from = steady();
     const [runs, days] = await Promise.all([
       ask(`${runsPath(name)}&limit=200`).then((answer) => answer.runs),
       ask(`${jobPath(name)}/days?count=${WEEKS * 7}`),
     ]);
-    if (mine === parts) parts.charts.replaceChildren(...[makeDurations(runs, name), days && makeYear(days, name)].filter(Boolean));
+    if (mine !== parts) return;
+    parts.chartsDelay = Math.max(5000, 20 * (steady() - from));
+    parts.charts.replaceChildren(...[makeDurations(runs, name), days && makeYear(days, name)].filter(Boolean));
   }
 
   return {
@@ -1763,7 +1830,7 @@ const jobView = (() => {
       const job = jobOf(name);
       if (parts.last !== job?.last?.id) {
         later('history', 300, () => history.look(false));
-        later('charts', 5000, lookCharts);
+        later('charts', parts.chartsDelay ?? 5000, lookCharts);
         parts.last = job?.last?.id;
       }
     },
@@ -1800,7 +1867,7 @@ const eventsView = (() => {
   }
 
   function line(event) {
-    // The sentence begins with the job's name, which is said already.
+    // The sentence begins with the name of the job, which has its own column.
     const text = event.job && event.message.startsWith(`${event.job}: `) ? event.message.slice(event.job.length + 2) : event.message;
     return h('li', { 'data-level': event.level, 'data-event': event.event, 'data-job': event.job },
       timeElement(event.time, timeOf(new Date(event.time))), h('span.event-job', event.job ? jobLink(event.job) : 'timerd'),
@@ -1831,7 +1898,7 @@ const eventsView = (() => {
       redraw();
     },
     update(names, events) {
-      // After a restart of the daemon they are other events.
+      // After a restart of the daemon the numbers begin at 1 again, and all events are new.
       const isNew = model.lastEvent < shown;
       const fresh = events ? wanted(shown) : [];
       if (isNew || fresh.length > 100) redraw();
@@ -1850,6 +1917,7 @@ const jobLink = (name, kind, title) => h('a', { class: kind, title, href: jobAdd
 const VIEWS = { '': jobsView, timeline: timelineView, job: jobView, events: eventsView };
 let view = null;
 
+/** Shows the view that the address names. */
 function route() {
   const [path, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
   let [kind, ...rest] = path.split('/');
@@ -1873,6 +1941,12 @@ function route() {
   }
 }
 
+/**
+ * Updates everything that is shown.
+ *
+ * @param names the jobs that changed; null if any of them may have changed
+ * @param events the events that arrived; undefined if the data is from a list
+ */
 function changed(names, events) {
   showLink(false);
   view?.update(names, events);
@@ -1880,7 +1954,7 @@ function changed(names, events) {
   showAbout();
 }
 
-/** What failed is in the title as well, for a page in the background. */
+/** The title says how many jobs failed, so that it is seen while the tab is in the background. */
 function showTitle() {
   const failed = allJobs().filter(hasFailed).length;
   const title = `${failed ? `${failed} failed · ` : ''}${view?.title ?? 'Jobs'} · timerd`;
@@ -1905,15 +1979,15 @@ const KEYS = {
   K: 'stop its runs…', '1 2 3': 'jobs, timeline, events', Esc: 'back', '?': 'this list',
 };
 const SIGNS = {
-  armed: 'waits for its time', running: 'a run is active', paused: 'its time is kept', retrying: 'a further attempt waits',
-  stopped: 'its timer does not run', finished: 'no more runs', failed: 'its last run', incident: 'someone was told',
+  armed: 'waits for its time', running: 'a run is active', paused: 'its time is kept', retrying: 'a retry waits for its delay',
+  stopped: 'its timer does not run', finished: 'no more runs are scheduled', failed: 'its last run failed', incident: 'somebody was notified',
 };
 
 function openHelp() {
   openDialog($('help-dialog'), () => {});
 }
 
-/** What can be stepped through in each view. */
+/** The links and buttons through which `j` and `k` step in each view. */
 const STEPS_OF = '.table .name, .lane a.lane-name, .events .event-job a, .history .open';
 
 function step(by) {
@@ -1926,13 +2000,13 @@ function step(by) {
   rows[next].scrollIntoView({ block: 'nearest' });
 }
 
-/** The job that a key is for: the one of the row with the focus, or the one that is shown. */
+/** The job for which a key is meant: that of the row with the focus, or the one whose page this is. */
 function jobAtHand() {
   return document.activeElement?.closest?.('[data-job]')?.dataset.job ?? (view === jobView ? jobView.job : undefined);
 }
 
 let keysAreOn = true;
-try { keysAreOn = localStorage.getItem('timerd-keys') !== 'off'; } catch { /* Storage may be forbidden. */ }
+try { keysAreOn = localStorage.getItem('timerd-keys') !== 'off'; } catch { /* The user may have forbidden storage: the keys are on. */ }
 
 function pressKey(event) {
   const target = event.target;
@@ -1965,12 +2039,12 @@ function start() {
   $('keys-on').checked = keysAreOn;
   $('keys-on').onchange = (event) => {
     keysAreOn = event.target.checked;
-    try { localStorage.setItem('timerd-keys', keysAreOn ? 'on' : 'off'); } catch { /* Then for this visit. */ }
+    try { localStorage.setItem('timerd-keys', keysAreOn ? 'on' : 'off'); } catch { /* Without storage it counts until the page is closed. */ }
   };
   document.addEventListener('keydown', pressKey);
   addEventListener('hashchange', route);
   document.addEventListener('visibilitychange', () => {
-    // The machine may have slept: what was counted down meanwhile is asked for.
+    // While the tab was hidden, its machine may have been suspended, and the countdowns may be wrong.
     if (!document.hidden) feed.relist();
   });
   setInterval(() => { if (!document.hidden && model.frozenAt === null) view?.tick?.(); }, 1000);

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.request
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
@@ -191,6 +192,9 @@ class PageTests(unittest.TestCase):
         expect(self.row(page, "broken")).to_be_visible()
         failed.get_by_role("button").click()
         expect(self.row(page, "steady")).to_be_visible()
+        # Its own page says it first of all.
+        self.row(page, "broken").get_by_role("link").click()
+        expect(page.locator(".job .heading")).to_contain_text("last run: exit status 3")
 
     def test_a_pause_stops_the_bar_and_resuming_moves_it(self):
         page = self.open()
@@ -253,6 +257,11 @@ class PageTests(unittest.TestCase):
         state = page.locator(".job .heading .state")
         expect(state).to_contain_text("retrying")
         expect(page.get_by_role("region", name="Remaining time")).to_contain_text("until the next attempt")
+        # A page that was opened in the middle of the delay shows how much of it is left.
+        self.wait_seconds_of(self.open(), 2)
+        page.reload()
+        bar = page.locator(".hero .bar-left")
+        expect(bar).to_have_attribute("style", re.compile(r"width: 99\.\d%"))
         page.get_by_role("button", name="Stop its runs…").click()
         page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
         expect(page.get_by_role("dialog")).to_have_count(0)
@@ -503,6 +512,19 @@ class PageTests(unittest.TestCase):
 
         page = self.open(prepare=refuse)
         expect(page.get_by_role("alert")).to_contain_text("timerctl web")
+        # Nothing is known then: it must not say that no job failed.
+        expect(page.locator(".board")).to_be_hidden()
+        self.check(page, 1440)
+
+    def test_a_link_that_was_used_says_what_to_do(self):
+        page = self.open(scheme="dark", width=320)
+        link = self.server.link()
+        page.goto(link)
+        expect(self.row(page, "steady")).to_be_visible()
+        page.goto(link)
+        expect(page.get_by_role("heading")).to_have_text("This link cannot be used")
+        expect(page.locator("main")).to_contain_text("Run timerctl web for another one.")
+        self.check(page, 320)
 
     def test_a_refused_command_is_told(self):
         page = self.open("/#/job/steady")
@@ -515,7 +537,8 @@ class PageTests(unittest.TestCase):
     # Weight, loss, size
 
     def test_it_is_light_and_asks_nobody_else(self):
-        weight = sum(path.stat().st_size for path in PAGE.iterdir() if path.suffix in (".html", ".css", ".js"))
+        # What is served: without the comments.
+        weight = sum(len(urllib.request.urlopen(self.server.address + path).read()) for path in ("/", "/app.css", "/app.js"))
         self.assertLessEqual(weight, WEIGHT_MAX)
         requests = []
         page = self.open(prepare=lambda page: page.on("request", lambda request: requests.append(request.url)))
@@ -738,17 +761,23 @@ class PageTests(unittest.TestCase):
         expect(sign).to_be_hidden()
         daemon.post("/v1/jobs/payroll/run")
         expect(sign).to_be_visible()
-        expect(sign).to_have_attribute("aria-label", re.compile("^failure since .*, ops was told; failure since .*, away was told$"))
+        expect(sign).to_have_attribute("aria-label", re.compile("^failure since .*, ops was notified; failure since .*, away was notified$"))
         expect(self.row(page, "calm").locator(".incident")).to_be_hidden()
         page.get_by_label("State").select_option("incident")
         expect(page.locator("tbody tr")).to_have_count(1)
         page.goto(server.address + "/#/job/payroll")
         expect(page.locator(".heading .incident")).to_be_visible()
-        told = page.locator("section", has=page.get_by_role("heading", name="Who was told")).get_by_role("listitem")
+        told = page.locator("section", has=page.get_by_role("heading", name="Notifications")).get_by_role("listitem")
         expect(told.filter(has_text=re.compile("^ops: failure, sent "))).to_have_count(1)
         expect(told.filter(has_text=re.compile("^away: failure, waits for its next attempt .*: "))).to_have_count(1)
         self.assertNotIn("secret", page.content())
         self.check(page, 1440)
+        # From there to what happened to it.
+        page.get_by_role("link", name="Its events").click()
+        expect(page.get_by_role("searchbox")).to_have_value("payroll")
+        expect(page.locator(".events [data-event=run-ended][data-job=payroll]").first).to_be_visible()
+        expect(page.locator(".events [data-job=teller]")).to_have_count(0)
+        page.go_back()
         # It is over, and that is told as well.
         (daemon.directory / "well").touch()
         daemon.post("/v1/jobs/payroll/run")
@@ -756,7 +785,7 @@ class PageTests(unittest.TestCase):
         expect(told.filter(has_text=re.compile("^ops: recovery, sent "))).to_have_count(1)
         page.goto(server.address + "/#/job/calm")
         expect(page.get_by_role("heading", name="calm")).to_be_visible()
-        expect(page.get_by_role("heading", name="Who was told")).to_have_count(0)
+        expect(page.get_by_role("heading", name="Notifications")).to_have_count(0)
 
     def test_no_jobs(self):
         daemon = Daemon(PROGRAMS, "")
@@ -814,6 +843,54 @@ class PageTests(unittest.TestCase):
         expect(page.locator(".lanes .lane")).to_have_count(1000)
         page.get_by_placeholder("Filter jobs").fill("job-2086")
         expect(page.locator(".lanes .lane")).to_have_count(1)
+
+    def test_ten_thousand_jobs_change_at_once(self):
+        """Each of them has an event, which are more than the daemon keeps for a reader; the page must stay usable."""
+        names = [f"job-{n:05}" for n in range(10_000)]
+        daemon = Daemon(PROGRAMS, "".join(f'[job.{name}]\ncommand = ["true"]\nevery = "3h"\n' for name in names))
+        self.addCleanup(daemon.end)
+        server = Server(daemon)
+        self.addCleanup(server.kill)
+
+        def watch(page):
+            page.add_init_script("""window.blocked = [];
+                new PerformanceObserver((list) => blocked.push(...list.getEntries().map((entry) => entry.duration)))
+                    .observe({ entryTypes: ['longtask'] });""")
+
+        for view, path in (("jobs", "/"), ("timeline", "/#/timeline?range=1h")):
+            page = self.open(path, server=server, prepare=watch)
+            expect(page.locator("#link")).to_have_text("live")
+            if view == "jobs":
+                first, last = (self.row(page, name).locator(".word") for name in (names[0], names[999]))
+                expect(first).to_have_text("armed")
+            daemon.post("/v1/jobs/pause", {"jobs": ["job-00000"], "note": "already"})
+            if view == "timeline":
+                lanes = page.locator(".lanes .lane")
+                first, last = (lanes.filter(has_text=name).locator("svg") for name in (names[0], names[999]))
+                expect(first).to_have_attribute("aria-label", re.compile("paused by"))
+            else:
+                expect(first).to_have_text("paused")
+            page.evaluate("blocked = []")
+            began = time.monotonic()
+            daemon.post("/v1/jobs/pause", {"jobs": names, "note": "storm"})
+            commanded = time.monotonic()
+            if view == "jobs":
+                expect(last).to_have_text("paused")
+                seen = time.monotonic()
+                expect(page.get_by_role("region", name="paused").locator(".glance-count")).to_have_text("10000")
+                # It reacts: the filter is used in between.
+                page.get_by_placeholder("Filter jobs").fill("job-09999")
+                expect(self.row(page, "job-09999").locator(".c-state")).to_contain_text("storm")
+            else:
+                expect(last).to_have_attribute("aria-label", re.compile("paused by"))
+                seen = time.monotonic()
+            blocked = page.evaluate("Math.max(0, ...blocked)")
+            print(f"  10 000 jobs paused at once, {view}: the command {commanded - began:.1f} s, on the screen "
+                  f"{seen - began:.1f} s after its start; the page is blocked for at most {blocked:.0f} ms")
+            # Goal: half a second. A machine that does other things as well is no reason to fail.
+            self.assertLess(blocked, 5000)
+            self.assertLess(seen - commanded, 30)
+            daemon.post("/v1/jobs/resume", {"jobs": names})
 
     def test_the_pictures_of_the_readme(self):
         """What they show is imagined, so that it is the same each time; it uses all that the API says."""
