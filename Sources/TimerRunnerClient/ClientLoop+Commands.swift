@@ -9,10 +9,11 @@ extension ClientLoop {
     mutating func execute(_ command: ClientMailbox.Command) {
         switch command {
         case .start(let orders):
-            let room = max(0, RunnerClient.waitingMax - runs.count)
+            let room = room
             for order in orders.dropFirst(room) { refuse(order) }
-            for order in orders.prefix(room) { runs[order.run] = Known(order: .run(order)) }
+            add(orders.prefix(room))
             start(Array(orders.prefix(room)))
+        case .started(let orders): add(orders[...])
         case .end(let run, let grace):
             guard let known = runs[run], !known.isOver else { return }
             runs[run]?.end = min(known.end ?? grace, grace)
@@ -51,6 +52,13 @@ extension ClientLoop {
             send(.send(order))
         case .close: isClosing = true
         }
+    }
+
+    /// How many runs may be added.
+    var room: Int { max(0, RunnerClient.waitingMax - runs.count) }
+
+    private mutating func add(_ orders: ArraySlice<RunOrder>) {
+        for order in orders { runs[order.run] = Known(order: .run(order)) }
     }
 
     /// Reports a run as failed because too many runs wait for the runner.

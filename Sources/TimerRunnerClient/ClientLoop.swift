@@ -92,10 +92,12 @@ struct ClientLoop: ~Copyable {
 
     mutating func run() {
         while true {
+            // The commands come first: a reply may be about a run whose start was sent directly.
+            let taken = mailbox.take()
+            if !taken.rest.isEmpty { socket?.sendRest(taken.rest) }
+            for command in taken.commands { execute(command) }
             receive()
-            let (commands, seen) = mailbox.take()
-            for command in commands { execute(command) }
-            acknowledge(seen[instance])
+            acknowledge(taken.seen[instance])
             flush()
             if isClosing { return drainAndDisconnect() }
             if socket == nil, !isEnding {
@@ -134,7 +136,11 @@ struct ClientLoop: ~Copyable {
         // Events are recorded soon, and their acknowledgement is not urgent, so one iteration sends
         // all of them.
         if hasDelivered, time < 0 { time = RunnerClient.acknowledgementDelay }
-        guard mailbox.expect(shortly: hasDelivered) else { return }
+        let isWritten = socket?.backlog == 0
+        guard
+            mailbox.expect(
+                shortly: hasDelivered, socket: isWritten ? socket?.descriptor : nil, room: room)
+        else { return }
         hasDelivered = false
         _ = poll(&wanted, nfds_t(wanted.count), time)
         if socket == nil, wanted.count > 1, wanted[1].revents != 0 { search.handleChange() }

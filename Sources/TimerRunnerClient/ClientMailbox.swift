@@ -12,6 +12,8 @@ import TimerRunnerProtocol
 final class ClientMailbox: Sendable {
     enum Command: Sendable {
         case start([RunOrder])
+        /// The start of these runs was sent already.
+        case started([RunOrder])
         case end(Run.ID, grace: Duration)
         case suspend(Run.ID)
         case resume(Run.ID)
@@ -41,6 +43,7 @@ final class ClientMailbox: Sendable {
         var isExpected = false
         /// Whether there is something for which the thread was not signalled.
         var hasUnsignalled = false
+        var line = DirectLine()
     }
 
     let descriptor: Int32
@@ -59,6 +62,20 @@ final class ClientMailbox: Sendable {
     /// - Parameter hasTime: whether the command may wait a little for further ones.
     func post(_ command: Command, hasTime: Bool = false) {
         change(hasTime: hasTime) { $0.commands.append(command) }
+    }
+
+    /// Starts runs: sends the request at once while the thread waits, or leaves that to the thread.
+    func start(_ orders: [RunOrder]) {
+        let mustSignal = state.withLock { state in
+            // What the thread is already signalled for comes first.
+            let sent = state.isSignalled ? .notAtAll : state.line.start(orders)
+            state.commands.append(sent == .notAtAll ? .start(orders) : .started(orders))
+            // The thread takes its commands before it reads what the runner replies.
+            guard sent != .wholly else { return false }
+            defer { state.isSignalled = true }
+            return !state.isSignalled
+        }
+        if mustSignal { EventFD.signal(descriptor) }
     }
 
     func seen(events: UInt64 = 0, output: UInt64 = 0, of instance: UInt64) {
@@ -84,15 +101,31 @@ final class ClientMailbox: Sendable {
 
     /// Called before the thread waits: shortly, so that it need not be signalled for what is not
     /// urgent, or without limit.
+    ///
+    /// - Parameters:
+    ///   - socket: the connection to the runner, if nothing is left to write to it: until the next
+    ///     `take`, starts may be written to it.
+    ///   - room: how many.
     /// - Returns: false if there is already something for which it was not signalled.
-    func expect(shortly: Bool) -> Bool {
+    func expect(shortly: Bool, socket: Int32? = nil, room: Int = 0) -> Bool {
         state.withLock { state in
             state.isExpected = shortly
-            return shortly || !state.hasUnsignalled
+            guard shortly || !state.hasUnsignalled else { return false }
+            if let socket { state.line.open(socket, room: room) }
+            return true
         }
     }
 
-    func take() -> (commands: [Command], seen: [UInt64: Seen]) {
+    /// What was posted to the thread.
+    struct Taken {
+        var commands: [Command]
+        var seen: [UInt64: Seen]
+        /// The bytes to write to the runner before anything else.
+        var rest: [UInt8]
+    }
+
+    /// Called by the thread after it has waited, before it reads or writes.
+    func take() -> Taken {
         EventFD.drain(descriptor)
         return state.withLock { state in
             defer {
@@ -101,7 +134,7 @@ final class ClientMailbox: Sendable {
                 state.isSignalled = false
                 state.hasUnsignalled = false
             }
-            return (state.commands, state.seen)
+            return Taken(commands: state.commands, seen: state.seen, rest: state.line.close())
         }
     }
 

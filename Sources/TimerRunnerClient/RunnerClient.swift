@@ -12,7 +12,8 @@ public import TimerRunnerProtocol
 /// to the connection, each run is started once and its end is reported once: on each new connection
 /// both sides reconcile the runs that they know.
 ///
-/// It works on its own thread; the methods only post a command to it and return at once.
+/// It works on its own thread; the methods only post a command to it and return at once. Starts are
+/// written to the runner by the thread that calls `start` if that is possible without waiting.
 public final class RunnerClient: Sendable {
     /// The shortest and the longest time between two attempts to connect to a runner.
     static let retryMin: Duration = .milliseconds(50)
@@ -139,7 +140,7 @@ public final class RunnerClient: Sendable {
     /// Starts the runs in this order. Without a connection to a runner, they wait for one.
     public func start(_ runs: [Run]) {
         guard !runs.isEmpty else { return }
-        mailbox.post(.start(runs.map { RunOrder($0) }))
+        mailbox.start(runs.map { RunOrder($0) })
     }
 
     /// Terminates a run: SIGTERM to its process group, after `grace` SIGKILL.

@@ -31,38 +31,57 @@ package struct FrameSocket: ~Copyable {
     package var backlog: Int { outgoing.count - written }
 
     /// Adds a frame to the buffer.
-    package mutating func send(_ payload: [UInt8]) {
-        let count = UInt32(payload.count)
-        for shift in stride(from: 0, to: 32, by: 8) {
-            outgoing.append(UInt8(truncatingIfNeeded: count >> shift))
-        }
-        outgoing += payload
-    }
+    package mutating func send(_ payload: [UInt8]) { Self.append(payload, to: &outgoing) }
+
+    /// Adds bytes that continue a frame, of which another thread has written the beginning.
+    package mutating func sendRest(_ bytes: [UInt8]) { outgoing += bytes }
 
     /// Writes as much as the socket accepts now. False if the other end is gone.
     package mutating func flush() -> Bool {
-        while written < outgoing.count {
-            let count = outgoing.withUnsafeBytes { bytes in
-                Glibc.send(
-                    descriptor, bytes.baseAddress! + written, bytes.count - written,
-                    Int32(MSG_NOSIGNAL))
+        let count = Self.write(outgoing[written...], to: descriptor)
+        // The error of the last attempt.
+        let code = errno
+        written += count
+        guard written == outgoing.count else {
+            // The written part is removed from time to time and not at each write.
+            if written > 1 << 20 {
+                outgoing.removeFirst(written)
+                written = 0
             }
-            if count > 0 {
-                written += count
-            } else if errno == EAGAIN {
-                // The written part is removed from time to time and not at each write.
-                if written > 1 << 20 {
-                    outgoing.removeFirst(written)
-                    written = 0
-                }
-                return true
-            } else if errno != EINTR {
-                return false
-            }
+            return code == EAGAIN
         }
         outgoing.removeAll(keepingCapacity: true)
         written = 0
         return true
+    }
+
+    /// Appends a frame with this payload: its length, and then the payload.
+    package static func append(_ payload: [UInt8], to bytes: inout [UInt8]) {
+        let count = UInt32(payload.count)
+        for shift in stride(from: 0, to: 32, by: 8) {
+            bytes.append(UInt8(truncatingIfNeeded: count >> shift))
+        }
+        bytes += payload
+    }
+
+    /// Writes as much as a socket accepts now. If that is not all, errno is EAGAIN if the rest can
+    /// be written later, and another value if the other end is gone.
+    /// - Returns: the number of bytes that are written.
+    package static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Int {
+        bytes.withUnsafeBytes { bytes in
+            var written = 0
+            while written < bytes.count {
+                let count = Glibc.send(
+                    descriptor, bytes.baseAddress! + written, bytes.count - written,
+                    Int32(MSG_NOSIGNAL))
+                if count > 0 {
+                    written += count
+                } else if errno != EINTR {
+                    break
+                }
+            }
+            return written
+        }
     }
 
     /// Reads some bytes for `next`. False if there were none.

@@ -27,8 +27,10 @@ import TimerCore
         mailbox.post(.forget(run), hasTime: true)
         mailbox.seen(output: 7, of: 1)
         #expect(!isRung(mailbox))
-        let (words, seen) = mailbox.take()
-        #expect(words.count == 1 && seen == [1: ClientMailbox.Seen(events: 0, output: 7)])
+        let taken = mailbox.take()
+        #expect(
+            taken.commands.count == 1 && taken.seen == [1: ClientMailbox.Seen(events: 0, output: 7)]
+        )
     }
 
     @Test func anUrgentCommandDeliversTheOthersToo() throws {

@@ -1,0 +1,159 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Testing
+import TimerCore
+
+@testable import TimerRunnerClient
+@testable import TimerRunnerProtocol
+
+/// Starts are written to the runner at once while the client's thread waits, and are left to it
+/// otherwise.
+@Suite struct DirectLineTests {
+    /// A mailbox, and both ends of a connection.
+    private final class Setup {
+        let mailbox: ClientMailbox
+        let ours: Int32
+        private(set) var frames: FrameSocket
+
+        init() throws {
+            mailbox = try ClientMailbox()
+            var ends: [Int32] = [-1, -1]
+            let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
+            try #require(socketpair(AF_UNIX, type, 0, &ends) == 0)
+            ours = ends[0]
+            frames = FrameSocket(ends[1], frameBytesMax: Wire.requestBytesMax)
+        }
+
+        deinit { close(ours) }
+
+        var isSignalled: Bool {
+            var wanted = pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0)
+            return poll(&wanted, 1, 0) == 1
+        }
+
+        /// What the other end has received.
+        func received() throws -> [WireRequest] {
+            var requests: [WireRequest] = []
+            while frames.fill() {
+                while let frame = frames.next() { requests.append(try WireRequest(frame)) }
+            }
+            return requests
+        }
+
+        /// The runs that the thread must start, and those of which it is told that they are sent.
+        func taken() -> (start: [RunOrder], started: [RunOrder], rest: [UInt8]) {
+            let taken = mailbox.take()
+            var (start, started): ([RunOrder], [RunOrder]) = ([], [])
+            for command in taken.commands {
+                switch command {
+                case .start(let orders): start += orders
+                case .started(let orders): started += orders
+                default: break
+                }
+            }
+            return (start, started, taken.rest)
+        }
+    }
+
+    private func orders(_ count: Int, variableBytes: Int = 0) -> [RunOrder] {
+        (0..<count).map { number in
+            let firing = Firing.ID(
+                job: Job.Name("job-\(number)")!, scheduled: WallInstant(microsecondsSinceEpoch: 0))
+            return RunOrder(
+                run: Run.ID(firing: firing, attempt: 1), fingerprint: 7, missed: 0, active: .zero,
+                variables: RunVariables(
+                    variableBytes == 0
+                        ? [:] : ["TEXT": String(repeating: "x", count: variableBytes)]))
+        }
+    }
+
+    @Test func aStartIsWrittenWhileTheThreadWaits_andTheThreadSleepsOn() throws {
+        let setup = try Setup()
+        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 10))
+        setup.mailbox.start(orders(2))
+        #expect(try setup.received() == [.start(orders(2))])
+        #expect(!setup.isSignalled)
+        let taken = setup.taken()
+        #expect(taken.started == orders(2) && taken.start.isEmpty && taken.rest.isEmpty)
+    }
+
+    @Test func nothingIsWrittenWhileTheThreadWorks() throws {
+        let setup = try Setup()
+        setup.mailbox.start(orders(1))
+        #expect(setup.isSignalled)
+        #expect(setup.taken().start == orders(1))
+        #expect(setup.mailbox.expect(shortly: true, socket: setup.ours, room: 10))
+        _ = setup.mailbox.take()
+        setup.mailbox.start(orders(1))
+        #expect(setup.isSignalled)
+        #expect(setup.taken().start == orders(1))
+        // There is something left to write, so the thread did not lend its socket.
+        #expect(setup.mailbox.expect(shortly: true))
+        setup.mailbox.start(orders(1))
+        #expect(setup.taken().start == orders(1))
+        #expect(try setup.received().isEmpty)
+    }
+
+    @Test func aStartDoesNotOvertakeAnUrgentCommand() throws {
+        let setup = try Setup()
+        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 10))
+        setup.mailbox.post(.refresh)
+        setup.mailbox.start(orders(1))
+        #expect(try setup.received().isEmpty)
+        #expect(setup.taken().start == orders(1))
+    }
+
+    @Test func manyRuns_orMoreThanThereIsRoomFor_areLeftToTheThread() throws {
+        let setup = try Setup()
+        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 1000))
+        setup.mailbox.start(orders(DirectLine.runsMax + 1))
+        #expect(setup.isSignalled)
+        #expect(setup.taken().start.count == DirectLine.runsMax + 1)
+        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 3))
+        setup.mailbox.start(orders(2))
+        #expect(!setup.isSignalled)
+        setup.mailbox.start(orders(2))
+        #expect(setup.isSignalled)
+        let taken = setup.taken()
+        #expect(taken.started.count == 2 && taken.start.count == 2)
+        #expect(try setup.received() == [.start(orders(2))])
+    }
+
+    @Test func whatDoesNotFitIsWrittenByTheThread_beforeAnythingElse() throws {
+        let setup = try Setup()
+        var size = Int32(4096)
+        setsockopt(setup.ours, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        let large = orders(8, variableBytes: 8000)
+        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 100))
+        setup.mailbox.start(large)
+        #expect(setup.isSignalled)
+        // The line is closed now: the next start must not get between.
+        setup.mailbox.start(orders(1))
+        let taken = setup.taken()
+        #expect(taken.started == large && taken.start == orders(1) && !taken.rest.isEmpty)
+        var thread = FrameSocket(dup(setup.ours), frameBytesMax: Wire.replyBytesMax)
+        thread.sendRest(taken.rest)
+        thread.send(WireRequest.start(orders(1)).bytes)
+        var received: [WireRequest] = []
+        while received.last != .start(orders(1)) {
+            let isThere = thread.flush()
+            try #require(isThere)
+            received += try setup.received()
+        }
+        let runs = received.flatMap { request -> [RunOrder] in
+            if case .start(let orders) = request { orders } else { [] }
+        }
+        #expect(runs == large + orders(1))
+    }
+
+    @Test func aBrokenConnectionIsLeftToTheThread_whichKnowsTheRun() throws {
+        let setup = try Setup()
+        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 100))
+        shutdown(setup.ours, Int32(SHUT_WR))
+        setup.mailbox.start(orders(1))
+        #expect(setup.isSignalled)
+        #expect(setup.taken().started == orders(1))
+    }
+}
