@@ -786,6 +786,15 @@ class PageTests(unittest.TestCase):
         page.goto(server.address + "/#/job/calm")
         expect(page.get_by_role("heading", name="calm")).to_be_visible()
         expect(page.get_by_role("heading", name="Notifications")).to_have_count(0)
+        # A job that is renamed takes its messages along.
+        daemon.config.write_text(
+            daemon.config.read_text().replace("[job.payroll]", '[job.wages]\nrenamed-from = "payroll"'))
+        daemon.post("/v1/reload")
+        page.goto(server.address + "/#/job/wages")
+        expect(told.filter(has_text=re.compile("^ops: recovery, sent "))).to_have_count(1)
+        messages = daemon.get("/v1/notifications?job=wages")["messages"]
+        self.assertEqual({one["job"] for message in messages for one in message["notifications"]}, {"wages"})
+        self.assertEqual(daemon.get("/v1/notifications?job=payroll")["messages"], [])
 
     def test_no_jobs(self):
         daemon = Daemon(PROGRAMS, "")
@@ -860,36 +869,32 @@ class PageTests(unittest.TestCase):
         for view, path in (("jobs", "/"), ("timeline", "/#/timeline?range=1h")):
             page = self.open(path, server=server, prepare=watch)
             expect(page.locator("#link")).to_have_text("live")
-            if view == "jobs":
-                first, last = (self.row(page, name).locator(".word") for name in (names[0], names[999]))
-                expect(first).to_have_text("armed")
-            daemon.post("/v1/jobs/pause", {"jobs": ["job-00000"], "note": "already"})
-            if view == "timeline":
-                lanes = page.locator(".lanes .lane")
-                first, last = (lanes.filter(has_text=name).locator("svg") for name in (names[0], names[999]))
-                expect(first).to_have_attribute("aria-label", re.compile("paused by"))
-            else:
-                expect(first).to_have_text("paused")
+
+            def paused(name):
+                if view == "jobs":
+                    return self.row(page, name).filter(has_text="paused")
+                return page.locator(".lanes .lane", has_text=name).locator("svg[aria-label*='paused by']")
+
+            # The page is complete, and hears of events.
+            daemon.post(f"/v1/jobs/{names[0]}/pause")
+            expect(paused(names[0])).to_have_count(1)
+            expect(paused(names[999])).to_have_count(0)
             page.evaluate("blocked = []")
             began = time.monotonic()
             daemon.post("/v1/jobs/pause", {"jobs": names, "note": "storm"})
             commanded = time.monotonic()
+            expect(paused(names[999])).to_have_count(1)
+            seen = time.monotonic()
             if view == "jobs":
-                expect(last).to_have_text("paused")
-                seen = time.monotonic()
                 expect(page.get_by_role("region", name="paused").locator(".glance-count")).to_have_text("10000")
-                # It reacts: the filter is used in between.
-                page.get_by_placeholder("Filter jobs").fill("job-09999")
-                expect(self.row(page, "job-09999").locator(".c-state")).to_contain_text("storm")
-            else:
-                expect(last).to_have_attribute("aria-label", re.compile("paused by"))
-                seen = time.monotonic()
+                page.get_by_placeholder("Filter jobs").fill(names[-1])
+                expect(self.row(page, names[-1]).locator(".c-state")).to_contain_text("storm")
             blocked = page.evaluate("Math.max(0, ...blocked)")
             print(f"  10 000 jobs paused at once, {view}: the command {commanded - began:.1f} s, on the screen "
                   f"{seen - began:.1f} s after its start; the page is blocked for at most {blocked:.0f} ms")
             # Goal: half a second. A machine that does other things as well is no reason to fail.
             self.assertLess(blocked, 5000)
-            self.assertLess(seen - commanded, 30)
+            page.close()
             daemon.post("/v1/jobs/resume", {"jobs": names})
 
     def test_the_pictures_of_the_readme(self):
