@@ -431,6 +431,11 @@ def page(figures, goals):
     text += "\nWake-ups of an idle daemon and its runner:\n\n" + table(
         ["with", "a second"], [(row["with"], f"{row['per_s']:.2f}") for row in idle])
     scrapes = [row for row in figures if row["what"] == "scrape"]
+    for row in figures:
+        if row["what"] == "calendar":
+            text += (
+                f"\nThe calendar of a job with {row['rows']} runs: {time(row['first_s'] * 1e9)} at first, "
+                f"{time(row['median_s'] * 1e9)} in the middle.\n")
     alone, = (row for row in scrapes if not row["scrapes"])
     scraped, = (row for row in scrapes if row["scrapes"])
     return text + f"\nJobs that run once a second, among {alone['jobs']}:\n\n" + table(
