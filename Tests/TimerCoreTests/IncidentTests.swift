@@ -8,10 +8,10 @@ import Testing
 
 /// Which notifications a job causes, and which incidents it has.
 @Suite struct IncidentTests {
-    private static let every: Set<NotificationKind> = Set(
+    static let every: Set<NotificationKind> = Set(
         NotificationKind.configurable.filter { ![.start, .success, .output].contains($0) })
 
-    private func mail(
+    func mail(
         _ on: Set<NotificationKind> = every, after: Int = 1, repeating: Duration? = nil,
         _ name: Notifier.Name = "ops"
     ) -> Notifier {
@@ -25,14 +25,14 @@ import Testing
     }
 
     /// An hourly job that the notifiers tell about.
-    private func job(_ change: (inout Policy) -> Void = { _ in }) -> Job {
+    func job(_ change: (inout Policy) -> Void = { _ in }) -> Job {
         Job.every(.seconds(3600), first: .zero).with {
             $0.notify = ["ops"]
             change(&$0)
         }
     }
 
-    private func world(
+    func world(
         _ jobs: [Job], _ notifiers: [Notifier], concurrentRunsMax: Int = 64
     ) -> World {
         var world = World(concurrentRunsMax: concurrentRunsMax)
@@ -180,254 +180,7 @@ import Testing
 
     // MARK: - Time
 
-    @Test func aRunThatWaitsIsLate_untilItStarts() {
-        let late = job { $0.lateAfter = .seconds(900) }
-        var world = world(
-            [Job.every(.seconds(86_400), "other", first: .zero), late], [mail()],
-            concurrentRunsMax: 1)
-        let (other, start) = (world.started[0], world.now.wall)
-        #expect(other.id.firing.job == "other")
-        world.pass(.seconds(899))
-        #expect(world.kinds.isEmpty)
-        world.pass(.seconds(2))
-        #expect(world.kinds == [.late] && world.outbox[0].since == start + .seconds(900))
-        #expect(world.show("backup").incidents.map(\.id.kind) == [.late])
-        world.pass(.seconds(300))
-        world.end(other)
-        #expect(world.kinds == [.late], "it is not over before the process started")
-        world.handle(.began(world.started[1].id, at: world.now.wall))
-        #expect(world.kinds == [.late, .recovery] && world.incidents.isEmpty)
-    }
-
-    @Test func aPausedJobIsNotLate() {
-        let late = job { $0.lateAfter = .seconds(900) }
-        var world = world(
-            [Job.every(.seconds(86_400), "other", first: .zero), late], [mail()],
-            concurrentRunsMax: 1)
-        _ = world.order(.pause, "backup")
-        world.pass(.seconds(2000))
-        #expect(world.kinds.isEmpty)
-        _ = world.order(.resume, "backup")
-        #expect(world.kinds == [.late])
-    }
-
-    @Test func aRunIsLong_untilItEnds_alsoIfTheClockIsSet() {
-        let long = job { $0.longAfter = .seconds(600) }
-        var world = world([long], [mail()])
-        world.handle(.began(world.started[0].id, at: world.now.wall))
-        world.pass(.seconds(10))
-        world.step(.seconds(7200))
-        world.pass(.seconds(580))
-        #expect(world.kinds.isEmpty, "the clock was set, and only 590 s have passed")
-        world.step(.seconds(-9000))
-        world.pass(.seconds(11))
-        #expect(world.kinds == [.long] && world.outbox[0].run == world.started[0].id)
-        world.end(world.started[0])
-        #expect(world.kinds == [.long, .recovery])
-    }
-
-    @Test func aLongRunThatFailsCausesNoRecovery() {
-        let long = job { $0.longAfter = .seconds(600) }
-        var world = world([long], [mail()])
-        world.handle(.began(world.started[0].id, at: world.now.wall))
-        world.pass(.seconds(700))
-        world.end(world.started[0], .exited(1))
-        #expect(world.kinds == [.long, .failure])
-        #expect(world.incidents.values.map(\.id.kind) == [.failure])
-    }
-
-    @Test func aJobIsStale_fromItsFirstLoadOn_untilARunSucceeds() {
-        let stale = job { $0.staleAfter = .seconds(7000) }
-        var world = world([stale], [mail([.stale, .recovery])])
-        let start = world.now.wall
-        world.end(world.started[0], .exited(1))
-        world.pass(.seconds(3600))
-        world.kill()
-        world.load([stale])
-        world.pass(.seconds(3399))
-        #expect(world.kinds.isEmpty)
-        world.pass(.seconds(2))
-        #expect(world.kinds == [.stale] && world.outbox[0].since == start + .seconds(7000))
-        world.pass(.seconds(20_000))
-        world.endRuns(.exited(1))
-        world.pass(.seconds(3600))
-        #expect(world.kinds == [.stale])
-        world.endRuns()
-        #expect(world.kinds == [.stale, .recovery])
-        world.pass(.seconds(6999))
-        #expect(world.kinds.count == 2)
-        world.pass(.seconds(2))
-        #expect(world.kinds.last == .stale)
-    }
-
-    @Test func theTimeOfAPauseDoesNotMakeAJobStale() {
-        let stale = job { $0.staleAfter = .seconds(7000) }
-        var world = world([stale], [mail([.stale, .recovery])])
-        world.endRuns()
-        world.pass(.seconds(1000))
-        _ = world.order(.pause, "backup")
-        world.pass(.seconds(50_000))
-        world.kill()
-        world.load([stale])
-        world.pass(.seconds(50_000))
-        _ = world.order(.resume, "backup")
-        #expect(world.kinds.isEmpty)
-        world.pass(.seconds(5999))
-        #expect(world.kinds.isEmpty)
-        world.pass(.seconds(2))
-        #expect(world.kinds == [.stale])
-    }
-
-    @Test func aJobIsStaleAfterAWhileWithoutAMachine() {
-        let stale = job { $0.staleAfter = .seconds(7000) }
-        var world = world([stale], [mail([.stale])])
-        world.endRuns()
-        world.reboot(away: .seconds(8000))
-        world.load([stale])
-        #expect(world.kinds == [.stale])
-    }
-
-    @Test func aLongPauseIsTold() {
-        let paused = job { $0.pausedAfter = .seconds(86_400) }
-        var world = world([paused], [mail()])
-        world.endRuns()
-        _ = world.order(.pause, "backup")
-        world.pass(.seconds(86_399))
-        #expect(world.kinds.isEmpty)
-        world.pass(.seconds(2))
-        #expect(world.kinds == [.pausedLong])
-        _ = world.order(.resume, "backup")
-        #expect(world.kinds == [.pausedLong, .recovery])
-    }
-
-    @Test func skippedFiringsAreOneIncident_untilARunStarts() {
-        let frequent = Job.every(.seconds(60), first: .zero).with { $0.notify = ["ops"] }
-        var world = world([frequent], [mail()])
-        world.pass(.seconds(301))
-        #expect(world.kinds == [.skipped] && world.outbox[0].skipReason == "still-running")
-        #expect(world.incidents.values.map(\.count) == [5])
-        world.endRuns()
-        #expect(world.kinds == [.skipped])
-        world.pass(.seconds(60))
-        #expect(world.kinds == [.skipped, .recovery])
-        world.handle(.order(Order(.skipNext, "backup", by: .user("ada"), count: 1)))
-        world.endRuns()
-        world.pass(.seconds(60))
-        #expect(world.kinds.count == 2, "a user requested it")
-    }
-
-    @Test func anIncidentIsRepeated_whileItIsNotOver() {
-        var world = world([job()], [mail([.failure, .recovery], repeating: .seconds(86_400))])
-        world.end(world.started[0], .exited(1))
-        world.pass(.seconds(86_399))
-        #expect(world.outbox.count == 1)
-        world.pass(.seconds(2))
-        #expect(world.outbox.map(\.isRepeat) == [false, true])
-        world.kill()
-        world.pass(.seconds(90_000))
-        world.load([job()])
-        #expect(world.outbox.map(\.isRepeat) == [false, true, true])
-        world.pass(.seconds(3600))
-        world.endRuns()
-        world.pass(.seconds(200_000))
-        #expect(world.kinds == [.failure, .failure, .failure, .recovery])
-    }
-
     // MARK: - Restarts and reloads
-
-    @Test func anIncidentContinuesOverAKill() {
-        var world = world([job()], [mail(after: 2)])
-        world.end(world.started[0], .exited(1))
-        world.kill()
-        world.load([job()])
-        world.pass(.seconds(3600))
-        world.end(world.started[1], .exited(1))
-        #expect(world.kinds == [.failure] && world.outbox[0].failedInARow == 2)
-        world.stopCleanly()
-        world.load([job()])
-        world.pass(.seconds(3600))
-        world.end(world.started[2], .exited(1))
-        #expect(world.kinds == [.failure])
-        world.reboot(away: .seconds(60))
-        world.load([job()])
-        world.pass(.seconds(3600))
-        world.end(world.started[3])
-        #expect(world.kinds == [.failure, .recovery])
-    }
-
-    @Test func aRunThatIsLostIsAFailure_orIsToldAsLost() {
-        for (on, kind) in [(Self.every, NotificationKind.failure), ([.lost], .lost)] {
-            var world = world([job()], [mail(on)])
-            world.reboot(away: .seconds(60))
-            world.load([job()])
-            #expect(world.kinds == [kind] && world.outbox[0].outcome == .lost(.reboot))
-            world.reboot(away: .seconds(60))
-            world.load([job()])
-            #expect(world.kinds == [kind])
-        }
-    }
-
-    @Test func aRemovedJobHasNoIncidents_andARenamedOneKeepsThem() {
-        var world = world([job()], [mail()])
-        world.end(world.started[0], .exited(1))
-        var renamed = Job.every(.seconds(3600), "copy").with { $0.notify = ["ops"] }
-        renamed.renamedFrom = "backup"
-        world.handle(.reload(JobSet([renamed], notifiers: world.notifiers)))
-        #expect(world.incidents.keys.map(\.job) == ["copy"])
-        world.kill()
-        world.load([renamed])
-        #expect(world.show("copy").incidents.count == 1)
-        world.pass(.seconds(3600))
-        world.endRuns(.exited(1))
-        #expect(world.kinds == [.failure])
-        world.handle(.reload(JobSet([], notifiers: world.notifiers)))
-        #expect(world.incidents.isEmpty && world.kinds == [.failure])
-    }
-
-    @Test func aJobThatIsRenamedWhileNoDaemonRunsKeepsItsIncidents_ifItStillNamesTheNotifier() {
-        for notify in [["ops"], []] as [[Notifier.Name]] {
-            var world = world([job()], [mail()])
-            world.end(world.started[0], .exited(1))
-            world.kill()
-            var renamed = Job.every(.seconds(3600), "copy").with { $0.notify = notify }
-            renamed.renamedFrom = "backup"
-            world.load([renamed])
-            #expect(world.incidents.keys.map(\.job) == (notify.isEmpty ? [] : ["copy"]))
-        }
-    }
-
-    @Test func aJobThatIsRemovedWhileNoDaemonRunsHasNoIncidents() {
-        var world = world([job()], [mail()])
-        world.end(world.started[0], .exited(1))
-        world.kill()
-        world.load([])
-        #expect(world.incidents.isEmpty && world.kinds == [.failure])
-    }
-
-    @Test func aNotifierThatIsRemoved_orAsksForLess_endsItsIncidentsWithoutAMessage() {
-        for notifiers in [[], [mail([.recovery, .late])]] {
-            var world = world([job()], [mail()])
-            world.end(world.started[0], .exited(1))
-            world.handle(.reload(JobSet([job()], notifiers: notifiers)))
-            #expect(world.incidents.isEmpty)
-            world.pass(.seconds(3600))
-            world.endRuns()
-            #expect(world.kinds == [.failure])
-        }
-    }
-
-    @Test func aNotifierWithAnotherAddressKeepsItsIncidents() {
-        var world = world([job()], [mail()])
-        world.end(world.started[0], .exited(1))
-        let other = Notifier(
-            name: "ops", transport: .webhook(.credential("x"), .slack), on: Self.every)
-        world.handle(.reload(JobSet([job()], notifiers: [other])))
-        world.pass(.seconds(3600))
-        world.endRuns(.exited(1))
-        world.pass(.seconds(3600))
-        world.endRuns()
-        #expect(world.kinds == [.failure, .recovery])
-    }
 
     @Test func whatIsToldAboutAnEndDirectlyFollowsItsClose() {
         var world = world([job()], [mail()])
@@ -494,5 +247,5 @@ import Testing
 
 extension World {
     /// The kinds of all notifications, in their order.
-    fileprivate var kinds: [NotificationKind] { outbox.map(\.kind) }
+    var kinds: [NotificationKind] { outbox.map(\.kind) }
 }

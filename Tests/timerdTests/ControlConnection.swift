@@ -11,6 +11,9 @@ import TimerCore
 
 @testable import timerd
 
+/// A user with read access.
+let guest: UInt32 = 4_000_000_000
+
 /// Answers each request at once with its path, or keeps it until the test answers it.
 final class StubService: ControlService {
     struct Call: Sendable {

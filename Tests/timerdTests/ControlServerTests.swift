@@ -12,8 +12,6 @@ import TimerCore
 
 @testable import timerd
 
-private let guest: UInt32 = 4_000_000_000
-
 /// Which connections are accepted.
 @Suite struct ControlAdmissionTests {
     private func peer(_ uid: UInt32) -> Peer { Peer(pid: 1, uid: uid) }

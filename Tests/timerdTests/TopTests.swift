@@ -11,9 +11,9 @@ import TimerCore
 /// `timerctl top` without a terminal: its screen and the effects of keys are values.
 @Suite struct TopTests {
     private static let now = WallInstant(rfc3339: "2026-11-18T11:07:00Z")!
-    private static let size = TopSize(rows: 24, columns: 80)
+    static let size = TopSize(rows: 24, columns: 80)
 
-    private static func table(_ jobs: [String], rejected: String = "") throws -> JobTable {
+    static func table(_ jobs: [String], rejected: String = "") throws -> JobTable {
         try ControlJSON.decode(
             JobTable.self,
             from: Array(
@@ -23,21 +23,21 @@ import TimerCore
                 """.utf8))
     }
 
-    private static func job(_ name: String, _ more: String = "") -> String {
+    static func job(_ name: String, _ more: String = "") -> String {
         #"{"job":"\#(name)","state":"armed","active_usec":0,"running":[],"next":"2026-11-18T11:10:00Z"\#(more)}"#
     }
 
-    private static let failed =
+    static let failed =
         #","last":{"id":"b:1:1","job":"b","scheduled":"2026-11-18T11:00:00Z","outcome":"exited(3)","failed":true}"#
 
     /// This many jobs: `job-0` and so on, of which `job-2` failed.
-    private static func state(_ count: Int = 12, _ size: TopSize = size) throws -> TopState {
+    static func state(_ count: Int = 12, _ size: TopSize = size) throws -> TopState {
         var state = TopState(filter: try ListFilter.parse([]))
         state.update(try table((0..<count).map { job("job-\($0)", $0 == 2 ? failed : "") }), size)
         return state
     }
 
-    private static func screen(
+    static func screen(
         _ state: TopState, _ size: TopSize = size, hasColor: Bool = false
     ) -> [String] {
         state.lines(size, hasColor: hasColor, now: now)
@@ -174,143 +174,7 @@ import TimerCore
 
     // MARK: - the screen
 
-    @Test func theScreenHasAHeaderATableAndTheKeys() throws {
-        let lines = Self.screen(try Self.state())
-        #expect(lines.count == 24)
-        #expect(lines[0].hasPrefix("timerd 0.1.0, started "))
-        #expect(lines[0].contains("  1/12  ") && lines[0].count == 80)
-        #expect(lines[1].hasPrefix("12 jobs: 1 failed; next is job-0 in 3min"))
-        #expect(lines[3].hasPrefix("JOB ") && lines[3].contains(" RESULT"))
-        #expect(lines[4].hasPrefix("\u{1b}[7mjob-0 ") && lines[4].hasSuffix(" \u{1b}[0m"))
-        #expect(lines[6].hasPrefix("job-2 ") && lines[6].contains("  exited(3)  "))
-        #expect(lines[23].hasPrefix("?:help q:quit p:pause"))
-        let colored = Self.screen(try Self.state(), hasColor: true)
-        #expect(colored[6].contains("\u{1b}[31mexited(3)\u{1b}[0m"))
-    }
-
-    /// For every size, there is a line for each row, none is wider than the screen, and the
-    /// selected job is visible.
-    @Test(arguments: [
-        (24, 80), (5, 20), (6, 20), (8, 40), (4, 10), (3, 5), (2, 3), (1, 1), (50, 200),
-    ])
-    func everySizeHasAScreen(rows: Int, columns: Int) throws {
-        let size = TopSize(rows: rows, columns: columns)
-        var state = try Self.state(1000, size)
-        state.trouble = rows.isMultiple(of: 2) ? "timerd is not running, trying again" : nil
-        for key in [
-            Key.home, .pageDown, .pageDown, .up, .end, .character("?"), .down, .escape, .escape,
-            .character("K"), .escape, .character("/"), .character("9"), .enter, .character("l"),
-            .end,
-        ] {
-            _ = state.press(key, size)
-            let lines = Self.screen(state, size)
-            #expect(lines.count == rows, "\(key)")
-            for line in lines {
-                let text = line.replacing("\u{1b}[7m", with: "").replacing("\u{1b}[0m", with: "")
-                #expect(Screen.width(of: text) <= columns, "\(key): \(line)")
-            }
-            if case .table = state.mode, state.jobRows(size) > 0 {
-                #expect(lines.count { $0.hasPrefix("\u{1b}[7m") } == 1, "\(key): \(lines)")
-            }
-        }
-    }
-
-    @Test func aPageOfManyJobsIsShown() throws {
-        var state = try Self.state(1000)
-        _ = state.press(.pageDown, Self.size)
-        #expect(state.selected == "job-18")
-        _ = state.press(.end, Self.size)
-        var lines = Self.screen(state)
-        #expect(lines[22].contains("job-999") && lines[4].hasPrefix("job-981"))
-        _ = state.press(.pageUp, Self.size)
-        lines = Self.screen(state)
-        #expect(state.selected == "job-981" && lines[4].contains("job-981"))
-    }
-
-    /// Text from a job, a note or the daemon cannot control the terminal.
-    @Test func nothingFromAJobSteersTheTerminal() throws {
-        var state = TopState(filter: try ListFilter.parse([]))
-        let hostile = #"\u001b[2J\u001b]0;x\u0007\r\n\t\u009b31m\u202e"#
-        state.update(
-            try Self.table(
-                [Self.job("a\(hostile)", Self.failed.replacing("exited(3)", with: hostile))],
-                rejected: "\"\(hostile)\""),
-            Self.size)
-        state.message = .init(text: "\u{1b}[31m\n\u{9b}x", isError: true)
-        var seen = Self.screen(state)
-        var log = TopLog(job: "a")
-        log.take(try Self.reply([hostile, "one\\ttwo"]), Self.size)
-        state.mode = .log(log)
-        seen += Self.screen(state)
-        state.message = nil
-        state.trouble = "\u{1b}c\u{8}"
-        seen += Self.screen(state)
-        state.mode = .filter(before: "")
-        state.setText("\u{1b}[2J", Self.size)
-        seen += Self.screen(state)
-        for line in seen {
-            let text = line.replacing("\u{1b}[7m", with: "").replacing("\u{1b}[0m", with: "")
-            #expect(
-                text.unicodeScalars.allSatisfy {
-                    $0.value >= 0x20 && !(0x7f...0x9f).contains($0.value) && $0.value != 0x202e
-                }, "\(text)")
-        }
-        #expect(seen.contains("one     two"))
-    }
-
     // MARK: - output
-
-    private static func reply(_ lines: [String], from: Int = 1) throws -> LogReply {
-        let texts = lines.enumerated().map {
-            #"{"run":"a:1:1","number":\#($0 + from),"is_error":false,"text":"\#($1)"}"#
-        }
-        return try ControlJSON.decode(
-            LogReply.self,
-            from: Array(
-                #"{"active":[],"lines":[\#(texts.joined(separator: ","))],"written":[],"cursor":\#(from + lines.count)}"#
-                    .utf8))
-    }
-
-    @Test func theOutputIsFollowed_untilTheUserScrolls() throws {
-        let size = TopSize(rows: 7, columns: 10)
-        var state = try Self.state(1, size)
-        #expect(state.press(.character("l"), size) == .log("job-0"))
-        #expect(Self.screen(state, size)[1] == "waiting f…")
-        let name = Job.Name("job-0")!
-        state.take(try Self.reply((1...8).map { "line \($0)" }), of: name, after: nil, size)
-        #expect(
-            Self.screen(state, size)[1...5] == ["line 4", "line 5", "line 6", "line 7", "line 8"])
-        _ = state.press(.up, size)
-        let second = try Self.reply(["a line that is long"], from: 9)
-        // An answer to an earlier request adds nothing.
-        state.take(second, of: name, after: nil, size)
-        #expect(
-            Self.screen(state, size)[1...5] == ["line 3", "line 4", "line 5", "line 6", "line 7"])
-        state.take(second, of: name, after: 9, size)
-        #expect(Self.screen(state, size)[1] == "line 3")
-        _ = state.press(.end, size)
-        #expect(Self.screen(state, size)[4...5] == ["a line tha", "t is long"])
-        #expect(state.press(.escape, size) == .refresh)
-    }
-
-    @Test func onlyTheLastLinesAreKept_andTheScreenStays() {
-        let size = TopSize(rows: 2, columns: 10)
-        func lines(_ range: Range<Int>) -> [TopPage.Line] { range.map { .init(text: "\($0)") } }
-        var page = TopPage(lines(0..<10), top: 6)
-        page.add(lines(10..<13), most: 10, size)
-        #expect(page.lines.count == 10)
-        #expect(page.rows(size).map(\.text) == ["6", "7"])
-        page.add(lines(13..<23), most: 10, size)
-        #expect(page.rows(size).map(\.text) == ["13", "14"])
-    }
-
-    @Test func onlyLinesThatDifferAreWritten() {
-        #expect(RawTerminal.changes(from: ["a", "b"], to: ["a", "b"]) == "")
-        #expect(RawTerminal.changes(from: ["a", "b"], to: ["a", "c"]) == "\u{1b}[2;1H\u{1b}[Kc")
-        #expect(RawTerminal.changes(from: ["a", "b"], to: ["a"]) == "\u{1b}[2;1H\u{1b}[K")
-        #expect(
-            RawTerminal.changes(from: nil, to: ["a"]) == "\u{1b}[0m\u{1b}[2J\u{1b}[1;1H\u{1b}[Ka")
-    }
 
     @Test(arguments: [
         ["--interval", "1ms"], ["--interval", "2h"], ["--interval", "infinity"],

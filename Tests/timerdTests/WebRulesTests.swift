@@ -10,95 +10,21 @@ import TimerCore
 
 @testable import timerd
 
-/// A web server without a socket and without a daemon.
-final class StubWeb: Sendable {
-    static let key = String(repeating: "k", count: SessionTable.keyLength)
-    static let token = String(repeating: "t", count: SessionTable.keyLength)
-
-    private let asked = Mutex<[(ControlRequest, Credentials)]>([])
-    private let reply:
-        @Sendable (ControlRequest) -> Result<ControlClient.Reply, ControlClient.Failure>
-
-    init(
-        _ reply:
-            @escaping @Sendable (ControlRequest) -> Result<
-                ControlClient.Reply, ControlClient.Failure
-            > = { _ in .success(ControlClient.Reply(status: 200, body: Array("{}\n".utf8))) }
-    ) {
-        self.reply = reply
-    }
-
-    /// What the daemon was asked, since the last look.
-    func takeAsked() -> [(ControlRequest, Credentials)] {
-        asked.withLock { asked in
-            defer { asked = [] }
-            return asked
-        }
-    }
-
-    func responder(hosts: [String] = []) -> WebResponder {
-        WebResponder(
-            rules: WebRules(port: 8321), page: WebPage(), hosts: { hosts },
-            ask: { request, credentials, done in
-                self.asked.withLock { $0.append((request, credentials)) }
-                done(self.reply(request))
-            },
-            follow: { _, _ in ControlAnswer(.ok, ["follows": true]) })
-    }
-
-    func connection(hosts: [String] = []) throws -> ControlConnection {
-        try ControlConnection(limits: WebServer.limits, responder: responder(hosts: hosts))
-    }
-
-    /// The answer to one request.
-    func answer(_ text: String, hosts: [String] = []) throws -> Response? {
-        let connection = try connection(hosts: hosts)
-        try connection.send(text)
-        return connection.response()
-    }
-}
-
-/// What is served of the files of the page.
-@Suite struct WebPageTests {
-    @Test(arguments: [
-        (
-            "/* License\n   of it */\n\ncode; // why\n  // a line\n/** a\n * block\n */\nmore;\n",
-            "/* License\n   of it */\n\ncode; // why\n\n\n\n\nmore;\n"
-        ),
-        (
-            "// License\n\ncode;\n/* short */ more;\n/* short */\nlast;",
-            "// License\n\ncode;\n/* short */ more;\n\nlast;"
-        ),
-        ("a {\n  color: red; /* why */\n}\n", "a {\n  color: red; /* why */\n}\n"), ("", ""),
-    ])
-    func commentsAreNotServed_andLinesKeepTheirNumbers(source: String, served: String) {
-        #expect(String(decoding: WebPage.withoutComments(source.utf8), as: UTF8.self) == served)
-    }
-
-    @Test(arguments: ["/app.js", "/app.css", "/"]) func theFilesSayUnderWhichLicenseTheyAre(
-        path: Substring
-    ) throws {
-        let file = try #require(WebPage().file(at: path))
-        #expect(
-            String(buffer: file.bytes).prefix(200).contains("SPDX-License-Identifier: Apache-2.0"))
-    }
-}
-
 /// Which requests of browsers are answered.
 @Suite struct WebRulesTests {
-    private static let host = "127.0.0.1:8321"
-    private static let cookie = "Cookie: timerd-session-8321=\(StubWeb.key)\r\n"
+    static let host = "127.0.0.1:8321"
+    static let cookie = "Cookie: timerd-session-8321=\(StubWeb.key)\r\n"
     private static let own =
         "Origin: http://\(host)\r\nSec-Fetch-Site: same-origin\r\n"
     private static let json = "Content-Type: application/json\r\n"
 
-    private static func get(
+    static func get(
         _ target: String, _ headers: String = cookie, host: String = host, method: String = "GET"
     ) -> String {
         "\(method) \(target) HTTP/1.1\r\nHost: \(host)\r\n\(headers)\r\n"
     }
 
-    private static func post(
+    static func post(
         _ target: String, _ headers: String = cookie + own + json, _ body: String = "{}",
         host: String = host
     ) -> String {
@@ -331,67 +257,4 @@ final class StubWeb: Sendable {
     }
 
     // MARK: - Login
-
-    private static func login(_ request: ControlRequest) -> Result<
-        ControlClient.Reply, ControlClient.Failure
-    > {
-        let reply = LoginReply(session: StubWeb.key, until: "2026-11-22T00:00:00.000000Z")
-        let body = (try? ControlJSON.encode(reply)) ?? []
-        return .success(ControlClient.Reply(status: 200, body: body))
-    }
-
-    @Test func aLinkBecomesACookie_whichGoesOverTLSOnlyForOtherHosts() throws {
-        for (host, secure) in [(Self.host, ""), ("jobs.example.org", "; Secure")] {
-            let web = StubWeb { Self.login($0) }
-            let answer = try #require(
-                try web.answer(
-                    Self.get(
-                        "/login?token=\(StubWeb.token)", "Sec-Fetch-Site: cross-site\r\n",
-                        host: host),
-                    hosts: ["jobs.example.org"]))
-            #expect(answer.status == 303 && answer.headers["location"] == "/")
-            #expect(
-                answer.headers["set-cookie"]
-                    == "timerd-session-8321=\(StubWeb.key); Path=/; HttpOnly; SameSite=Strict\(secure)"
-            )
-            #expect(answer.headers["cache-control"] == "no-store")
-            let asked = web.takeAsked()
-            #expect(asked.map(\.0) == [.login(token: StubWeb.token)] && asked.map(\.1) == [.none])
-        }
-    }
-
-    @Test(arguments: [(401, 401), (503, 503), (200, 200)])
-    func aLinkThatIsRefusedGivesNoCookie(status: Int, shown: Int) throws {
-        // The last one is no answer to a login.
-        let web = StubWeb { _ in
-            .success(ControlClient.Reply(status: status, body: Array("{}".utf8)))
-        }
-        let answer = try #require(try web.answer(Self.get("/login?token=\(StubWeb.token)")))
-        #expect(answer.status == shown && answer.headers["set-cookie"] == nil)
-    }
-
-    @Test func logoutTakesTheCookieAway() throws {
-        let answer = try #require(try StubWeb().answer(Self.post("/v1/session/logout")))
-        #expect(answer.status == 200)
-        #expect(answer.headers["set-cookie"]?.hasPrefix("timerd-session-8321=; ") == true)
-        #expect(answer.headers["set-cookie"]?.hasSuffix("; Max-Age=0") == true)
-    }
-
-    @Test func aDaemonThatIsAwayIsNamed() throws {
-        let away = StubWeb { _ in .failure(.noDaemon("x")) }
-        let answer = try #require(try away.answer(Self.get("/v1/jobs")))
-        #expect(answer.status == 503 && answer.body.contains("\"no-daemon\""))
-        let broken = StubWeb { _ in .failure(.broken("x")) }
-        #expect(try broken.answer(Self.get("/v1/jobs"))?.status == 502)
-    }
-
-    @Test func slowClientsAreClosed() throws {
-        let connection = try StubWeb().connection()
-        try connection.send("GET / HTTP/1.1\r\n")
-        connection.pass(.seconds(11))
-        #expect(connection.response()?.status == 408)
-        let silent = try StubWeb().connection()
-        silent.pass(.seconds(21))
-        #expect(!silent.isOpen)
-    }
 }

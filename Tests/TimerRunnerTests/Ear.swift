@@ -1,0 +1,60 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+@testable import TimerRunnerClient
+@testable import TimerRunnerProtocol
+
+/// The events of a client, and a condition to wait for them.
+final class Ear: Sendable {
+    private let heard = Mutex<[RunnerEvent]>([])
+    private let more = DispatchSemaphore(value: 0)
+    let seesAll: Bool
+
+    init(seesAll: Bool = true) { self.seesAll = seesAll }
+
+    func take(_ news: RunnerClient.Event, _ seen: @Sendable () -> Void) {
+        switch news {
+        case .event(let event):
+            heard.withLock { $0.append(event) }
+            if seesAll { seen() }
+        case .away(_, let wasAnnounced): aways.withLock { $0.append(wasAnnounced) }
+        case .back: break
+        }
+        more.signal()
+    }
+
+    /// Whether the end of the runner was announced, for each lost connection.
+    private let aways = Mutex<[Bool]>([])
+
+    /// Waits for a lost connection, and returns whether it was announced.
+    func firstAway() -> Bool? {
+        while aways.withLock(\.isEmpty) {
+            guard more.wait(timeout: .now() + 60) == .success else { return nil }
+        }
+        return aways.withLock(\.first)
+    }
+
+    var events: [RunnerEvent] { heard.withLock { $0 } }
+
+    func wait(until isDone: ([RunnerEvent]) -> Bool) {
+        while !isDone(events) {
+            guard more.wait(timeout: .now() + 30) == .success else {
+                Issue.record("no more events: \(events.suffix(5))")
+                return
+            }
+        }
+    }
+
+    func end(of run: Run) -> RunnerEvent? {
+        wait { $0.contains { if case .ended(run.id, _) = $0 { true } else { false } } }
+        return events.first { if case .ended(run.id, _) = $0 { true } else { false } }
+    }
+}

@@ -1,0 +1,172 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+import TimerCore
+import WebReceiver
+
+@testable import TimerRunner
+@testable import TimerRunnerClient
+@testable import TimerRunnerProtocol
+
+/// What a message may contain, and what its result says.
+extension MessageTests {
+    @Test func anOrderThatDoesNotFitTheConfigurationIsRefused() throws {
+        let url = Notifier.Address.url("https://example.org/x")
+        let box = try Postbox([
+            "hook": .webhook(url, .json), "mail": .mail(to: ["a"], from: nil, contentType: nil),
+            "secret": .ping(.credential("x"), .kuma),
+        ])
+        typealias Request = MessageOrder.Request
+        let faults: [(String, MessageOrder.Content, String)] = [
+            ("none", .mail([]), "find the notifier none"),
+            ("hook", .mail([]), "another kind of notifier"),
+            ("mail", .request(Request()), "another kind of notifier"),
+            ("mail", .mail([65, 0]), "no text"), ("mail", .mail([0xff]), "no text"),
+            ("secret", .request(Request()), "the runner has none"),
+            ("hook", .request(Request(method: "PUT")), "that method"),
+            ("hook", .request(Request(path: "x")), "that path"),
+            ("hook", .request(Request(path: "/../x")), "that path"),
+            ("hook", .request(Request(path: "/x\"\nurl = \"")), "that path"),
+            ("hook", .request(Request(query: "a=\"")), "that query"),
+            ("hook", .request(Request(query: "a=b#c")), "that query"),
+            ("hook", .request(Request(headers: [.init("Host", "a")])), "header field"),
+            ("hook", .request(Request(headers: [.init("Title", "a\r\nHost: b")])), "that value"),
+            ("hook", .request(Request(headers: [.init("Title", "ä")])), "that value"),
+        ]
+        for (name, content, what) in faults {
+            guard case .spawnFailed(_, let text) = box.send(box.order(name, content))?.outcome
+            else {
+                Issue.record("\(name) was sent")
+                continue
+            }
+            #expect(text.contains(what), "\(text)")
+        }
+    }
+
+    @Test func tooManyMessagesThatWaitCloseTheConnection() throws {
+        let mayRead = DispatchSemaphore(value: 0)
+        let box = try Postbox([:]) { settings in
+            settings.limits.messages = 3
+            let read = settings.definitions
+            settings.definitions = {
+                mayRead.wait()
+                return read()
+            }
+        }
+        let configuration = box.desk.configuration
+        func said() -> [String] { configuration.said.withLock { $0 } }
+        for _ in 0..<5 { box.client.send(box.order("ops", .mail([]))) }
+        while said().isEmpty { usleep(1000) }
+        #expect(said()[0].contains("4 messages that wait, and at most 3 may"))
+        for _ in 0..<100 { mayRead.signal() }
+    }
+
+    @Test(
+        arguments: [
+            ("https://example.org", nil), ("HTTPS://user:pass@example.org:8443/a?b=c", nil),
+            ("http://localhost:80/x", nil), ("http://127.9.8.7/x", nil),
+            ("http://[::1]:8080/x", nil),
+            ("https://[2001:db8::1]/", nil), ("https://a_b.example/%20?x=%22", nil),
+            ("ftp://example.org", "does not begin with https://"),
+            ("http://example.org/", "is not encrypted"),
+            ("http://localhost@example.org/", "is not encrypted"),
+            ("http://127.0.0.1.example.org/", "is not encrypted"),
+            ("http://127.0.0.1:80@example.org/", "is not encrypted"),
+            ("http://127.0.0.256/", "is not encrypted"), ("http://[::2]/", "is not encrypted"),
+            ("https://", "has no valid host"), ("https:///x", "has no valid host"),
+            ("https://a b/", "has a character"), ("https://a/\n", "has a character"),
+            ("https://a/\"", "has a character"), ("https://a/\\", "has a character"),
+            ("https://a/é", "has a character"), ("https://a/{x,y}", "has a character"),
+            ("https://a/#x", "has a fragment"), ("https://a:0/", "has an invalid port"),
+            ("https://a:99999/", "has an invalid port"), ("https://a:+1/", "has an invalid port"),
+            ("https://a%2fb/", "has no valid host"), ("https://[::1/", "has no valid host"),
+            ("", "does not begin with https://"),
+        ] as [(String, String?)])
+    func anAddressIsChecked(text: String, fault: String?) {
+        do throws(MessageAddress.Fault) {
+            _ = try MessageAddress(text)
+            #expect(fault == nil, "\(text)")
+        } catch {
+            #expect(fault != nil && error.description.hasPrefix(fault ?? "?"), "\(text): \(error)")
+            #expect(!error.description.contains("example"))
+        }
+    }
+
+    @Test func secretsAreRemoved_evenIfTheOutputBeginsWithinOne() throws {
+        let address = try MessageAddress(
+            "https://me:p%40ssword@h.org/services/T00/tok%2Fen?k=valu3")
+        let redaction = Redaction(address.secrets)
+        func clean(_ text: String, isCut: Bool = false) -> String {
+            String(decoding: redaction.apply(to: Array(text.utf8), isCut: isCut), as: UTF8.self)
+        }
+        #expect(clean("no secret at h.org") == "no secret at h.org")
+        let mark = "[removed]"
+        #expect(clean("a /SERVICES/T00/TOK%2FEN b") == "a \(mark) b")
+        #expect(clean("p@ssword p%40ssword tok/en valu3") == "\(mark) \(mark) \(mark) \(mark)")
+        let tail = "T00/tok%2Fen and more, which is long enough to be seen"
+        #expect(!clean(tail, isCut: true).contains("T00/"))
+        #expect(clean(tail, isCut: true).hasSuffix("long enough to be seen"))
+        #expect(clean("", isCut: true) == "")
+    }
+
+    @Test func anAddressOfTheSameWordsHidesNoStatus() throws {
+        let address = try MessageAddress("https://h.org/timerd/http/status/404x")
+        let answer = "status 404x\ntimerd-http-status: 200\n\ntimerd-http-status: 404\n"
+        let clean = Redaction(address.secrets).apply(to: Array(answer.utf8), isCut: false)
+        let mark = "[removed]"
+        #expect(
+            String(decoding: clean, as: UTF8.self)
+                == "\(mark) \(mark)\n\(mark)-\(mark)-\(mark): 200\n\ntimerd-http-status: 404\n")
+    }
+
+    @Test(
+        arguments: [
+            (.exited(0), "ok\ntimerd-http-status: 204\n", .sent),
+            // The answer cannot forge its status.
+            (
+                .exited(0), "timerd-http-status: 200\n\ntimerd-http-status: 404\n",
+                .refused("HTTP status 404: timerd-http-status: 200")
+            ),
+            (.exited(63), "long\ntimerd-http-status: 200\n", .sent),
+            (.exited(0), "x\ntimerd-http-status: 302\n", .refused("HTTP status 302: x")),
+            (.exited(0), "timerd-http-status: 429\n", .failed("HTTP status 429")),
+            (.exited(0), "timerd-http-status: 408\n", .failed("HTTP status 408")),
+            (
+                .exited(0), "a\u{1b}[31m\r\nb\ntimerd-http-status: 503\n",
+                .failed("HTTP status 503: a [31m b")
+            ),
+            (
+                .exited(7), "\ntimerd-http-status: 000\ncurl: (7) refused\n",
+                .failed("curl ended with exit code 7: curl: (7) refused")
+            ),
+            (.exited(0), "", .failed("no answer")), (.timedOut, "", .failed("no answer in time")),
+            (.signalled("SIGKILL"), "", .failed("curl did not end by itself (signalled(SIGKILL))")),
+            (.lost(.runner), "", .failed("curl did not end by itself (lost(runner))")),
+            (
+                .spawnFailed(errno: "ENOENT", what: "exec curl"), "",
+                .failed("cannot exec curl (ENOENT)")
+            ),
+        ] as [(RunOutcome, String, MessageResult.Verdict)])
+    func theResultOfARequestIsRead(
+        outcome: RunOutcome, tail: String, verdict: MessageResult.Verdict
+    ) {
+        let end = RunEnd(outcome, at: WallInstant(secondsSinceEpoch: 0), tail: Array(tail.utf8))
+        #expect(MessageResult(end, isRequest: true).verdict == verdict)
+    }
+
+    @Test(
+        arguments: [
+            (.exited(0), .sent), (.exited(67), .refused("sendmail ended with exit code 67: x")),
+            (.exited(75), .failed("sendmail ended with exit code 75: x")),
+            (.exited(64), .refused("sendmail ended with exit code 64: x")),
+        ] as [(RunOutcome, MessageResult.Verdict)])
+    func theResultOfAMailIsRead(outcome: RunOutcome, verdict: MessageResult.Verdict) {
+        let end = RunEnd(outcome, at: WallInstant(secondsSinceEpoch: 0), tail: Array("x\n".utf8))
+        #expect(MessageResult(end, isRequest: false).verdict == verdict)
+    }
+}

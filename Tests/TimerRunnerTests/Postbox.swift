@@ -1,0 +1,78 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+import TimerCore
+import WebReceiver
+
+@testable import TimerRunner
+@testable import TimerRunnerClient
+@testable import TimerRunnerProtocol
+
+/// A runner behind a socket with notifiers, and a scheduler that sends messages.
+final class Postbox: Sendable {
+    let desk: Desk
+    let ear: Ear
+    let client: RunnerClient
+    private let next = Mutex(0)
+
+    init(
+        _ transports: [String: Notifier.Transport], sendmail: String? = nil,
+        proxy: String? = nil, folder: String? = nil,
+        _ change: @escaping (inout RunnerServer.Settings) -> Void = { _ in }
+    ) throws {
+        var notifiers: [Notifier.Name: Notifier] = [:]
+        for (text, transport) in transports {
+            let name = Notifier.Name(text)!
+            notifiers[name] = Notifier(
+                name: name, transport: transport, sendmail: sendmail, proxy: proxy)
+        }
+        var rules = RunnerServer.RunRules()
+        rules.notifiers = notifiers
+        let fixed = rules
+        desk = try Desk(in: folder) { settings in
+            settings.didApply = { fixed }
+            change(&settings)
+        }
+        let ear = Ear()
+        self.ear = ear
+        client = try desk.client { ear.take($0, $1) }
+    }
+
+    deinit {
+        client.close()
+        desk.stop()
+    }
+
+    /// A new order for this notifier.
+    func order(_ notifier: String, _ content: MessageOrder.Content) -> MessageOrder {
+        let number = next.withLock { number in
+            number += 1
+            return number
+        }
+        return MessageOrder(
+            run: MessageOrder.run(
+                created: WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000 + Int64(number)),
+                attempt: 1), notifier: Notifier.Name(notifier)!, content: content)
+    }
+
+    /// Sends a message and waits for the end of its run.
+    func send(_ notifier: String, _ request: MessageOrder.Request = .init()) -> RunEnd? {
+        send(order(notifier, .request(request)))
+    }
+
+    func send(_ order: MessageOrder) -> RunEnd? {
+        client.send(order)
+        return end(of: order.run)
+    }
+
+    func end(of run: Run.ID) -> RunEnd? {
+        ear.wait { $0.contains { if case .ended(run, _) = $0 { true } else { false } } }
+        for case .ended(run, let end) in ear.events { return end }
+        return nil
+    }
+}

@@ -1,0 +1,232 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+@testable import TimerRunnerClient
+@testable import TimerRunnerProtocol
+
+/// What runs while the files of the configuration change, or are being read.
+extension ServerTests {
+    /// A deleted job is not run any more, even if the scheduler was not told to reload, or ignores
+    /// it; a changed job runs as it fired until the reload.
+    @Test func aJobDeletedFromTheConfigurationIsNotRun() throws {
+        let changed = Mutex(false)
+        let desk = try Desk { $0.hasChanged = { changed.withLock { $0 } } }
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        let (kept, deleted) = (job("exit 3", "kept"), job("exit 4", "deleted"))
+        desk.configuration.jobs.withLock {
+            $0 = [kept.name: Definition(kept), deleted.name: Definition(deleted)]
+        }
+        client.start([run(kept), run(deleted)])
+        #expect(outcome(ear.end(of: run(kept))) == "exited(3)")
+        #expect(outcome(ear.end(of: run(deleted))) == "exited(4)")
+        desk.configuration.jobs.withLock { $0 = [kept.name: Definition(job("exit 5", "kept"))] }
+        changed.withLock { $0 = true }
+        client.start([run(kept, 1)])
+        #expect(outcome(ear.end(of: run(kept, 1))) == "exited(3)")
+        client.start([run(deleted, 1)])
+        #expect(
+            outcome(ear.end(of: run(deleted, 1)))
+                == "spawn-failed(ENOENT, find the job in the current configuration)")
+        client.close()
+        desk.stop()
+    }
+
+    /// Files that change, of which one is being written: in it the jobs are missing for a moment.
+    private final class ChangingFiles: Sendable {
+        /// What `unchangedFor` returns.
+        let age = Mutex(Duration.zero)
+        let changed = Mutex(false)
+
+        func desk(_ limits: RunnerLimits = RunnerLimits()) throws -> Desk {
+            try Desk { settings in
+                settings.limits = limits
+                settings.hasChanged = { self.changed.withLock { $0 } }
+                settings.unchangedFor = { self.age.withLock { $0 } }
+            }
+        }
+    }
+
+    private static let notFound =
+        "spawn-failed(ENOENT, find the job in the current configuration)"
+
+    /// The file is read again and again, each time a little later, until it has not changed for long enough.
+    @Test func aRunWhoseJobIsMissingInAFileThatIsBeingWrittenStartsOnceItIsThere() throws {
+        let files = ChangingFiles()
+        var limits = RunnerLimits()
+        limits.settleTime = .milliseconds(20)
+        limits.settleTimeMax = .seconds(3600)
+        let desk = try files.desk(limits)
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        let (kept, other) = (job("exit 3", "kept"), job("exit 4", "other"))
+        let all = [kept.name: Definition(kept), other.name: Definition(other)]
+        desk.configuration.jobs.withLock { $0 = all }
+        client.start([run(kept)])
+        #expect(outcome(ear.end(of: run(kept))) == "exited(3)")
+        desk.configuration.jobs.withLock { $0 = [other.name: Definition(other)] }
+        files.changed.withLock { $0 = true }
+        client.start([run(kept, 1)])
+        // Others do not wait for it, and what is told to it waits as well.
+        client.start([run(other)])
+        #expect(outcome(ear.end(of: run(other))) == "exited(4)")
+        let reads = desk.configuration.reads.withLock { $0 }
+        while desk.configuration.reads.withLock({ $0 }) < reads + 3 { usleep(1000) }
+        func ends() -> Int {
+            ear.events.count { if case .ended(run(kept, 1).id, _) = $0 { true } else { false } }
+        }
+        #expect(ends() == 0)
+        desk.configuration.jobs.withLock { $0 = all }
+        #expect(outcome(ear.end(of: run(kept, 1))) == "exited(3)")
+        // It is known from then on, without a reload.
+        client.start([run(kept, 2)])
+        #expect(outcome(ear.end(of: run(kept, 2))) == "exited(3)")
+        #expect(ends() == 1)
+        client.close()
+        desk.stop()
+    }
+
+    /// A scheduler that was taken over must not run what the files do not say, however long it waits.
+    @Test func aRunWhoseJobIsMissingIsRefused_onceTheFileIsLeftAlone_orWasWrittenForTooLong() throws
+    {
+        for isLeftAlone in [true, false] {
+            let files = ChangingFiles()
+            var limits = RunnerLimits()
+            limits.settleTime = .milliseconds(20)
+            limits.settleTimeMax = isLeftAlone ? .seconds(3600) : .milliseconds(200)
+            let desk = try files.desk(limits)
+            let ear = Ear()
+            let client = try desk.client { ear.take($0, $1) }
+            let kept = job("exit 3", "kept")
+            files.changed.withLock { $0 = true }
+            client.start([run(kept)])
+            if isLeftAlone {
+                while desk.configuration.reads.withLock({ $0 }) < 4 { usleep(1000) }
+                files.age.withLock { $0 = .milliseconds(20) }
+            }
+            #expect(outcome(ear.end(of: run(kept))) == Self.notFound)
+            client.close()
+            desk.stop()
+        }
+    }
+
+    /// Another scheduler is answered once nothing is left of the requests of the one before it.
+    @Test func theNextSchedulerDoesNotWaitForAFileThatIsBeingWritten() throws {
+        let files = ChangingFiles()
+        var limits = RunnerLimits()
+        limits.settleTime = .milliseconds(50)
+        limits.settleTimeMax = .seconds(3600)
+        let desk = try files.desk(limits)
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        let kept = job("exit 3", "kept")
+        files.changed.withLock { $0 = true }
+        client.start([run(kept)])
+        while desk.configuration.reads.withLock({ $0 }) < 2 { usleep(1000) }
+        client.close()
+        let other = Ear()
+        let next = try desk.client { other.take($0, $1) }
+        #expect(outcome(other.end(of: run(kept))) == Self.notFound)
+        next.close()
+        desk.stop()
+    }
+
+    /// Reading very many jobs takes a while: a run waits for that only if the file of its job has
+    /// changed.
+    @Test func whileChangedFilesAreReadTheRunsOfOthersStart() throws {
+        let changed = Mutex(false)
+        let gate = DispatchSemaphore(value: 0)
+        let (kept, deleted) = (job("exit 3", "kept"), job("exit 4", "deleted"))
+        let desk = try Desk { settings in
+            let read = settings.definitions
+            settings.definitions = {
+                if changed.withLock({ $0 }) { gate.wait() }
+                return read()
+            }
+            settings.hasChanged = { changed.withLock { $0 } }
+            settings.isAffected = { $0 == deleted.name }
+        }
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        desk.configuration.jobs.withLock {
+            $0 = [kept.name: Definition(kept), deleted.name: Definition(deleted)]
+        }
+        client.start([run(kept), run(deleted)])
+        #expect(outcome(ear.end(of: run(kept))) == "exited(3)")
+        #expect(outcome(ear.end(of: run(deleted))) == "exited(4)")
+        desk.configuration.jobs.withLock { $0[deleted.name] = nil }
+        changed.withLock { $0 = true }
+        client.start([run(deleted, 1), run(kept, 1)])
+        #expect(outcome(ear.end(of: run(kept, 1))) == "exited(3)")
+        client.start([run(kept, 2)])
+        #expect(outcome(ear.end(of: run(kept, 2))) == "exited(3)")
+        #expect(
+            !ear.events.contains {
+                if case .ended(run(deleted, 1).id, _) = $0 { true } else { false }
+            })
+        changed.withLock { $0 = false }
+        for _ in 0..<3 { gate.signal() }
+        #expect(
+            outcome(ear.end(of: run(deleted, 1)))
+                == "spawn-failed(ENOENT, find the job in the current configuration)")
+        client.close()
+        desk.stop()
+    }
+
+    /// One-off jobs that are due at once come one after the other, and a check of the files is used
+    /// for a while: the job is not in what was read, and the files count as unchanged.
+    @Test func aJobThatIsAddedWhileTheFilesAreReadIsRun() throws {
+        let changed = Mutex(false)
+        let looks = Mutex(0)
+        let (isRead, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let (edited, added) = (job("exit 3", "edited"), job("exit 4", "added"))
+        let desk = try Desk { settings in
+            let read = settings.definitions
+            settings.definitions = {
+                let found = read()
+                if changed.withLock({ $0 }) {
+                    isRead.signal()
+                    gate.wait()
+                }
+                return found
+            }
+            settings.hasChanged = {
+                looks.withLock { $0 += 1 }
+                return changed.withLock { $0 }
+            }
+            settings.isAffected = { $0 == edited.name }
+            settings.unchangedFor = { .seconds(3600) }
+        }
+        let ear = Ear()
+        let client = try desk.client { ear.take($0, $1) }
+        desk.configuration.jobs.withLock { $0 = [edited.name: Definition(edited)] }
+        client.start([run(edited)])
+        #expect(outcome(ear.end(of: run(edited))) == "exited(3)")
+        // What runs is what the scheduler has loaded, until it reloads.
+        let edit = Definition(job("exit 5", "edited"))
+        desk.configuration.jobs.withLock { $0 = [edited.name: edit] }
+        changed.withLock { $0 = true }
+        client.start([run(edited, 1)])
+        isRead.wait()
+        changed.withLock { $0 = false }
+        desk.configuration.jobs.withLock { $0[added.name] = Definition(added) }
+        let before = looks.withLock { $0 }
+        client.start([run(added)])
+        while looks.withLock({ $0 }) == before { usleep(1000) }
+        gate.signal()
+        #expect(outcome(ear.end(of: run(added))) == "exited(4)")
+        #expect(outcome(ear.end(of: run(edited, 1))) == "exited(3)")
+        client.start([run(edited, 2)])
+        #expect(outcome(ear.end(of: run(edited, 2))) == "exited(3)")
+        client.close()
+        desk.stop()
+    }
+}

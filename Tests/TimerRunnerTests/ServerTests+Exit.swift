@@ -1,0 +1,106 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+import TimerCore
+
+@testable import TimerRunner
+@testable import TimerRunnerClient
+@testable import TimerRunnerProtocol
+
+/// When a runner exits by itself: it is not needed any more, or its program was replaced.
+extension ServerTests {
+    /// No scheduler is connected, so that nothing else wakes the thread.
+    @Test func aRunnerWhoseLastRunEndsWithoutASchedulerIsNotNeeded() throws {
+        let desk = try Desk { $0.idleMax = .milliseconds(100) }
+        let gate = "\(desk.folder)/gate"
+        mkfifo(gate, 0o600)
+        let ear = Ear(seesAll: false)
+        let jobs = [job("echo up; read go <\(gate)"), job("true")]
+        let runs = [run(jobs[0]), run(jobs[1], 1)]
+        let client = try desk.client { ear.take($0, $1) }
+        for (run, job) in zip(runs, jobs) {
+            desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+            client.start([run])
+            ear.wait { $0.contains { if case .began(run.id, _, _) = $0 { true } else { false } } }
+        }
+        client.close()
+        #expect(!desk.endsByItself(within: 0.5))
+        try "go\n".write(to: URL(fileURLWithPath: gate), atomically: false, encoding: .utf8)
+        #expect(desk.endsByItself(within: 10))
+        desk.stop()
+    }
+
+    /// After an upgrade it logs this when a scheduler connects, and ends for the next runner
+    /// without affecting a run, whether the scheduler is still connected or not.
+    @Test(arguments: [true, false])
+    func aRunnerWhoseProgramWasReplacedEndsOnceNoRunIsActive(isConnected: Bool) throws {
+        let replaced = Mutex(false)
+        let desk = try Desk { $0.isReplaced = { replaced.withLock { $0 } } }
+        let gate = "\(desk.folder)/gate"
+        mkfifo(gate, 0o600)
+        let job = job("read go <\(gate); exit 3")
+        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let before = Ear()
+        let first = try desk.client { before.take($0, $1) }
+        first.start([run(job)])
+        before.wait { $0.contains { if case .began = $0 { true } else { false } } }
+        first.close()
+        #expect(desk.configuration.said.withLock { $0 } == [])
+        replaced.withLock { $0 = true }
+        let ear = Ear()
+        let second = try desk.client { ear.take($0, $1) }
+        #expect(desk.configuration.said.withLock { $0.first?.contains("was replaced") } == true)
+        if !isConnected { second.close() }
+        #expect(!desk.endsByItself(within: 0.3))
+        let opened = open(gate, O_WRONLY | O_CLOEXEC)
+        #expect(write(opened, "go\n", 3) == 3)
+        close(opened)
+        if isConnected { #expect(outcome(ear.end(of: run(job))) == "exited(3)") }
+        #expect(desk.endsByItself(within: 60))
+        #expect(desk.configuration.said.withLock { $0.count } == 1)
+        if isConnected {
+            #expect(ear.firstAway() == true, "it reports that it ends")
+            second.close()
+        }
+        desk.stop()
+    }
+
+    /// Requests to a runner that is ending are handled by the next one, once.
+    @Test func aRunRequestedFromAReplacedRunnerIsStartedByTheNextOne() throws {
+        let desk = try Desk { $0.isReplaced = { true } }
+        let job = job("exit 3")
+        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let ear = Ear()
+        let client = try desk.client(timeout: .seconds(60)) { ear.take($0, $1) }
+        client.start((0..<20).map { run(job, $0) })
+        #expect(desk.endsByItself(within: 60))
+        let next = try Desk(in: desk.folder)
+        next.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        for number in 0..<20 {
+            #expect(outcome(ear.end(of: run(job, number))) == "exited(3)")
+        }
+        client.close()
+        desk.stop(keepsFolder: true)
+        next.stop()
+    }
+
+    @Test(arguments: [
+        ("55d0-55d1 r-xp 00000000 08:01 42  /usr/bin/timerd-runner (deleted)", true),
+        ("55d0-55d1 r-xp 00000000 08:01 42  /usr/lib/a library.so (deleted)", true),
+        ("55d0-55d1 r--p 00000000 08:01 42  /usr/bin/timerd-runner (deleted)", false),
+        ("55d0-55d1 r-xp 00000000 08:01 42  /usr/bin/timerd-runner", false),
+        ("55d0-55d1 rw-s 00000000 00:01 42  /dev/zero (deleted)", false),
+        ("55d0-55d1 rwxp 00000000 00:01 42  /memfd:code (deleted)", false),
+        ("55d0-55d1 r-xp 00000000 00:00 0  [vdso]", false), ("", false), (" (deleted)", false),
+    ])
+    func aProgramWasReplaced_ifItsCodeIsFromADeletedFile(line: String, isReplaced: Bool) {
+        let maps = "1-2 r-xp 00000000 08:01 41  /usr/lib/libc.so.6\n\(line)\n"
+        #expect(OwnProgram.hasReplaced(in: maps) == isReplaced)
+        #expect(!OwnProgram().isReplaced())
+    }
+}
