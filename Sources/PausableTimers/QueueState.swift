@@ -82,7 +82,7 @@ struct QueueState: ~Copyable, Sendable {
 
     /// Executes an operation on a timer. Returns whether it changed anything.
     @inline(never)
-    mutating func obey(
+    mutating func execute(
         _ order: Order, _ slot: Int, at now: Reading, into leftovers: inout Leftovers
     ) -> Bool {
         let counted = now.counted(rows[slot].basis)

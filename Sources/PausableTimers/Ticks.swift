@@ -42,10 +42,10 @@ public struct Ticks: AsyncSequence, Sendable {
 
         init(_ timer: PausableTimer) {
             self.timer = timer
-            timer.reference.obey(.add(stream))
+            timer.reference.execute(.add(stream))
         }
 
-        deinit { timer.reference.obey(.remove(stream)) }
+        deinit { timer.reference.execute(.remove(stream)) }
     }
 }
 

@@ -110,7 +110,7 @@ public final class TimerGroup: Sendable {
         withExtendedLifetime(old) {}
         guard !isTaken else { throw Self.taken(name) }
         guard store != nil else { return timer }
-        timer.reference.obey(.observe { [weak self] in self?.changed(name) })
+        timer.reference.execute(.observe { [weak self] in self?.changed(name) })
         save(name)
         try followRunning()
         return timer

@@ -132,7 +132,7 @@ public final class TimerQueue: Sendable {
     ///
     /// - Returns: whether it changed anything.
     @discardableResult
-    func obey(_ order: Order, _ slot: Int, _ generation: UInt32) -> Bool {
+    func execute(_ order: Order, _ slot: Int, _ generation: UInt32) -> Bool {
         var leftovers = Leftovers()
         let isChanged = state.withLock { state in
             guard state.rows.has(slot, generation) else {
@@ -141,7 +141,7 @@ public final class TimerQueue: Sendable {
                 return false
             }
             let now = reading(withSleep: state.sleepCounters > 0)
-            guard state.obey(order, slot, at: now, into: &leftovers) else { return false }
+            guard state.execute(order, slot, at: now, into: &leftovers) else { return false }
             state.settle(slot, at: now)
             leftovers.onChange = state.rows[slot].extras?.onChange
             state.setAlarm(of: self, at: now, isRinging: false)

@@ -36,28 +36,28 @@ public struct TimerReference: Sendable {
 
     /// Stops the time of the timer; its elapsed time is kept. Does nothing if the timer is not
     /// running.
-    public func pause() { obey(.pause) }
+    public func pause() { execute(.pause) }
 
     /// Continues after a pause. Does nothing if the timer is not paused.
     ///
     /// - Parameter policy: what to do about the time of the pause; by default the timer continues
     ///   with the remaining time.
-    public func resume(_ policy: ResumePolicy = .keepRemaining) { obey(.resume(policy)) }
+    public func resume(_ policy: ResumePolicy = .keepRemaining) { execute(.resume(policy)) }
 
     /// Starts the timer again, as if it was just created: without elapsed time and ticks, and
     /// running. Does nothing if the timer is cancelled.
-    public func restart() { obey(.restart) }
+    public func restart() { execute(.restart) }
 
     /// Ends the timer permanently and releases its handler.
     ///
     /// - Returns: false if it was already cancelled.
     @discardableResult
-    public func cancel() -> Bool { obey(.cancel) }
+    public func cancel() -> Bool { execute(.cancel) }
 
     /// Cancels the timer, and returns when its handler is not running. The handler itself must not
     /// wait for this.
     public func finish() async {
-        await withCheckedContinuation { waiter in _ = obey(.finish(waiter)) }
+        await withCheckedContinuation { waiter in _ = execute(.finish(waiter)) }
     }
 
     /// Changes the interval while the timer continues. The elapsed time counts towards the new
@@ -69,11 +69,11 @@ public struct TimerReference: Sendable {
         guard interval > .zero || (interval == .zero && view?.isOnce != false) else {
             throw .interval(interval)
         }
-        obey(.setInterval(interval))
+        execute(.setInterval(interval))
     }
 
     private var view: TimerView? { queue.look(Int(slot), generation) }
 
     @discardableResult
-    func obey(_ order: Order) -> Bool { queue.obey(order, Int(slot), generation) }
+    func execute(_ order: Order) -> Bool { queue.execute(order, Int(slot), generation) }
 }

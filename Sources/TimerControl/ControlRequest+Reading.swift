@@ -66,64 +66,79 @@ extension ControlRequest {
         let target = Target(path)
         let resource = try Self.resource(at: target)
         // HEAD is GET without the body of the answer (RFC 9110, 9.3.2).
-        let isPost = method == "POST"
         guard resource.methods.contains(method), method != "OPTIONS" else {
             throw .methodNotAllowed(resource.methods)
         }
         var query = try QueryText(target.query)
-        switch resource {
-        case .jobs: self = .list
-        case .job(let job): self = .show(job)
-        case .verb(let verb) where isPost:
-            let (jobs, order) = try OrderBody.readMany(verb, from: body)
-            self = .orders(verb, jobs, order)
-        case .verb(let verb):
-            guard let job = Job.Name(verb.rawValue) else { throw .notFound(path) }
-            self = .show(job)
-        case .why(let job): self = .why(job)
-        case .log(let job): self = .log(job, run: try query.run(), after: try query.after())
-        case .kill(let job):
-            self = .kill(job, run: try query.run(), try KillBody(reading: body))
-        case .order(let verb, let job):
-            self = .order(verb, job, try OrderBody.read(verb, from: body))
-        case .runs: self = .history(try HistoryQuery(&query))
-        case .run(let run): self = .run(run)
-        case .upcoming: self = .upcoming(try UpcomingQuery(&query))
-        case .reload where isPost: self = try query.flag("strict") ? .strictReload : .reload
-        case .reload: self = .previewReload
-        case .oneOffs: self = .oneOffs(base: try query.base())
-        case .oneOff(let job): self = .takeOneOff(job)
-        case .cancelOneOff(let job): self = .cancelOneOff(job)
-        case .document: self = .document
-        case .loginLinks: self = .loginLink
-        case .login: self = .login(token: try LoginBody.read(["token"], from: body).token)
-        case .session: self = .session
-        case .logout: self = .logout
-        case .revoke: self = .revokeSessions(all: try RevokeBody.read(body))
-        case .web: self = .web
-        case .metrics: self = .metrics(MetricsFormat(accepted: accepted))
-        case .events: self = .events(try EventQuery(&query))
-        case .messages: self = .messages(try NotificationQuery(&query))
-        case .retryMessage(let number): self = .retryMessage(number)
-        case .notifiers: self = .notifiers
-        case .testNotifier(let name):
-            self = .testNotifier(name, dryRun: try query.flag("dry_run"))
-        case .recent:
-            self = .recent(
-                count: try query.number(
-                    "count", RecentReply.counts, unless: RecentReply.countDefault),
-                after: try query.job("after"))
-        case .days(let job):
-            self = .days(
-                job,
-                count: try query.number("count", DaysReply.counts, unless: DaysReply.countDefault))
-        case .pauses: self = .pauses(try PauseQuery(&query))
-        }
+        let sent = Sent(path: path, isPost: method == "POST", body: body, accepted: accepted)
+        self = try Self.read(resource, sent, &query)
         try query.finish()
         // The other requests have checked their body already.
         switch self {
         case .order, .orders, .kill, .login, .revokeSessions: break
         default: if !body.isEmpty { _ = try NoBody.read([], from: body) }
+        }
+    }
+
+    /// What a request has beside the resource and the query.
+    private struct Sent {
+        var path: String
+        var isPost: Bool
+        var body: [UInt8]
+        var accepted: [String]
+    }
+
+    /// The request for a resource. Each resource has its line.
+    private static func read(
+        _ resource: Resource, _ sent: Sent, _ query: inout QueryText
+    ) throws(Fault) -> ControlRequest {
+        switch resource {
+        case .jobs: return .list
+        case .job(let job): return .show(job)
+        case .verb(let verb) where sent.isPost:
+            let (jobs, order) = try OrderBody.readMany(verb, from: sent.body)
+            return .orders(verb, jobs, order)
+        case .verb(let verb):
+            guard let job = Job.Name(verb.rawValue) else { throw .notFound(sent.path) }
+            return .show(job)
+        case .why(let job): return .why(job)
+        case .log(let job): return .log(job, run: try query.run(), after: try query.after())
+        case .kill(let job):
+            return .kill(job, run: try query.run(), try KillBody(reading: sent.body))
+        case .order(let verb, let job):
+            return .order(verb, job, try OrderBody.read(verb, from: sent.body))
+        case .runs: return .history(try HistoryQuery(&query))
+        case .run(let run): return .run(run)
+        case .upcoming: return .upcoming(try UpcomingQuery(&query))
+        case .reload where sent.isPost: return try query.flag("strict") ? .strictReload : .reload
+        case .reload: return .previewReload
+        case .oneOffs: return .oneOffs(base: try query.base())
+        case .oneOff(let job): return .takeOneOff(job)
+        case .cancelOneOff(let job): return .cancelOneOff(job)
+        case .document: return .document
+        case .loginLinks: return .loginLink
+        case .login: return .login(token: try LoginBody.read(["token"], from: sent.body).token)
+        case .session: return .session
+        case .logout: return .logout
+        case .revoke: return .revokeSessions(all: try RevokeBody.read(sent.body))
+        case .web: return .web
+        case .metrics: return .metrics(MetricsFormat(accepted: sent.accepted))
+        case .events: return .events(try EventQuery(&query))
+        case .messages: return .messages(try NotificationQuery(&query))
+        case .retryMessage(let number): return .retryMessage(number)
+        case .notifiers: return .notifiers
+        case .testNotifier(let name):
+            return .testNotifier(name, dryRun: try query.flag("dry_run"))
+        case .recent:
+            return .recent(
+                count: try query.number(
+                    "count", RecentReply.counts, unless: RecentReply.countDefault),
+                after: try query.job("after"))
+        case .days(let job):
+            return .days(
+                job,
+                count: try query.number("count", DaysReply.counts, unless: DaysReply.countDefault))
+        case .pauses: return .pauses(try PauseQuery(&query))
         }
     }
 

@@ -100,58 +100,8 @@ enum Text {
         return " (\(span(max(0, (Terminal.now - instant).wholeMicroseconds))) ago)"
     }
 
-    /// The lines of `timerctl reload --dry-run`.
-    static func preview(_ preview: ReloadReply) -> String {
-        let parts = [
-            ("added", preview.added), ("changed", preview.redefined), ("removed", preview.removed),
-        ]
-        let changes = parts.flatMap { word, lines in
-            lines.map { "\(word): \($0.job), \(span($0.elapsedUsec)) elapsed" }
-        }
-        return (changes + ["unchanged: \(preview.kept)"] + preview.warnings.map(Printable.lines))
-            .joined(separator: "\n")
-    }
-
-    /// The lines of `timerctl next`.
-    ///
-    /// - Parameter from: the parsed value of --from.
-    static func preview(
-        _ preview: SchedulePreview, zone: ZoneRules, from: String? = nil
-    ) -> String {
-        var lines: [String] = []
-        if let normalized = preview.normalized { lines.append("Normal form: \(normalized)") }
-        if let timezone = preview.timezone { lines.append("   Timezone: \(timezone)") }
-        if let from { lines.append("      After: \(from)") }
-        let afterRun = preview.from == nil ? nil : preview.everyUsec.map { span($0) }
-        let later =
-            preview.afterBootUsec.map { "       Next: \(boot($0, "the next"))" }
-            ?? afterRun.map {
-                "       Next: \($0) after the end of \(preview.instants.isEmpty ? "its" : "that") run"
-            }
-        guard !preview.instants.isEmpty else {
-            let paused = preview.pause.map { "       Next: \($0)" }
-            let found = [paused, later].compactMap(\.self)
-            return (lines + (found.isEmpty ? ["       Next: never"] : found)).joined(
-                separator: "\n")
-        }
-        var last: WallInstant?
-        for text in preview.instants {
-            guard let instant = WallInstant(rfc3339: text) else { continue }
-            let gap = last.map { ", \(span((instant - $0).wholeMicroseconds)) later" } ?? ""
-            lines.append(
-                "       Next: \(local(instant, in: zone))  \(instant.rfc3339)\(gap)")
-            last = instant
-        }
-        return (lines + [later].compactMap(\.self)).joined(separator: "\n")
-    }
-
-    /// Such as `2min after each boot of the machine`.
-    private static func boot(_ microseconds: Int64, _ which: String) -> String {
-        (microseconds == 0 ? "at" : "\(span(microseconds)) after") + " \(which) boot of the machine"
-    }
-
     /// Such as `Sat 2026-11-21 05:38:52 +01:00`, with a fraction only if it is not zero.
-    private static func local(_ instant: WallInstant, in zone: ZoneRules) -> String {
+    static func local(_ instant: WallInstant, in zone: ZoneRules) -> String {
         let offset = zone.offset(at: instant)
         let shifted = instant + .seconds(offset)
         let days = Int((Double(shifted.secondsSinceEpoch) / 86_400).rounded(.down))
@@ -206,18 +156,6 @@ enum Text {
         }
         if pause.withRun != former.withRun { parts.append("with its runs (was: without)") }
         return parts.joined(separator: ", ")
-    }
-
-    /// The lines with the changes of a reload.
-    static func reload(_ reply: ReloadReply) -> String {
-        let changes = [
-            ("added", reply.added), ("changed", reply.redefined), ("removed", reply.removed),
-        ]
-        let lines = changes.filter { !$0.1.isEmpty }.map { word, jobs in
-            "\(word): \(jobs.map(\.job).joined(separator: ", "))"
-        }
-        return (lines + ["unchanged: \(reply.kept)"] + reply.warnings.map(Printable.lines))
-            .joined(separator: "\n")
     }
 
     /// The word of the column STATE.

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Agenda {
-    /// Executes a command of a user. Every pair of verb and phase has its own line: none is an
-    /// error, and all verbs are idempotent except `run` and `kill` with a signal.
-    mutating func obey(_ order: Order, at now: Now) -> [Action] {
+    /// Executes a command of a user, unless its job does not exist, the daemon is stopping, or the
+    /// command cannot be meant.
+    mutating func execute(_ order: Order, at now: Now) -> [Action] {
         // A run is identified by the name that its job had when the run started.
         let job = order.run.map { owner(of: $0) } ?? order.job
         guard let slot = slot(of: job), var entry = entries[slot] else {
@@ -22,6 +22,14 @@ extension Agenda {
                             + "\(now.wall.rfc3339)"))
             ]
         }
+        return execute(order, slot, &entry, at: now)
+    }
+
+    /// Every pair of verb and phase has its own line: none is an error, and all verbs are
+    /// idempotent except `run` and `kill` with a signal.
+    private mutating func execute(
+        _ order: Order, _ slot: Int, _ entry: inout JobEntry, at now: Now
+    ) -> [Action] {
         switch (order.verb, entry.phase) {
         case (.kill, .armed), (.kill, .paused), (.kill, .stopped), (.kill, .finished):
             return kill(slot, &entry, order, at: now)
@@ -30,7 +38,7 @@ extension Agenda {
             return pause(slot, &entry, order, at: now)
         case (.pause, .paused(let pause)):
             if let end = pause.until, end <= now.wall {
-                return endPause(slot, &entry, pause, at: now) + obey(order, at: now)
+                return endPause(slot, &entry, pause, at: now) + execute(order, at: now)
             }
             return change(slot, &entry, pause, order, at: now)
         case (.pause, .stopped), (.resume, .stopped):

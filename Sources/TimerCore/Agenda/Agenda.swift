@@ -127,7 +127,7 @@ public struct Agenda: Sendable {
         case .include(let job): include(job, at: now)
         case .exclude(let jobs): exclude(jobs, at: now)
         case .wake(let job): wake(job, at: now)
-        case .order(let order): obey(order, at: now)
+        case .order(let order): execute(order, at: now)
         case .stored: noteStored(at: now)
         case .recorded(let runs): noteRecorded(runs, at: now)
         case .began(let run, let instant): noteBegin(of: run, at: instant)

@@ -6,7 +6,7 @@ import Dispatch
 import Glibc
 import HostThreads
 import Synchronization
-public import TimerCore
+import TimerCore
 public import TimerRunnerProtocol
 
 /// Owns the processes of runs: starts them, reads their output, terminates them at their time
@@ -39,15 +39,15 @@ public final class Runner: Sendable {
     /// The longest grace period; a longer one is cut to it.
     public static let graceMax: Duration = .seconds(86_400)
 
-    private let mailbox: RunnerMailbox
-    private let registry: RunRegistry
+    let mailbox: RunnerMailbox
+    let registry: RunRegistry
     private let account = Account.current()
     private let files: FileReaders
     private let refusedUser: UInt32?
     /// The users whose runs may start; nil for all users.
-    private let allowedUsers = Mutex<AllowedUsers?>(nil)
+    let allowedUsers = Mutex<AllowedUsers?>(nil)
     /// Signalled when the thread has ended.
-    private let done = DispatchSemaphore(value: 0)
+    let done = DispatchSemaphore(value: 0)
 
     /// Optional features of a runner.
     public struct Options: Hashable, Sendable {
@@ -253,51 +253,4 @@ public final class Runner: Sendable {
 
     /// The work that waits for the runner's thread.
     var load: RunnerMailbox.Load { mailbox.load }
-
-    /// Terminates a run: SIGTERM to its process group, after `grace` SIGKILL. The run ends as
-    /// `stopped`; a run that has not started yet never starts. A second call can only shorten the
-    /// grace period.
-    public func end(_ run: Run.ID, grace: Duration) { mailbox.post(.end(run, grace: grace)) }
-
-    /// Suspends the process group of a run by SIGSTOP; its time limit is suspended with it.
-    public func suspend(_ run: Run.ID) { mailbox.post(.suspend(run)) }
-
-    /// Resumes a suspended run and its time limit.
-    public func resume(_ run: Run.ID) { mailbox.post(.resume(run)) }
-
-    /// Sends a signal to the process group of a run. A run that has not started yet gets it right
-    /// after its start; for a run that has ended it is ignored.
-    public func signal(_ run: Run.ID, _ number: Int32) { mailbox.post(.signal(run, number)) }
-
-    /// Limits how many runs are active at once from now on; further runs start when others have
-    /// ended. Runs that are already active continue. There is no limit before the first call.
-    public func limit(to activeMax: Int) { mailbox.post(.limit(activeMax)) }
-
-    /// From now on only the runs of these users are started; nil: those of all users. Active runs are not affected.
-    public func allow(_ users: AllowedUsers?) { allowedUsers.withLock { $0 = users } }
-
-    /// Continues to read the output of these runs, because there is room for it again.
-    func resumeReading(_ runs: [Run.ID]) { mailbox.post(.resumeReading(runs)) }
-
-    /// Calls `done` on the runner's thread when every end that has happened before this call is
-    /// reported. After a shutdown `done` is not called.
-    public func barrier(_ done: @escaping @Sendable () -> Void) { mailbox.post(.barrier(done)) }
-
-    /// Removes the record of this run, because its end is stored elsewhere. This also works after a
-    /// shutdown.
-    public func forget(_ run: Run.ID) { registry.remove(run) }
-
-    /// The same as `shutdown`, but returns at once.
-    func shutDownSoon(grace: Duration) { mailbox.post(.shutDown(grace)) }
-
-    /// Terminates every run, by SIGTERM and after `grace` by SIGKILL, and then the thread. Their
-    /// ends are reported as usual, as `stopped`. Returns when that is done, after at most `grace`
-    /// and `killWait`; nothing is started afterwards. A second call can only shorten the grace
-    /// period. The handler must not call this method, which waits for the handler's thread.
-    public func shutdown(grace: Duration) {
-        mailbox.post(.shutDown(grace))
-        done.wait()
-        // A further call of this method also returns.
-        done.signal()
-    }
 }

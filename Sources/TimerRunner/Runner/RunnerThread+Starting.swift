@@ -119,32 +119,19 @@ extension RunnerThread {
             for: preparation.request.id, began: began, beganAt: beganAt, deadline: deadline,
             killTimeout: definition.execution.killTimeout, controlGroup: group)
         var ready = try preparation.result.get()
+        if let message = ready.message { definition.execution.stdin = message.input }
         let pipes = try Pipes()
         defer {
             close(pipes.output.writing)
             close(pipes.error.writing)
         }
         let process: Spawner.Process
-        var context = Spawner.SpawnContext(
+        let context = Spawner.SpawnContext(
             output: pipes.output.writing, error: pipes.error.writing, signals: signals,
             record: record)
         do throws(Spawner.Failure) {
-            guard Self.watch(pipes.output.reading, token: serial << 2 | 1, in: epoll),
-                Self.watch(pipes.error.reading, token: serial << 2 | 2, in: epoll)
-            else { throw Spawner.failure(errno, "watch a pipe") }
-            give(pipes, to: ready.account)
-            if let groups, let group { context.controlGroup = try groups.make(group) }
-            defer { if group != nil { close(context.controlGroup) } }
-            try storeCredentials(of: preparation.request.id, to: &ready)
-            if let message = ready.message {
-                definition.execution.stdin = message.input
-                context.passed = try Self.makeBody(message)
-            }
-            defer { if context.passed >= 0 { close(context.passed) } }
-            process = try spawner.spawn(definition, ready, in: context)
-            // Otherwise SIGCHLD reports the end of every child.
-            if orphanWatch == nil { try watch(process) }
-            if let socket = process.session { try watchSession(socket, process) }
+            process = try makeProcess(
+                of: preparation.request.id, definition, &ready, pipes, group, context)
         } catch {
             close(pipes.output.reading)
             close(pipes.error.reading)
@@ -168,6 +155,29 @@ extension RunnerThread {
         child.deadline = deadline
         add(child)
         awaitLaunch(of: serial)
+    }
+
+    /// Creates the process in its control group and watches it and its pipes. The caller cleans up
+    /// what an error leaves behind: the pipes, the control group and the credentials.
+    private mutating func makeProcess(
+        of run: Run.ID, _ definition: Definition, _ ready: inout Preparation.Ready,
+        _ pipes: Pipes, _ group: String?, _ context: Spawner.SpawnContext
+    ) throws(Spawner.Failure) -> Spawner.Process {
+        guard Self.watch(pipes.output.reading, token: serial << 2 | 1, in: epoll),
+            Self.watch(pipes.error.reading, token: serial << 2 | 2, in: epoll)
+        else { throw Spawner.failure(errno, "watch a pipe") }
+        give(pipes, to: ready.account)
+        var context = context
+        if let groups, let group { context.controlGroup = try groups.make(group) }
+        defer { if group != nil { close(context.controlGroup) } }
+        try storeCredentials(of: run, to: &ready)
+        if let message = ready.message { context.passed = try Self.makeBody(message) }
+        defer { if context.passed >= 0 { close(context.passed) } }
+        let process = try spawner.spawn(definition, ready, in: context)
+        // Otherwise SIGCHLD reports the end of every child.
+        if orphanWatch == nil { try watch(process) }
+        if let socket = process.session { try watchSession(socket, process) }
+        return process
     }
 
     /// The body of a message, in memory that cannot be changed; -1 if it has none.

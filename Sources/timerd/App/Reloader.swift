@@ -40,7 +40,7 @@ final class Reloader: Sendable {
 
     let path: String
     let user: UInt32
-    private let loop: Loop
+    let loop: Loop
     /// Who may give commands, which follows the configuration.
     private let access: ControlAccess
     private let supervision: Supervision
@@ -179,33 +179,6 @@ final class Reloader: Sendable {
             code: .invalidConfiguration, details: errors.sentences)
     }
 
-    /// Loads a one-off job whose definition was written. This runs on the queue of the reloads, so
-    /// that the result of an earlier reload comes first.
-    func takeOneOff(
-        _ job: Job.Name, by initiator: String,
-        done: @escaping @Sendable (Loop.OneOffAnswer) -> Void
-    ) {
-        queue.async { [self] in
-            let settings = state.withLock(\.settings)
-            let definition: Job
-            do throws(ConfigError) {
-                definition = try ConfigReader.loadOneOff(
-                    job.description, path: path, ownerUID: user, settings: settings)
-            } catch { return done(.refused("\(error)")) }
-            loop.later {
-                $0.include(definition, jobsMax: settings.jobsMax, by: initiator, reply: done)
-            }
-        }
-    }
-
-    /// Removes a one-off job whose definition was deleted.
-    func cancelOneOff(
-        _ job: Job.Name, by initiator: String,
-        done: @escaping @Sendable (Loop.OneOffAnswer) -> Void
-    ) {
-        queue.async { [loop] in loop.later { $0.exclude(job, by: initiator, reply: done) } }
-    }
-
     private func take(
         _ reading: Readable, because cause: Cause,
         _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
@@ -270,7 +243,7 @@ final class Reloader: Sendable {
         watch(reading.settings)
     }
 
-    private func reply(
+    func reply(
         to notice: Notice?, _ reading: Readable,
         _ done: @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {

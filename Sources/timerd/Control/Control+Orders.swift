@@ -7,8 +7,51 @@ import TimerConfig
 import TimerControl
 import TimerCore
 
-/// Commands for many jobs.
+/// Commands that change jobs: one, or many at once.
 extension Control {
+    func order(_ order: Order, _ reply: @escaping ControlAnswer.Reply) {
+        loop.later { loop in
+            loop.handle(order) { answer, snapshot in
+                Self.queue.async { self.order(order, answer, snapshot, reply) }
+            }
+        }
+    }
+
+    func kill(_ order: Order, _ reply: @escaping ControlAnswer.Reply) {
+        loop.later { loop in
+            loop.handle(order) { answer, _ in
+                Self.queue.async { self.killed(order, answer, reply) }
+            }
+        }
+    }
+
+    private func order(
+        _ order: Order, _ answer: Answer, _ snapshot: JobSnapshot?,
+        _ reply: @escaping ControlAnswer.Reply
+    ) {
+        guard let snapshot else { return noSuchJob(order.job, reply) }
+        let status = JobStatus(snapshot)
+        switch answer {
+        case .done, .killed:
+            send(.ok, OrderReply(changed: true, reason: nil, status: status), reply)
+        case .requested(let run):
+            send(
+                .ok,
+                OrderReply(changed: true, reason: nil, run: run.description, status: status), reply)
+        case .pauseChanged(let former):
+            send(
+                .ok,
+                OrderReply(
+                    changed: true, reason: nil, formerPause: PauseStatus(former), status: status),
+                reply)
+        case .unchanged(let reason):
+            send(.ok, OrderReply(changed: false, reason: reason, status: status), reply)
+        case .refused(let reason):
+            send(.conflict, ErrorReply("job \"\(order.job)\": \(reason)", code: .conflict), reply)
+        case .noSuchJob: noSuchJob(order.job, among: [], reply)
+        }
+    }
+
     /// For how many unknown names the answer suggests a known job.
     private static let hintsMax = 10
 
@@ -101,5 +144,16 @@ extension OrdersReply.Result {
             reason = "a reload has removed it"
             refused = true
         }
+    }
+}
+
+extension Order {
+    /// A command from the control API. Its values were checked when it was read.
+    init(_ verb: Verb, _ job: Job.Name, by initiator: Initiator, _ body: OrderBody) {
+        let instant = body.until.flatMap { WallInstant(rfc3339: $0) }
+        self.init(
+            verb, job, by: initiator, note: body.note,
+            until: instant.map { .at($0) } ?? body.forUsec.map { .after(.microseconds($0)) },
+            withRun: body.withRun ?? false, count: body.count ?? 1, variables: body.variables)
     }
 }

@@ -63,20 +63,13 @@ struct Control: ControlService {
         }
         metrics = Dictionary(
             uniqueKeysWithValues: [MetricsFormat.text, .openMetrics].map { format in
-                let metrics = ListCoalescer<MetricsReading, ControlAnswer> { done in
-                    let jobsMax = reloader.metricsJobsMax
-                    loop.later {
-                        $0.measure(jobsMax: jobsMax) { measures in
-                            sender.readStates { done((measures, $0)) }
-                        }
-                    }
-                } make: { measures, notifiers in
+                let pages = Self.metrics(of: loop, reloader, sender) { measures, notifiers in
                     let page = MetricsPage(
                         measures, ProcessMeasures(), meters, recorder.meter.reading,
                         notifiers: notifiers, version: about.version)
                     return ControlAnswer(.ok, page.text(format), type: format.contentType)
                 }
-                return (format, metrics)
+                return (format, pages)
             })
         previews = ListCoalescer {
             reloader.preview(done: $0)
@@ -85,6 +78,23 @@ struct Control: ControlService {
             case .success(let preview): ControlAnswer(.ok, preview)
             case .failure(let error): ControlAnswer(.unprocessableEntity, error)
             }
+        }
+    }
+
+    /// The metrics, which are gathered once for all clients that ask meanwhile.
+    private static func metrics(
+        of loop: Loop, _ reloader: Reloader, _ sender: NotificationSender,
+        make: @escaping @Sendable (MetricsReading) -> ControlAnswer
+    ) -> ListCoalescer<MetricsReading, ControlAnswer> {
+        ListCoalescer { done in
+            let jobsMax = reloader.metricsJobsMax
+            loop.later {
+                $0.measure(jobsMax: jobsMax) { measures in
+                    sender.readStates { done((measures, $0)) }
+                }
+            }
+        } make: {
+            make($0)
         }
     }
 
@@ -133,52 +143,18 @@ struct Control: ControlService {
         switch request {
         case .list:
             listings.list(reply)
-        case .show(let job):
-            loop.later { loop in
-                let (snapshot, names) = loop.snapshot(of: job)
-                Self.queue.async {
-                    guard let snapshot else { return self.noSuchJob(job, among: names, reply) }
-                    self.send(.ok, JobStatus(snapshot), reply)
-                }
-            }
-        case .why(let job):
-            loop.later { loop in
-                let (why, names) = loop.why(job)
-                Self.queue.async {
-                    guard let why else { return self.noSuchJob(job, among: names, reply) }
-                    self.send(.ok, why.explained, reply)
-                }
-            }
+        case .show(let job): show(job, reply)
+        case .why(let job): why(job, reply)
         case .order(let verb, let job, let body):
-            let order = Order(verb, job, by: .user(peer.name), body)
-            loop.later { loop in
-                loop.handle(order) { answer, snapshot in
-                    Self.queue.async { self.order(order, answer, snapshot, reply) }
-                }
-            }
+            self.order(Order(verb, job, by: .user(peer.name), body), reply)
         case .orders(let verb, let jobs, let body): orders(verb, jobs, body, by: peer, reply)
         case .history(let query): history(query, reply)
         case .run(let run): show(run, reply)
-        case .upcoming(let query):
-            // The answer is made on the queue of the snapshots, so that it rests after each.
-            snapshots.list { snapshot in
-                if let job = query.job, !snapshot.jobs.contains(where: { $0.job.name == job }) {
-                    return noSuchJob(job, reply)
-                }
-                send(.ok, UpcomingReply(snapshot, query), reply)
-            }
+        case .upcoming(let query): upcoming(query, reply)
         case .log(let job, let run, let after): log(of: job, run: run, after: after, reply)
         case .kill(let job, let run, let body):
-            let order = Order(
-                .kill, job, by: .user(peer.name), run: run,
-                signal: body.signal.map { KillBody.name(of: $0) })
-            loop.later { loop in
-                loop.handle(order) { answer, _ in
-                    Self.queue.async {
-                        self.killed(order, answer, reply)
-                    }
-                }
-            }
+            let signal = body.signal.map { KillBody.name(of: $0) }
+            kill(Order(.kill, job, by: .user(peer.name), run: run, signal: signal), reply)
         case .reload: reload(by: peer, isStrict: false, reply)
         case .strictReload: reload(by: peer, isStrict: true, reply)
         case .previewReload: previews.list(reply)
@@ -205,6 +181,36 @@ struct Control: ControlService {
         }
     }
 
+    private func show(_ job: Job.Name, _ reply: @escaping ControlAnswer.Reply) {
+        loop.later { loop in
+            let (snapshot, names) = loop.snapshot(of: job)
+            Self.queue.async {
+                guard let snapshot else { return self.noSuchJob(job, among: names, reply) }
+                self.send(.ok, JobStatus(snapshot), reply)
+            }
+        }
+    }
+
+    private func why(_ job: Job.Name, _ reply: @escaping ControlAnswer.Reply) {
+        loop.later { loop in
+            let (why, names) = loop.why(job)
+            Self.queue.async {
+                guard let why else { return self.noSuchJob(job, among: names, reply) }
+                self.send(.ok, why.explained, reply)
+            }
+        }
+    }
+
+    private func upcoming(_ query: UpcomingQuery, _ reply: @escaping ControlAnswer.Reply) {
+        // The answer is made on the queue of the snapshots, so that it rests after each.
+        snapshots.list { snapshot in
+            if let job = query.job, !snapshot.jobs.contains(where: { $0.job.name == job }) {
+                return noSuchJob(job, reply)
+            }
+            send(.ok, UpcomingReply(snapshot, query), reply)
+        }
+    }
+
     func mayChange(_ peer: Peer) -> Bool { access.operators.mayChange(peer) }
 
     func peer(of credentials: Credentials) -> Peer? { access.sessions.peer(of: credentials) }
@@ -228,33 +234,6 @@ struct Control: ControlService {
             rejected: unusable.rejected,
             failingNotifiers: failing.isEmpty ? nil : failing.map(\.description), jobs: [])
         return ControlAnswer(.ok, DaemonStatus.Listing(status, jobs: snapshot))
-    }
-
-    private func order(
-        _ order: Order, _ answer: Answer, _ snapshot: JobSnapshot?,
-        _ reply: @escaping ControlAnswer.Reply
-    ) {
-        guard let snapshot else { return noSuchJob(order.job, reply) }
-        let status = JobStatus(snapshot)
-        switch answer {
-        case .done, .killed:
-            send(.ok, OrderReply(changed: true, reason: nil, status: status), reply)
-        case .requested(let run):
-            send(
-                .ok,
-                OrderReply(changed: true, reason: nil, run: run.description, status: status), reply)
-        case .pauseChanged(let former):
-            send(
-                .ok,
-                OrderReply(
-                    changed: true, reason: nil, formerPause: PauseStatus(former), status: status),
-                reply)
-        case .unchanged(let reason):
-            send(.ok, OrderReply(changed: false, reason: reason, status: status), reply)
-        case .refused(let reason):
-            send(.conflict, ErrorReply("job \"\(order.job)\": \(reason)", code: .conflict), reply)
-        case .noSuchJob: noSuchJob(order.job, among: [], reply)
-        }
     }
 
     private func reload(
@@ -289,16 +268,5 @@ struct Control: ControlService {
         _ reply: ControlAnswer.Reply
     ) {
         reply(ControlAnswer(status, value))
-    }
-}
-
-extension Order {
-    /// A command from the control API. Its values were checked when it was read.
-    init(_ verb: Verb, _ job: Job.Name, by initiator: Initiator, _ body: OrderBody) {
-        let instant = body.until.flatMap { WallInstant(rfc3339: $0) }
-        self.init(
-            verb, job, by: initiator, note: body.note,
-            until: instant.map { .at($0) } ?? body.forUsec.map { .after(.microseconds($0)) },
-            withRun: body.withRun ?? false, count: body.count ?? 1, variables: body.variables)
     }
 }

@@ -130,11 +130,11 @@ extension Loop {
             loop.transaction = OrderTransaction(
                 orders: orders[...], results: OrderResults(count: orders.count, done: done))
             loop.isDeciding = true
-            loop.obeySome()
+            loop.executeSome()
         }
     }
 
-    private func obeySome() {
+    private func executeSome() {
         guard let orders = transaction?.orders, let results = transaction?.results else { return }
         let some = orders.prefix(Self.jobsPerTurn)
         transaction?.orders = orders.dropFirst(some.count)
@@ -144,7 +144,7 @@ extension Loop {
                 results.note(.init(order: order, answer: answer, snapshot: snapshot), at: index)
             }
         }
-        guard some.endIndex == orders.endIndex else { return later { $0.obeySome() } }
+        guard some.endIndex == orders.endIndex else { return later { $0.executeSome() } }
         saveTransaction(results)
     }
 
