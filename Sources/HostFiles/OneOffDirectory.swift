@@ -34,7 +34,7 @@ public struct OneOffDirectory: Sendable {
         let above = try parentDirectory()
         if try above.status(of: Self.name) == nil { try make(in: above) }
         let directory = try above.existingSubdirectory(Self.name)
-        sweep(directory)
+        removeStale(directory)
         // Who may enter the directory may read the file: the scheduler is another user.
         let isNew = try directory.create(
             "\(name).toml", with: bytes, by: ".\(name).\(getpid()).new")
@@ -66,7 +66,7 @@ public struct OneOffDirectory: Sendable {
 
     /// Removes the files of processes that were killed before they were done. What cannot be removed
     /// does no harm.
-    private func sweep(_ directory: Directory) {
+    private func removeStale(_ directory: Directory) {
         guard let entries = fdopendir(openat(directory.descriptor, ".", O_RDONLY | O_CLOEXEC))
         else { return }
         defer { closedir(entries) }

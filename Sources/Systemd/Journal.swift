@@ -22,7 +22,7 @@ public final class Journal: Sendable {
     private let socket: DatagramSocket?
     private struct Drops {
         /// Those that the journal was not told of yet.
-        var untold = 0
+        var unreported = 0
         var total = 0
     }
 
@@ -33,7 +33,7 @@ public final class Journal: Sendable {
     public init(path: String = Journal.standardPath) { socket = DatagramSocket(address: path) }
 
     /// How many entries were dropped since the journal last accepted one.
-    public var droppedCount: Int { dropped.withLock(\.untold) }
+    public var droppedCount: Int { dropped.withLock(\.unreported) }
 
     /// How many entries were dropped in all.
     public var droppedTotal: Int { dropped.withLock(\.total) }
@@ -111,11 +111,11 @@ public final class Journal: Sendable {
     ///   returning `full`.
     private func attempt(_ entry: [UInt8], isLast: Bool) -> Outcome {
         dropped.withLock { dropped in
-            let failure = reportDrops(&dropped.untold) ?? deliver(entry)
+            let failure = reportDrops(&dropped.unreported) ?? deliver(entry)
             if failure == 0 { return .taken }
             // If entries were already dropped, the journal hangs.
-            if failure == EAGAIN, !isLast, dropped.untold == 0 { return .full }
-            dropped.untold += 1
+            if failure == EAGAIN, !isLast, dropped.unreported == 0 { return .full }
+            dropped.unreported += 1
             dropped.total += 1
             return .dropped
         }

@@ -10,8 +10,8 @@ extension Decoder {
         var kept = jobs
         var rejected = rejected
         let before = rejected.count
-        let untold =
-            untold + leaveOutDuplicateRenames(&kept, &errors, &rejected)
+        let unlisted =
+            unlisted + leaveOutDuplicateRenames(&kept, &errors, &rejected)
             + leaveOutTooConcurrent(&kept, &errors, &rejected)
             + leaveOutDisallowed(&kept, &errors, &rejected)
             + leaveOutWithWrongNotifiers(&kept, &errors, &rejected)
@@ -36,7 +36,7 @@ extension Decoder {
         return ConfigReading(
             jobSet: JobSet(kept, notifiers: notifiers), shares: shares(of: kept),
             settings: settings, errors: errors,
-            errorCount: errors.count + untold, rejected: rejected, warnings: warnings,
+            errorCount: errors.count + unlisted, rejected: rejected, warnings: warnings,
             warningCount: warningCount, noteCount: noteCount, faults: faults,
             settingsFiles: settingsFiles)
     }

@@ -26,7 +26,7 @@ struct Decoder {
     private(set) var isOneOff = false
     private(set) var errors: [ConfigError] = []
     /// How many errors are not among `errors`, beside the sentences that count them.
-    private(set) var untold = 0
+    private(set) var unlisted = 0
     private(set) var rejected: [String] = []
     var warnings: [ConfigWarning] = []
     var warningCount = 0
@@ -120,7 +120,7 @@ struct Decoder {
         errors += reader.errors.sorted { ($0.mark ?? .start) < ($1.mark ?? .start) }
         let more = reader.count - reader.errors.count
         if more > 0 {
-            untold += more - 1
+            unlisted += more - 1
             errors.append(
                 ConfigError(
                     file: document.file,

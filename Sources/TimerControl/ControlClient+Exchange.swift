@@ -17,8 +17,8 @@ extension ControlClient {
     ) throws(Failure) -> Int {
         let socket = try connect()
         defer { close(socket) }
-        let patience = max(timeoutSeconds, Self.longSeconds)
-        wait(patience, for: SO_RCVTIMEO, of: socket)
+        let timeout = max(timeoutSeconds, Self.longSeconds)
+        wait(timeout, for: SO_RCVTIMEO, of: socket)
         var text = "\(method) \(path) HTTP/1.1\r\nHost: timerd\r\nConnection: close\r\n"
         if !body.isEmpty || method == "POST" { text += "Content-Length: \(body.count)\r\n" }
         if !body.isEmpty { text += "Content-Type: application/json\r\n" }
@@ -29,7 +29,7 @@ extension ControlClient {
             let count = buffer.withUnsafeMutableBytes { recv(socket, $0.baseAddress, $0.count, 0) }
             if count < 0 {
                 if errno == EINTR { continue }
-                throw readFailure(errno, patience: patience)
+                throw readFailure(errno, timeout: timeout)
             }
             guard count > 0 else {
                 guard reader.mayEnd else { throw .broken("\(self.path): the answer is cut off") }

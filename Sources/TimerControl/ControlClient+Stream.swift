@@ -40,8 +40,8 @@ extension ControlClient {
             let count = buffer.withUnsafeMutableBytes { recv(socket, $0.baseAddress, $0.count, 0) }
             if count < 0 {
                 if errno == EINTR { continue }
-                let patience = reader.status == nil ? timeoutSeconds : Self.quietSeconds
-                throw readFailure(errno, patience: patience)
+                let timeout = reader.status == nil ? timeoutSeconds : Self.quietSeconds
+                throw readFailure(errno, timeout: timeout)
             }
             guard count > 0 else {
                 guard reader.mayEnd else { throw .broken("\(path): the stream was cut off") }

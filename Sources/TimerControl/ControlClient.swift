@@ -70,15 +70,15 @@ public struct ControlClient: Sendable {
     public func sendOnce(_ request: ControlRequest) throws(Failure) -> Reply {
         let socket = try connect()
         defer { close(socket) }
-        let patience = request.isLong ? max(timeoutSeconds, Self.longSeconds) : timeoutSeconds
-        wait(patience, for: SO_RCVTIMEO, of: socket)
+        let timeout = request.isLong ? max(timeoutSeconds, Self.longSeconds) : timeoutSeconds
+        wait(timeout, for: SO_RCVTIMEO, of: socket)
         let body = request.body
         var head = "\(request.method) \(request.path) HTTP/1.1\r\nHost: timerd\r\n"
         head += "Connection: close\r\nContent-Length: \(body.count)\r\n"
         if !body.isEmpty { head += "Content-Type: application/json\r\n" }
         for header in headers { head += "\(header.name): \(header.value)\r\n" }
         try write(Array((head + "\r\n").utf8) + body, to: socket)
-        return try readReply(from: socket, patience: patience)
+        return try readReply(from: socket, timeout: timeout)
     }
 
     func wait(_ seconds: Int, for option: Int32, of socket: Int32) {
@@ -129,7 +129,7 @@ public struct ControlClient: Sendable {
     }
 
     /// The daemon sends a Content-Length. A shorter body is not used.
-    private func readReply(from socket: Int32, patience: Int) throws(Failure) -> Reply {
+    private func readReply(from socket: Int32, timeout: Int) throws(Failure) -> Reply {
         var reply = PartialReply()
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
@@ -137,10 +137,10 @@ public struct ControlClient: Sendable {
             if count == 0 { throw .broken("\(path): the answer is cut off") }
             if count < 0 {
                 if errno == EINTR { continue }
-                throw readFailure(errno, patience: patience)
+                throw readFailure(errno, timeout: timeout)
             }
             guard reply.add(buffer[..<count]) else {
-                throw .broken("\(path): what answers is no timerd")
+                throw .broken("\(path): unexpected response: is this a timerd socket?")
             }
             if let whole = reply.whole { return whole }
             guard reply.bytes.count <= replyBytesMax else {
@@ -149,11 +149,11 @@ public struct ControlClient: Sendable {
         }
     }
 
-    func readFailure(_ code: Int32, patience: Int) -> Failure {
+    func readFailure(_ code: Int32, timeout: Int) -> Failure {
         switch code {
         case EAGAIN:
             return .broken(
-                "\(path): no answer for \(patience) s; `\(manager) status timerd` and "
+                "\(path): no answer for \(timeout) s; `\(manager) status timerd` and "
                     + "its journal say what holds the daemon up")
         case ECONNRESET:
             return .broken(

@@ -173,7 +173,7 @@ public final class RunnerClient: Sendable {
     public func discard(_ jobs: [Job.Name]) { mailbox.post(.discard(jobs), hasTime: true) }
 
     /// Sends a message of a notifier. Its run is reported like any other one; a run of an earlier
-    /// scheduler that sends it is taken over. Without a connection to a runner, it waits for one.
+    /// scheduler that sends it is reattached. Without a connection to a runner, it waits for one.
     public func send(_ order: MessageOrder) { mailbox.post(.send(order)) }
 
     /// Makes the runner terminate every run, by SIGTERM and after `grace` by SIGKILL, and then

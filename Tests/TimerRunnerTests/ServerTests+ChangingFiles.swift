@@ -94,7 +94,7 @@ extension ServerTests {
         desk.stop()
     }
 
-    /// A scheduler that was taken over must not run what the files do not say, however long it waits.
+    /// A compromised scheduler must not run what the files do not say, however long it waits.
     @Test func aRunWhoseJobIsMissingIsRefused_onceTheFileIsLeftAlone_orWasWrittenForTooLong() throws
     {
         for isLeftAlone in [true, false] {

@@ -14,7 +14,7 @@ import TimerCore
 
 /// Which definitions the runner uses, and what it refuses to run.
 extension ServerTests {
-    /// A scheduler that was taken over sets nothing for a job that its configuration does not allow.
+    /// A compromised scheduler sets nothing for a job that its configuration does not allow.
     @Test func onlyTheVariablesThatTheJobAllowsAreSet() throws {
         let desk = try Desk { _ in }
         let ear = Ear()

@@ -128,7 +128,7 @@ import TimerCore
         let limit = try bench.withStore { (store) throws(StoreError) in store.logBytes }
         let done = DispatchSemaphore(value: 0)
         var most: Int64 = 0
-        bench.recorder.keepTogether(
+        bench.recorder.writeTogether(
             (0..<100_000).map { [.save(RecorderBench.record("job-\($0)"))] }, durable: true
         ) { _ in
             done.signal()

@@ -257,7 +257,7 @@ extension Agenda {
         if entry.ledger.isOpen { counting -= 1 }
         entry.ledger.close(at: entry.counted(at: now))
         if case .paused(let pause) = entry.phase, pause.withRun {
-            batch.ends += toldRuns(slot).map { .resume($0) }
+            batch.ends += startedRuns(slot).map { .resume($0) }
         }
         cancelPending(slot, &entry, .stopped, into: &batch)
         runs.detach(slot, job: entry.job.name)

@@ -98,7 +98,7 @@ extension Agenda {
             withRun: order.withRun)
         entry.phase = .paused(pause)
         var batch = Batch()
-        if order.withRun { batch.ends += toldRuns(slot).map { .suspend($0) } }
+        if order.withRun { batch.ends += startedRuns(slot).map { .suspend($0) } }
         return commit(slot, &entry, batch, at: now) { entry in
             .paused(
                 entry.job.name, pause, accrued: entry.accrued(at: now),
@@ -122,7 +122,7 @@ extension Agenda {
         entry.phase = .paused(wanted)
         var batch = Batch()
         if wanted.withRun, !pause.withRun {
-            batch.ends = toldRuns(slot).map { .suspend($0) }
+            batch.ends = startedRuns(slot).map { .suspend($0) }
         }
         return commit(slot, &entry, batch, at: now, answer: .pauseChanged(from: pause)) { entry in
             .pauseChanged(entry.job.name, from: pause, to: wanted)
@@ -160,7 +160,7 @@ extension Agenda {
         into batch: inout Batch
     ) {
         entry.phase = .armed
-        if pause.withRun { batch.ends += toldRuns(slot).map { .resume($0) } }
+        if pause.withRun { batch.ends += startedRuns(slot).map { .resume($0) } }
         let due = entry.resumeSchedule(after: pause, by: initiator, at: now)
         if initiator == .pauseEnd, let until = pause.until {
             entry.ledger.credit(
@@ -221,7 +221,7 @@ extension Agenda {
         var batch = Batch()
         var former: Pause?
         if case .paused(let pause) = entry.phase {
-            if pause.withRun { batch.ends += toldRuns(slot).map { .resume($0) } }
+            if pause.withRun { batch.ends += startedRuns(slot).map { .resume($0) } }
             former = pause
         }
         entry.ledger.credit(entry.countedAfterPause)
@@ -250,7 +250,7 @@ extension Agenda {
     }
 
     /// The runs of the job that were started and have not ended.
-    func toldRuns(_ slot: Int) -> [Run.ID] {
+    func startedRuns(_ slot: Int) -> [Run.ID] {
         runs[slot].filter(\.state.takesPlace).map(\.id)
     }
 

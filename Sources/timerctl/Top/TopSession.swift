@@ -31,7 +31,7 @@ struct TopSession {
     /// How long after an Escape, in milliseconds, further bytes may belong to it.
     private static let escapeTime = 100
     /// After this time the screen says that the daemon does not answer.
-    private static let patience = Duration.seconds(3)
+    private static let timeout = Duration.seconds(3)
 
     init(
         _ terminal: RawTerminal, _ state: TopState, _ connection: Connection, interval: Duration,
@@ -98,7 +98,7 @@ struct TopSession {
     private mutating func askIfDue(_ worker: TopWorker) {
         guard let due else {
             let waited = ContinuousClock.now - asked
-            if waited > Self.patience {
+            if waited > Self.timeout {
                 state.trouble =
                     "timerd has not answered for \(Text.whole(waited)), waiting"
             }

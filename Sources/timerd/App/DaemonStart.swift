@@ -96,7 +96,7 @@ struct DaemonStart {
     private func makeEventLogger() -> EventLogger {
         EventLogger(
             log: Logger(label: EventLogger.label), hasFields: options.log.hasFields,
-            hasStandings: options.log.isJournal, feed: feed, wall: { [clocks] in clocks.wall })
+            hasTimeRecords: options.log.isJournal, feed: feed, wall: { [clocks] in clocks.wall })
     }
 
     /// The events for those who follow them.
@@ -113,8 +113,8 @@ struct DaemonStart {
         _ heartbeatWriter: HeartbeatWriter
     ) {
         recorder.follow(
-            Recorder.Followers { trouble in
-                loop.later { $0.note(storeError: trouble) }
+            Recorder.Followers { error in
+                loop.later { $0.note(storeError: error) }
             } notified: {
                 sender.noteRecorded()
             } marked: { generation in

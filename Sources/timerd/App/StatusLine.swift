@@ -13,7 +13,7 @@ struct StatusLine {
     var next: (job: Job.Name, instant: WallInstant)?
     var isStopping: Bool
     /// Why the state cannot be saved for now, so that no run starts; nil if it can be saved.
-    var trouble: String?
+    var storeError: String?
     /// What is wrong with the configuration that was read last, so that an earlier one is used; nil
     /// if it is used.
     var refusal: String?
@@ -26,8 +26,8 @@ struct StatusLine {
         var counts = parts.joined(separator: ", ")
         if isStopping { return "Stopping; \(counts)" }
         if let refusal { counts += "; \(refusal)" }
-        if let trouble {
-            return "\(counts); runs wait, since the state cannot be saved: \(trouble)"
+        if let storeError {
+            return "\(counts); runs wait, since the state cannot be saved: \(storeError)"
         }
         guard let next else { return "\(counts); nothing due" }
         return "\(counts); next is \(next.job) at \(LocalTime.text(next.instant))"

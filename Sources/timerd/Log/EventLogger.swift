@@ -21,7 +21,7 @@ final class EventLogger: Sendable {
     /// Whether the log has fields.
     let hasFields: Bool
     /// Whether its entries also contain the time records of the jobs.
-    let hasStandings: Bool
+    let hasTimeRecords: Bool
     /// Where all events go, also those that the log leaves out.
     let feed: EventFeed
     private let wall: @Sendable () -> WallInstant
@@ -33,19 +33,19 @@ final class EventLogger: Sendable {
 
     /// - Parameters:
     ///   - hasFields: whether the log has fields; otherwise they are not created.
-    ///   - hasStandings: whether entries also contain the time records of jobs, which makes each
+    ///   - hasTimeRecords: whether entries also contain the time records of jobs, which makes each
     ///     entry about all jobs long.
     ///   - feed: where all events go.
     ///   - wall: the wall clock.
     init(
-        log: Logger, hasFields: Bool, hasStandings: Bool? = nil, feed: EventFeed = EventFeed(),
+        log: Logger, hasFields: Bool, hasTimeRecords: Bool? = nil, feed: EventFeed = EventFeed(),
         wall: @escaping @Sendable () -> WallInstant
     ) {
         self.log = log
         self.feed = feed
         self.wall = wall
         self.hasFields = hasFields
-        self.hasStandings = hasStandings ?? hasFields
+        self.hasTimeRecords = hasTimeRecords ?? hasFields
     }
 
     /// The levels that these jobs set.
@@ -65,7 +65,7 @@ final class EventLogger: Sendable {
 
     /// Whether the log has an entry for it. Notices about each run or each job that are seldom
     /// needed have none.
-    func isTold(_ notice: Notice) -> Bool {
+    func isLogged(_ notice: Notice) -> Bool {
         switch notice {
         case .runBegan, .recovered: log.logLevel <= .debug
         default: true
@@ -77,7 +77,7 @@ final class EventLogger: Sendable {
     ///
     /// - Parameters:
     ///   - time: when it was decided.
-    ///   - standing: the time records when the notice was created; nil for a log without fields.
+    ///   - account: the time records when the notice was created; nil for a log without fields.
     ///   - tail: for the end of a run, the last part of its output.
     ///   - isPart: whether it belongs to a command for many jobs, which has an entry of its own.
     func log(
@@ -85,7 +85,7 @@ final class EventLogger: Sendable {
         isPart: Bool = false
     ) {
         feed.append(RecordedEvent(content: .notice(notice), time: time, isPart: isPart))
-        guard isTold(notice) else { return }
+        guard isLogged(notice) else { return }
         queue.async { [self] in
             let subject = notice.subject
             if case .runEnded(let run, _, _, failed: true) = notice {

@@ -81,12 +81,12 @@ extension Loop {
         guard supervision.isSupervised, statusTimer == nil else { return }
         statusTimer = try? .after(
             Self.statusDelay, for: self, tolerance: Self.statusDelay / 2, on: timerQueue
-        ) { loop, _ in loop.assumeIsolated { $0.tellStatus() } }
+        ) { loop, _ in loop.assumeIsolated { $0.sendStatus() } }
     }
 
     /// Records that the state cannot be saved for now, or that it can be saved again.
-    func note(storeError trouble: StoreError?) {
-        storeError = trouble
+    func note(storeError error: StoreError?) {
+        storeError = error
         scheduleStatusUpdate()
     }
 
@@ -97,7 +97,7 @@ extension Loop {
         scheduleStatusUpdate()
     }
 
-    func tellStatus() {
+    func sendStatus() {
         statusTimer = nil
         guard supervision.isSupervised else { return }
         let now = clocks.now()
@@ -105,7 +105,7 @@ extension Loop {
             StatusLine(
                 jobs: agenda.jobCount, paused: agenda.pausedCount, running: agenda.liveRuns,
                 rejected: rejected.count, next: agenda.next(at: now), isStopping: agenda.isShutDown,
-                trouble: storeError?.description, refusal: configRefusal
+                storeError: storeError?.description, refusal: configRefusal
             ).text)
     }
 }

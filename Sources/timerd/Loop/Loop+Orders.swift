@@ -151,7 +151,7 @@ extension Loop {
     private func saveTransaction(_ results: OrderResults) {
         let writes = transaction?.writes ?? []
         transaction?.writes = []
-        recorder.keepTogether(
+        recorder.writeTogether(
             writes.map(\.changes), durable: writes.contains(where: \.durable)
         ) { refused in
             self.later { $0.finishTransaction(writes, refused, results) }

@@ -15,7 +15,7 @@ extension Loop {
     ///
     /// - Parameters:
     ///   - opening: changes that are written in one transaction with the first durable write.
-    ///   - standings: the time records when each notice among the actions was created; empty if
+    ///   - accounts: the time records when each notice among the actions was created; empty if
     ///     they were created just now.
     ///   - history: what the notices add to the history and is not handed to the store yet; nil:
     ///     all of it.
@@ -30,7 +30,7 @@ extension Loop {
         var rest = actions
         var accounts = accounts
         var timers = Self.timersPerTurn
-        // It is written with the records of its jobs, in the same transactions.
+        // The history is written with the records of its jobs, in the same transactions.
         var history = history ?? actions.compactMap { HistoryRow($0, at: now.wall) }
         while let action = rest.popFirst() {
             if set(action.timer, room: &timers) { continue }
@@ -85,7 +85,7 @@ extension Loop {
     /// Nil for a log without fields, and for a notice without a log entry, because reading the time
     /// records of all jobs takes a while.
     private func account(for notice: Notice, at now: Now) -> AccountSnapshot? {
-        eventLogger.hasStandings && eventLogger.isTold(notice)
+        eventLogger.hasTimeRecords && eventLogger.isLogged(notice)
             ? AccountSnapshot(for: notice, in: agenda, at: now) : nil
     }
 
@@ -97,8 +97,7 @@ extension Loop {
         answer: Reply?
     ) {
         switch action {
-        // Done in the loop above. Notices are also logged there, with the time records as they
-        // were.
+        // The caller sets the timers, and logs the notices with the time records as they were.
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .tell: break
         case .begin(let runs, let start, let records):
             let portions = CommitBatch(
@@ -110,7 +109,7 @@ extension Loop {
             }
             history = []
         case .start(let runs):
-            // After the write that recorded them, which may not be done yet.
+            // The write that recorded these runs may not be done yet. An empty write waits for it.
             let event = eventToNote
             let write = Write(changes: [], durable: false) { _ in
                 self.begin(runs, decided: now.awake)
@@ -119,7 +118,7 @@ extension Loop {
             submit(write, of: runs.map(\.id.firing.job))
         case .end(let run, let grace): launcher.end(run, grace: grace)
         case .signal(let run, let name):
-            // Accepts only the names of this list.
+            // `KillBody` knows the signals that a user may send; any other name is ignored.
             if let number = KillBody.number(of: name) { launcher.signal(run, number) }
         case .suspend(let run): launcher.suspend(run)
         case .resume(let run): launcher.resume(run)
@@ -185,11 +184,11 @@ extension Loop {
         later { $0.receive(.recorded(runs)) }
     }
 
-    /// The event that counts as written once its changes are. While a transaction is open there is
-    /// none, because other writes may then overtake those that are kept back.
+    /// The number of the event that counts as written once its changes are. 0 while a transaction
+    /// is open, because other writes may then overtake those that the transaction keeps back.
     private var eventToNote: UInt64 { transaction == nil ? agenda.eventNumber : 0 }
 
-    /// Notes that the runs of the events up to this one are recorded.
+    /// Notes that the runs of the events up to this one are recorded; does nothing for 0.
     nonisolated func noteWritten(through event: UInt64) {
         guard event > 0 else { return }
         // Writes finish in the order in which they came, and only here, so this check and the store
@@ -201,6 +200,7 @@ extension Loop {
         sendStored()
     }
 
+    /// Calls `drained` once the last run has ended and everything about it is on the disk.
     func noteDrained() {
         guard agenda.isShutDown, agenda.liveRuns == 0, let drained else { return }
         self.drained = nil

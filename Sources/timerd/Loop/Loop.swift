@@ -24,11 +24,11 @@ actor Loop: QueueActor {
     /// If the row of a run is written later than this after the decision, the agenda decides on the
     /// start again.
     static let startDelayMax: Duration = .seconds(1)
-    /// How many held jobs are looked at for each write. If more are held, they are looked at less
-    /// often.
+    /// A job is held while its firing waits until earlier runs are recorded. After each write the
+    /// agenda checks all held jobs; if there are more than this, only once in `heldDelay`.
     static let heldAtOnceMax = 256
     static let heldDelay: Duration = .milliseconds(100)
-    /// How many jobs are looked at before other work gets its turn: about a fifth of a millisecond.
+    /// How many jobs are handled before other work gets its turn: about a fifth of a millisecond.
     static let jobsPerTurn = 128
     /// With more names than this, no suggestion for an unknown name is searched.
     static let hintNamesMax = 1000
@@ -56,7 +56,7 @@ actor Loop: QueueActor {
     var retryTimers: [Job.Name: JobTimer] = [:]
     /// Fires when something may be wrong with a job although nothing happens to it.
     var incidentTimer: JobTimer?
-    /// The jobs whose timers have not been set yet, and the work that waits for this.
+    /// The jobs whose timers must still be set, and the work to do once they are.
     var unsetTimers: ArraySlice<Job.Name> = []
     var waitingForTimers: [@Sendable (isolated Loop) -> Void] = []
     /// The timers below share a wake-up of this queue if possible.
@@ -67,6 +67,7 @@ actor Loop: QueueActor {
     var statusTimer: PausableTimer?
     /// Removes finished one-off jobs.
     var oneOffTimer: PausableTimer?
+    /// How many heartbeats there were since the heartbeat timer was made.
     var heartbeats = 0
     /// The checkpoint in progress has written the jobs before this place; nil if there is no
     /// checkpoint.
@@ -79,6 +80,7 @@ actor Loop: QueueActor {
     var rejected: [Rejection]
     /// The jobs that keep an earlier definition because of an error.
     var outdated: [Rejection] = []
+    /// Called once the loop is shut down and no run is active.
     var drained: (@Sendable () -> Void)?
     /// The requests that wait for all snapshots, and the snapshots so far for the first of them.
     var gatherings: [@Sendable (Snapshot, Unusable) -> Void] = []
@@ -95,7 +97,8 @@ actor Loop: QueueActor {
     var configAccepted: WallInstant
     /// The requested previews of reloads; the first is in progress.
     var previews: [(reload: ReloadPreview, done: @Sendable (ReloadPreview) -> Void)] = []
-    /// All runs of events up to this one are recorded; and whether firings wait for that.
+    /// The number of the last event whose runs, and those of all events before it, are recorded;
+    /// and whether firings wait for that.
     let written = Atomic<UInt64>(0)
     let isHolding = Atomic<Bool>(false)
     /// Whether the event that the store has caught up is being sent.
@@ -103,8 +106,8 @@ actor Loop: QueueActor {
     /// A command for many jobs that is not saved yet, and the work that waits until it is.
     var transaction: OrderTransaction?
     var waitingForTransaction: [@Sendable (isolated Loop) -> Void] = []
-    /// Whether some jobs have not yet got a command or their new definition, and the work that
-    /// waits until all have.
+    /// Whether a command for many jobs or a reload has not reached all of its jobs yet, and the work
+    /// that waits until it has.
     var isDeciding = false
     var waitingForDecision: [@Sendable (isolated Loop) -> Void] = []
     /// The end of a run while it is being handled.
@@ -172,7 +175,7 @@ actor Loop: QueueActor {
             done: { loop in
                 loop.afterTimers { loop in
                     beginning.ready()
-                    loop.tellStatus()
+                    loop.sendStatus()
                     loop.expireOneOffs()
                 }
             })
@@ -208,7 +211,7 @@ actor Loop: QueueActor {
         sendStored()
     }
 
-    /// Soon sends the event that the store has written something. The agenda then looks at all held
+    /// Soon sends the event that the store has written something. The agenda then checks all held
     /// jobs. If there are very many, the event is not sent for each run that is written.
     nonisolated func sendStored() {
         guard !isStoredOnItsWay.exchange(true, ordering: .sequentiallyConsistent) else { return }
@@ -261,7 +264,8 @@ actor Loop: QueueActor {
             })
     }
 
-    /// Logs a remark, after earlier entries.
+    /// Logs a remark, which is an entry that is not about a decision of the agenda, after earlier
+    /// entries.
     func say(_ remark: Remark) { eventLogger.log(remark) }
 
     /// Cancels the timers and saves the time records. `closed` is called once these are on the

@@ -40,6 +40,7 @@ extension Recorder {
 
     // MARK: - Syncing
 
+    /// Syncs after `syncDelay`, unless that is planned already.
     func planSync() {
         guard !isSyncPlanned else { return }
         isSyncPlanned = true
@@ -68,6 +69,7 @@ extension Recorder {
         }
     }
 
+    /// Takes the requests that the next sync covers.
     private func take() -> [Unsynced] {
         isSyncDue = false
         defer { unsynced = [] }
@@ -75,6 +77,7 @@ extension Recorder {
     }
 
     private func noteSync(of waiting: [Unsynced], failure: StoreError?) {
+        // Two checkpoints cannot run at a time: the one below waits for the one in progress.
         if failure != nil, checkpoints.isUnderWay {
             return checkpoints.wait { $0.noteSync(of: waiting, failure: failure) }
         }

@@ -13,10 +13,16 @@ extension Recorder {
     /// How many records are staged or merged before other changes get their turn.
     static let stagedPerCommit = 128
 
+    /// A group of changes that is written in three steps: its time records are staged, which no
+    /// reader sees; then one transaction writes the other changes and makes the staged records
+    /// valid; then the staged records are merged into their table.
     struct Together {
-        var accounts: ArraySlice<JobRecord>
+        /// The time records that are not staged yet.
+        var records: ArraySlice<JobRecord>
+        /// All changes that are no time records.
         var others: [Store.Change]
-        var left: Int
+        /// How many staged records are not merged yet.
+        var unmerged: Int
         var durable: Bool
         var onCommit: @Sendable (Set<Run.ID>) -> Void
         var onDelayed: (@Sendable (StoreError) -> Void)?
@@ -33,7 +39,7 @@ extension Recorder {
     ///   - durable: as for `write`.
     ///   - onCommit: as for `write`.
     ///   - onDelayed: as for `write`.
-    nonisolated func keepTogether(
+    nonisolated func writeTogether(
         _ changes: [[Store.Change]], durable: Bool,
         onCommit: @escaping @Sendable (Set<Run.ID>) -> Void,
         onDelayed: @escaping @Sendable (StoreError) -> Void
@@ -43,18 +49,18 @@ extension Recorder {
                 changes.flatMap { $0 }, durable: durable, onCommit: onCommit, onDelayed: onDelayed)
         }
         later { recorder in
-            var accounts: [JobRecord] = []
+            var records: [JobRecord] = []
             var others: [Store.Change] = []
             for change in changes.joined() {
                 if case .save(let record) = change {
-                    accounts.append(record)
+                    records.append(record)
                 } else {
                     others.append(change)
                 }
             }
             recorder.together.append(
                 Together(
-                    accounts: accounts[...], others: others, left: accounts.count,
+                    records: records[...], others: others, unmerged: records.count,
                     durable: durable, onCommit: onCommit, onDelayed: onDelayed))
             guard recorder.together.count == 1 else { return }
             recorder.keepLogFile(true)
@@ -62,18 +68,19 @@ extension Recorder {
         }
     }
 
-    /// Until the last of these changes is written. Where it cannot be set, commits take longer and nothing else.
+    /// While very much is written, SQLite keeps the length of the file of its write-ahead log instead
+    /// of truncating it. If this cannot be set, commits only take longer.
     private func keepLogFile(_ keep: Bool) { try? store?.keepLogFile(keep) }
 
     private func stageSome() {
         guard let first = together.first else { return }
-        let some = first.accounts.prefix(Self.stagedPerCommit)
+        let some = first.records.prefix(Self.stagedPerCommit)
         guard !some.isEmpty else { return apply(first) }
-        together[0].accounts = first.accounts.dropFirst(some.count)
+        together[0].records = first.records.dropFirst(some.count)
         write(some.map { .stage($0) }) { _ in
             self.afterCheckpoint { $0.stageSome() }
         } onDelayed: { error in
-            self.later { $0.tellDelay(error) }
+            self.later { $0.reportDelay(error) }
         }
     }
 
@@ -82,26 +89,26 @@ extension Recorder {
             first.onCommit(refused)
             self.later { $0.mergeSome() }
         } onDelayed: { error in
-            self.later { $0.tellDelay(error) }
+            self.later { $0.reportDelay(error) }
         }
     }
 
     /// Merges the staged changes in the order in which they were submitted. The next ones are
     /// staged when these are merged.
     private func mergeSome() {
-        guard let left = together.first?.left else { return }
-        guard left > 0 else {
+        guard let unmerged = together.first?.unmerged else { return }
+        guard unmerged > 0 else {
             together.removeFirst()
             if together.isEmpty { keepLogFile(false) }
             return stageSome()
         }
-        together[0].left = left - Self.stagedPerCommit
+        together[0].unmerged = unmerged - Self.stagedPerCommit
         write([.mergeStaged(max: Self.stagedPerCommit)]) { _ in
             self.afterCheckpoint { $0.mergeSome() }
         }
     }
 
-    private func tellDelay(_ error: StoreError) {
+    private func reportDelay(_ error: StoreError) {
         guard let onDelayed = together.first?.onDelayed else { return }
         together[0].onDelayed = nil
         onDelayed(error)

@@ -50,7 +50,7 @@ actor Recorder: QueueActor {
     let wall: @Sendable () -> WallInstant
     private var followers = Followers()
     private var pending = RequestQueue()
-    /// How many requests have come so far.
+    /// How many requests have arrived so far.
     private var taken: UInt64 = 0
     private var isDraining = false
     /// This queue waits for the disk, while commits without fsync continue.
@@ -150,7 +150,7 @@ actor Recorder: QueueActor {
         _ done: @escaping @Sendable (Result<Value, StoreError>) -> Void, behind number: UInt64
     ) {
         guard storeError != nil || taken - UInt64(pending.count) >= number else {
-            // The write that it waits for is in the queue.
+            // An earlier write is still in the queue of this actor; try again after it.
             return later { $0.read(body, done, behind: number) }
         }
         guard let store else { return done(.failure(storeError?.error ?? Self.noStore)) }
@@ -168,7 +168,8 @@ actor Recorder: QueueActor {
         drainSoon()
     }
 
-    /// The requests that are in the queue already come first, so that all are written together.
+    /// Writes after the requests that are already in the queue of this actor have arrived, so that
+    /// all are written together.
     private func drainSoon() {
         guard !isDraining else { return }
         isDraining = true
@@ -202,8 +203,8 @@ actor Recorder: QueueActor {
         }
     }
 
-    /// A change that the store will never accept must not block the others for ever: only this
-    /// change is dropped.
+    /// A change that the store will never accept, because it breaks a rule of the schema, must not
+    /// block the others. Only this change is dropped, and logged.
     private func write(_ changes: [Store.Change]) throws(StoreError) -> Set<Run.ID> {
         guard !changes.isEmpty else { return [] }
         let store = try openStore()
@@ -214,7 +215,7 @@ actor Recorder: QueueActor {
         }
         var (refused, leftOut) = try store.commitWhatIsTaken(changes)
         for (change, error) in leftOut {
-            log.error("\(error); this entry is left out: \(change)")
+            log.error("\(error); this change is not saved: \(change)")
             if case .begin(let run, _) = change { refused.insert(run.id) }
         }
         return refused

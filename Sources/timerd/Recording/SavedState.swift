@@ -79,13 +79,13 @@ struct SavedState {
     private func lost(_ what: String) -> Lost {
         Lost(
             description: """
-                \(state.path)/\(Store.fileName): \(what), but \(witness); put it back, or restore the last good copy \
+                \(state.path)/\(Store.fileName): \(what), but \(evidence); put it back, or restore the last good copy \
                 with `timerd restore`, or go on with what is there by starting once with --accept-data-loss (see \
                 RECOVERY in timerd(8))
                 """)
     }
 
-    private var witness: String {
+    private var evidence: String {
         switch (marker, heartbeat) {
         case (.marker(let marker), _):
             """
