@@ -188,8 +188,8 @@ typedef enum {
 } cspawn_progress;
 
 /// The signals that this process ignores or handles, or whose disposition cannot be read; signal N is bit N - 1. Call
-/// it once before a batch of starts, while no other thread changes a disposition: if each child queried or reset all
-/// signals, that would take more than a third of its set-up time.
+/// it once, when all dispositions are set: if each child queried or reset all signals, that would take more than a third
+/// of its set-up time.
 uint64_t cspawn_signals(void);
 
 /// Creates a process in a new session and returns at once. The process sets itself up and executes its program.

@@ -76,7 +76,8 @@ public final class Runner: Sendable {
     ///
     /// It stops ignoring SIGCHLD, because the kernel discards the exit statuses of children
     /// otherwise, and raises this process's soft limit of open files towards the hard limit; jobs
-    /// get the previous soft limit.
+    /// get the previous soft limit. Signals that the process ignores or handles at this time are
+    /// reset for runs, so nothing else may be ignored or handled later.
     ///
     /// Before it returns, it passes to `handler` what an earlier runner left in the registry: runs
     /// that ended, runs that are lost, and, as begun, runs that are still running, which it

@@ -51,6 +51,9 @@ extension RunnerThread {
         if isTime {
             expireReading(at: now)
             launchBy = nextLaunchPoll(at: now)
+        } else if launching.isEmpty, reading.isEmpty {
+            // Otherwise the thread would wake up once more for each short run.
+            launchBy = nil
         }
         return isTime
     }

@@ -17,25 +17,22 @@ extension RunnerThread {
     /// Starts some of the runs that wait.
     mutating func startPreparations() {
         guard mayStart || maySend else { return }
-        // This is read after the commands were received: if a caller ignores a signal and then
-        // requests a run, it is ignored by then.
-        let signals = cspawn_signals()
         for _ in 0..<Self.startsPerIteration {
             guard mayStart, let preparation = waiting.popFirst() else { break }
             mailbox.finishStart(preparation)
-            start(preparation, signals)
+            start(preparation)
         }
         // Messages are not urgent.
         while maySend, !mayStart, let preparation = messages.popFirst() {
             mailbox.finishStart(preparation)
-            start(preparation, signals)
+            start(preparation)
         }
     }
 
-    private mutating func start(_ preparation: Preparation, _ signals: UInt64) {
+    private mutating func start(_ preparation: Preparation) {
         let run = preparation.request.id
         do throws(Spawner.Failure) {
-            try spawn(preparation, signals)
+            try spawn(preparation)
         } catch {
             removePendingCommands(run)
             let end = RunEnd(error.outcome, at: RunnerClock.wall())
@@ -103,9 +100,7 @@ extension RunnerThread {
     }
 
     /// Creates the pipes and the process and watches them; on an error it leaves nothing behind.
-    private mutating func spawn(
-        _ preparation: Preparation, _ signals: UInt64
-    ) throws(Spawner.Failure) {
+    private mutating func spawn(_ preparation: Preparation) throws(Spawner.Failure) {
         var definition = preparation.request.definition
         let began = RunnerClock.awake()
         let beganAt = RunnerClock.wall()

@@ -39,6 +39,9 @@ struct RunnerThread: ~Copyable {
     let epoll: Int32
     let orphanWatch: Int32?
     let spawner: Spawner
+    /// The signals that this process ignores or handles, as of the start of the thread: to ask for
+    /// them takes 62 system calls, which would delay each start.
+    let signals = cspawn_signals()
     let handler: @Sendable (RunnerEvent) -> Void
     let outputGate: @Sendable (Run.ID) -> OutputGate
     let iterationEnded: @Sendable (_ isLate: Bool) -> Bool
