@@ -12,8 +12,8 @@ public import TimerCore
 /// change is 2 s ago. What is lost is what no connected daemon saw.
 ///
 /// A span between two readings of different machines is too long by as much as the first of them
-/// lagged. So a machine that does not follow the clock (it starts, it was suspended) opens no account
-/// before it has seen a change. If there is none, because no machine keeps the clock, it restarts the
+/// lagged. So a machine that does not follow the clock (it starts, it was suspended, or it was away
+/// while the clock was restarted) opens no account before it has seen a change. If there is none, because no machine keeps the clock, it restarts the
 /// clock from the last value and counts the restart. A machine that was not connected then gives up
 /// what it is ahead: the accounts that were opened since the restart must not gain it. While other
 /// machines are known, the restart waits some seconds longer than a write, so that one lost write of
@@ -34,7 +34,7 @@ public struct FleetClock: Hashable, Sendable {
     public private(set) var seen: AwakeInstant
     /// The restart of the clock that the estimate continues, and whether it does: not before a value
     /// of a machine that keeps the clock was received, or the clock was restarted.
-    private var restarts: Int64 = 0
+    private(set) var restarts: Int64 = 0
     private(set) var isContinuous: Bool
     /// Whether the last value is so much smaller than the estimate that the others must be told at
     /// once: who joins now begins with it.

@@ -129,7 +129,7 @@ public struct FleetMember {
         case .loaded(let snapshot): loaded(snapshot, now)
         case .changed(let cluster, let revision, let reads):
             if reads[.clock] != nil { watched = now.awake }
-            see(cluster, revision, reads, now)
+            see(cluster, revision, reads, now, isWatched: true)
             view?.report(upTo: revision)
         case .watchLost: view = nil
         case .answered(let id, let answer): answered(id, answer, now)

@@ -116,8 +116,10 @@ extension FleetMember {
         clock.receive(loaded.hold, at: now.awake)
         if let value = loaded.clock {
             // Also what a suspended machine knows lags behind the clock that others keep.
-            if self.clock == nil || !clockCompared {
+            // A restart that happened while this machine was away brings an old value.
+            if self.clock == nil || !clockCompared || value.value.restarts > clock.restarts {
                 clock.begin(with: value, at: now.awake)
+                clockCompared = false
             } else {
                 clock.receive(value, at: now.awake)
             }
@@ -139,8 +141,12 @@ extension FleetMember {
     }
 
     /// Takes changes, of the watch or read by a transaction that was refused.
+    ///
+    /// - Parameter isWatched: whether it is the watch. What it brings is new; what a transaction
+    ///   reads may be as old as a write of the clock.
     mutating func see(
-        _ cluster: String, _ revision: Int64, _ reads: FleetAnswer.Reads, _ now: Now
+        _ cluster: String, _ revision: Int64, _ reads: FleetAnswer.Reads, _ now: Now,
+        isWatched: Bool = false
     ) {
         guard view != nil else { return }
         guard cluster == view?.cluster else {
@@ -157,10 +163,14 @@ extension FleetMember {
         guard var view, var clock else { return }
         view.revision = max(view.revision, revision)
         self.view = view
-        let before = clock.modified
+        let restarts = clock.restarts
         if clock.receive(view.hold, at: now.awake) { clockCompared = view.hold.value.isHeld }
         if let value = view.clock { clock.receive(value, at: now.awake) }
-        if clock.modified > before { clockCompared = true }
+        if isWatched, let found = reads[.clock] ?? nil, found.modified == clock.modified {
+            clockCompared = true
+        } else if clock.restarts > restarts {
+            clockCompared = false
+        }
         self.clock = clock
         if reads.keys.contains(where: { if case .job = $0 { true } else { false } }) { remember() }
         if view.identity.value.epoch != memory.known.identity?.epoch { self.view = nil }

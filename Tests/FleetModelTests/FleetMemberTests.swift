@@ -84,6 +84,28 @@ import TimerFleet
         #expect(value.pause != nil && value.active == reading - opened)
     }
 
+    @Test func noAccountIsOpenedByTheOldValueOfARestartedClock() throws {
+        let interval = FleetJob(FleetScript.job, definition: "d1", schedule: .every(.seconds(60)))
+        var script = Self.formed([interval])
+        var paused = try #require(try script.jobValue())
+        paused.pause = JobValue.Pause(since: script.now.wall, by: "ops")
+        paused.opened = nil
+        script.write([.job(FleetScript.job): paused.text])
+        // This machine is away while another one restarts the clock, and returns 3 s later.
+        let restart = ClockValue(time: .seconds(1), restarts: 9, by: FleetScript.web2)
+        script.write([.clock: restart.text])
+        script.pass(.seconds(3))
+        script.handle(.watchLost)
+        script.handle(.command(1, .resume(FleetScript.job)))
+        script.settle()
+        #expect(try script.jobValue() == paused)
+        let next = ClockValue(time: .seconds(4), restarts: 9, by: FleetScript.web2)
+        script.write([.clock: next.text])
+        script.settle()
+        let value = try #require(try script.jobValue())
+        #expect(value.pause == nil && value.opened == .seconds(4))
+    }
+
     @Test func aHoldIsAcknowledgedOnlyWhenTheClaimsBeforeItAreKnown() throws {
         var script = Self.formed([try FleetScript.calendarJob()])
         let job = try #require(try script.jobValue())

@@ -196,6 +196,8 @@ extension Simulation {
             store.restore(isWiped ? nil : copy, cluster: "c\(random.below(1 << 30))")
             copy = nil
             checker.storeReplaced(self)
+            // What they know is the clock of the other store.
+            for machine in machines { (machine.hasLoaded, machine.followsClock) = (false, false) }
             let machine = aMachine()
             after(random.span(0, 30 * Self.second)) { [unowned self] in
                 self.command(.adopt, to: machine)
