@@ -74,6 +74,9 @@ public enum FleetCommand: Hashable, Sendable {
     /// definitions that it changes; this is for machines that drifted otherwise, for example because
     /// the daemon was killed after a reload.
     case define(Job.Name)
+    /// Remove what the store has of a job that no connected machine is configured with. It is
+    /// refused if one is, or if a run of it is not over.
+    case forget(Job.Name)
     /// Start nothing on this machine any more.
     case drain
     /// End that.

@@ -19,6 +19,8 @@ public struct FleetJob: Hashable, Sendable {
         case runOnce
         /// None, if the last one was due more than a minute ago.
         case skip
+        /// One run for each of them, one after the other, for at most `Agenda.catchUpMax`.
+        case runAll
     }
 
     /// Its name.
@@ -41,6 +43,11 @@ public struct FleetJob: Hashable, Sendable {
     public var forbidsOverlap = true
     /// How many further attempts are made if a run is lost.
     public var retriesOfLost = 0
+    /// When further attempts are made if a run fails. The delay is the least time from the end of a
+    /// run to the claim of the next attempt.
+    public var retry = Policy.Retry()
+    /// The exit statuses with which a run has not failed.
+    public var successExitCodes: Set<Int32> = [0]
 
     /// Creates a definition with the defaults of the configuration.
     public init(_ name: Job.Name, definition: String, schedule: Schedule) {
@@ -92,6 +99,47 @@ extension FleetJob {
             }
             return due
         }
+    }
+}
+
+extension FleetJob {
+    /// The first of the firings that are due, by itself; nil if nothing is due.
+    ///
+    /// - Complexity: O(1).
+    func firstDue(_ job: JobValue, at now: WallInstant, time: Duration) -> Due? {
+        switch schedule {
+        case .every(let span):
+            guard let due = due(job, at: now, time: time) else { return nil }
+            // The account keeps the intervals of the others.
+            let rest = due.accrued + span * Int(due.missed)
+            let slot = max(job.cursor + .milliseconds(1), now - rest).wholeMilliseconds
+            return Due(slot: slot, missed: 0, since: due.since, accrued: rest)
+        case .wall(let schedule):
+            guard let first = schedule.next(after: job.cursor), first <= now else { return nil }
+            return Due(slot: first, missed: 0, since: first, accrued: job.accrued)
+        }
+    }
+
+    /// Of the firings that are due those that are too many to be caught up one by one, as one; nil
+    /// if none are.
+    func tooManyDue(_ job: JobValue, _ due: Due, at now: WallInstant, time: Duration) -> Due? {
+        let many = due.missed + 1 - Int64(Agenda.catchUpMax)
+        guard many > 0, var first = firstDue(job, at: now, time: time) else { return nil }
+        switch schedule {
+        case .every(let span):
+            first.accrued -= span * Int(many - 1)
+            first.slot = max(first.slot, (now - first.accrued).wholeMilliseconds)
+        case .wall(let schedule):
+            // As many as are kept are counted from the end: there can be more than were counted.
+            var slot = due.slot
+            for _ in 0..<Agenda.catchUpMax {
+                slot = schedule.previous(before: slot) ?? slot
+            }
+            guard slot >= first.slot else { return nil }
+            first.slot = slot
+        }
+        first.missed = many - 1
+        return first
     }
 }
 

@@ -11,10 +11,12 @@ extension FleetMember {
     mutating func claim(_ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now) -> Claim? {
         guard mayClaim(now), known.value.pause == nil, let clock else { return nil }
         let time = clock.reading(at: now.awake)
-        guard let due = job.due(known.value, at: now.wall, time: time),
-            let rank = rank(of: job), now.wall - due.since >= job.takeoverDelay * rank
+        guard let all = job.due(known.value, at: now.wall, time: time),
+            let rank = rank(of: job), now.wall - all.since >= job.takeoverDelay * rank,
+            let (due, reason) = job.missed == .runAll && isLate(all, known.value)
+                ? next(of: all, job, known.value, now, time)
+                : (all, reasonToSkip(all, job, known.value, now))
         else { return nil }
-        let reason = reasonToSkip(due, job, known.value, now)
         let run = Run.ID(firing: Firing.ID(job: job.name, scheduled: due.slot))
         var value = known.value
         value.cursor = due.slot
@@ -38,6 +40,43 @@ extension FleetMember {
         return Claim(
             run: run, value: record, job: value, known: known.modified,
             removed: removable(job.name))
+    }
+
+    /// Whether firings were missed: there are several, or the only one was due before the run that
+    /// it would overlap was claimed.
+    private func isLate(_ due: FleetJob.Due, _ known: JobValue) -> Bool {
+        due.missed > 0
+            || known.live.contains { live in
+                guard let run = view?.runs[live.run.firing.job]?[live.run] else { return false }
+                return run.value.claimed >= due.since
+            }
+    }
+
+    /// Of the firings that are due those from before the adoption of the store, as one; nil if there
+    /// are none. The firings of an interval job are found one by one.
+    private func oldDue(
+        _ job: FleetJob, _ known: JobValue, _ now: Now, _ time: Duration
+    ) -> FleetJob.Due? {
+        guard let adopted = view?.identity.value.adopted,
+            let first = job.firstDue(known, at: now.wall, time: time), first.slot <= adopted
+        else { return nil }
+        guard case .wall = job.schedule else { return first }
+        return job.due(known, at: min(adopted, now.wall), time: time)
+    }
+
+    /// What is to be done with the first of several firings, of which each has its own run; nil: it
+    /// waits for the run of the one before it.
+    private func next(
+        of all: FleetJob.Due, _ job: FleetJob, _ known: JobValue, _ now: Now, _ time: Duration
+    ) -> (FleetJob.Due, RunValue.SkipReason?)? {
+        if let old = oldDue(job, known, now, time) { return (old, .adopted) }
+        if let many = job.tooManyDue(known, all, at: now.wall, time: time) {
+            return (many, .missed)
+        }
+        guard let first = job.firstDue(known, at: now.wall, time: time) else { return nil }
+        let reason = reasonToSkip(first, job, known, now)
+        if reason == .overlap || reason == nil && !known.live.isEmpty { return nil }
+        return (first, reason)
     }
 
     private func reasonToSkip(
@@ -79,50 +118,28 @@ extension FleetMember {
             run: live.run, value: value, job: job, known: known.modified, knownRun: run.modified)
     }
 
-    /// The next attempt at the last firing, whose run was lost: only after a whole TTL, when the
-    /// start deadline of the lost run has passed on any clock.
-    mutating func retry(_ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now) -> Claim? {
-        guard job.retriesOfLost > 0, mayClaim(now), known.value.pause == nil,
-            known.value.live.isEmpty, let runs = view?.runs[job.name]
-        else { return nil }
-        let last = runs.filter { $0.key.firing.scheduled == known.value.cursor }
-            .max { $0.key.attempt < $1.key.attempt }
-        guard let last, last.value.value.state == .lost,
-            last.key.attempt <= job.retriesOfLost, !isFromBeforeAdoption(last.key),
-            let rank = rank(of: job)
-        else { return nil }
-        guard let since = lostSince[last.key] else {
-            lostSince = [last.key: now.boot]
-            return nil
-        }
-        guard now.boot >= since + (deadline.lease + job.takeoverDelay * rank) else { return nil }
-        let run = Run.ID(firing: last.key.firing, attempt: last.key.attempt + 1)
-        var value = known.value
-        value.live.append(
-            JobValue.LiveRun(
-                run: run, machine: configuration.machine, incarnation: incarnation, state: .claimed)
-        )
-        let record = RunValue(
-            machine: configuration.machine, incarnation: incarnation, nonce: nonce(),
-            claimed: now.wall)
-        return Claim(run: run, value: record, job: value, known: known.modified)
-    }
-
     // MARK: - Commands
 
     /// Answers the commands that are done, and sends those that are about the whole fleet.
     mutating func answerCommands(_ now: Now) {
         var left: [(id: CommandID, command: FleetCommand, seen: BootInstant?)] = []
         for var entry in commands {
-            if isDone(&entry.seen, entry.command, entry.id, now) {
+            let refusal = refusal(of: entry.command, now)
+            if refusal != nil || isDone(&entry.seen, entry.command, entry.id, now) {
                 requests[entry.id] = nil
-                actions.append(.done(entry.id, refused: nil))
+                actions.append(.done(entry.id, refused: refusal))
             } else {
                 left.append(entry)
             }
         }
         commands = left
         changeHold(now)
+    }
+
+    private func refusal(of command: FleetCommand, _ now: Now) -> String? {
+        guard case .forget(let job) = command, let view else { return nil }
+        guard let known = view.jobs[job]?.value else { return "the fleet has no job \(job)" }
+        return reasonToKeep(job, known, now)
     }
 
     private mutating func isDone(
@@ -158,6 +175,7 @@ extension FleetMember {
         case .define(let job):
             guard let definition = jobs[job]?.definition else { return true }
             return view.jobs[job]?.value.definition == definition
+        case .forget(let job): return view.jobs[job]?.value.isForgotten ?? false
         case .adopt: return true
         }
     }
@@ -233,7 +251,7 @@ extension FleetCommand {
     fileprivate var isAboutHold: Bool {
         switch self {
         case .hold, .release: true
-        case .pause, .resume, .skipNext, .run, .define, .drain, .undrain, .adopt: false
+        case .pause, .resume, .skipNext, .run, .define, .forget, .drain, .undrain, .adopt: false
         }
     }
 }

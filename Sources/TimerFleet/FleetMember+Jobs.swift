@@ -206,7 +206,7 @@ extension FleetMember {
     private mutating func redefine(
         _ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now
     ) -> Bool {
-        guard redefined.contains(job.name) else { return false }
+        guard redefined.contains(job.name) || known.value.isForgotten else { return false }
         guard known.value.definition != job.definition else {
             redefined.remove(job.name)
             return false
@@ -223,7 +223,7 @@ extension FleetMember {
     }
 
     /// Adds the time up to now to the account.
-    private func close(_ job: inout JobValue, at time: Duration) {
+    func close(_ job: inout JobValue, at time: Duration) {
         guard let opened = job.opened else { return }
         let passed = max(.zero, time - opened)
         job.active += passed
@@ -232,7 +232,7 @@ extension FleetMember {
     }
 
     /// Writes a value of the job, and the record that the slots up to now are skipped.
-    private mutating func skipping(
+    mutating func skipping(
         _ name: Job.Name, _ known: Versioned<JobValue>, _ value: JobValue,
         _ reason: RunValue.SkipReason, _ missed: Int64, _ now: Now
     ) -> FleetTransaction.Branch {
@@ -248,91 +248,6 @@ extension FleetMember {
             compares: [.modified(.job(name), known.modified), .modified(.run(run), 0)],
             changes: [
                 .put(.job(name), value.text, lease: nil), .put(.run(run), record.text, lease: nil),
-            ], reads: [.job(name), .run(run)])
-    }
-
-    // MARK: - Pauses
-
-    private mutating func resumption(
-        _ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now
-    ) -> FleetTransaction.Branch {
-        var value = known.value
-        value.pause = nil
-        let time = clock?.reading(at: now.awake) ?? .zero
-        if case .every = job.schedule {
-            value.opened = time
-        } else if let due = job.due(known.value, at: now.wall, time: time) {
-            return skipping(job.name, known, value, .paused, due.missed, now)
-        }
-        return change(job.name, known, value)
-    }
-
-    private func change(
-        _ name: Job.Name, _ known: Versioned<JobValue>, _ value: JobValue
-    ) -> FleetTransaction.Branch {
-        FleetTransaction.Branch(
-            compares: [.modified(.job(name), known.modified)],
-            changes: [.put(.job(name), value.text, lease: nil)], reads: [.job(name)])
-    }
-
-    /// Sends what the first command about this job needs. Commands that need nothing are answered by
-    /// `answerCommands`.
-    private mutating func command(
-        _ name: Job.Name, _ known: Versioned<JobValue>, _ now: Now
-    ) -> Bool {
-        guard isReady, let clock else { return false }
-        var value = known.value
-        for entry in commands {
-            switch entry.command {
-            case .pause(name, let by) where value.pause == nil:
-                close(&value, at: clock.reading(at: now.awake))
-                value.pause = JobValue.Pause(since: now.wall, by: by)
-                send(change(name, known, value), about: name)
-            case .resume(name) where value.pause != nil:
-                guard let job = jobs[name], job.definition == value.definition else { continue }
-                send(resumption(job, known, now), about: name)
-            case .skipNext(name, let count) where value.skips != count:
-                value.skips = min(max(0, count), 1000)
-                send(change(name, known, value), about: name)
-            case .run(name, let machine) where requests[entry.id] == nil:
-                let run = Run.ID(
-                    firing: Firing.ID(job: name, scheduled: freeInstant(name, now.wall)))
-                requests[entry.id] = run
-                send(requesting(run, on: machine, known, now), about: name)
-            case .run(name, let machine):
-                // Refused, or not answered: the same run is requested until it is there.
-                guard let run = requests[entry.id], view?.runs[name]?[run] == nil else { continue }
-                send(requesting(run, on: machine, known, now), about: name)
-            default: continue
-            }
-            return true
-        }
-        return false
-    }
-
-    private func freeInstant(_ name: Job.Name, _ now: WallInstant) -> WallInstant {
-        var instant = now.ofRequest
-        while view?.runs[name]?[Run.ID(firing: Firing.ID(job: name, scheduled: instant))] != nil {
-            instant = (instant + .microseconds(1)).ofRequest
-        }
-        return instant
-    }
-
-    private mutating func requesting(
-        _ run: Run.ID, on machine: MachineName, _ known: Versioned<JobValue>, _ now: Now
-    ) -> FleetTransaction.Branch {
-        let name = run.firing.job
-        var value = known.value
-        value.live.append(
-            JobValue.LiveRun(
-                run: run, machine: machine, incarnation: incarnation, state: .requested))
-        let request = RunValue(
-            machine: machine, incarnation: incarnation, nonce: nonce(), state: .requested,
-            claimed: now.wall)
-        return FleetTransaction.Branch(
-            compares: [.modified(.job(name), known.modified), .modified(.run(run), 0)],
-            changes: [
-                .put(.job(name), value.text, lease: nil), .put(.run(run), request.text, lease: nil),
             ], reads: [.job(name), .run(run)])
     }
 }

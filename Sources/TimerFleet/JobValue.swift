@@ -78,6 +78,12 @@ public struct JobValue: FleetValue {
         }
     }
 
+    /// The definition of a job that was forgotten: no hash is empty.
+    static let forgotten = ""
+
+    /// Whether the job was forgotten: only its cursor is kept.
+    public var isForgotten: Bool { definition == Self.forgotten }
+
     /// The hash of the definition that applies. Machines with another one do not start the job.
     public var definition: String
     /// The pause; nil while the job is armed.

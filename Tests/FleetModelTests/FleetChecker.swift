@@ -336,6 +336,7 @@ struct FleetChecker {
             if value.after != nil, slot <= adopted { fail("\(run) was due before the adoption") }
         }
         guard var known = runs[run] else {
+            checkAttempt(run, value, simulation)
             // A claim can arrive after its machine lost power.
             let machine = simulation.machines.first { $0.name == value.machine }
             runs[run] = SeenRun(
@@ -372,6 +373,25 @@ struct FleetChecker {
             if old.state != .requested { fail("\(run) was \(old.state) and is claimed again") }
         case .requested: break
         }
+    }
+
+    /// A further attempt follows one that failed or is lost, and there are not too many.
+    private mutating func checkAttempt(
+        _ run: Run.ID, _ value: RunValue, _ simulation: Simulation
+    ) {
+        guard run.attempt > 1, value.state == .claimed,
+            let job = jobs.first(where: { $0.name == run.firing.job }),
+            job.definition == seen[job.name]?.value.definition
+        else { return }
+        let before = runs[Run.ID(firing: run.firing, attempt: run.attempt - 1)]?.value
+        let mayFollow =
+            switch before?.state {
+            case .lost: run.attempt - 1 <= job.retriesOfLost
+            case .ended: before?.outcome == .exited(1) && run.attempt - 1 <= job.retry.retries
+            default: false
+            }
+        simulation.counts[before?.state == .ended ? "retries" : "retries of lost runs"] += 1
+        if !mayFollow { fail("\(run) follows \(before?.state.rawValue ?? "nothing")") }
     }
 
     // MARK: - Starts
@@ -444,6 +464,14 @@ struct FleetChecker {
                 fail("\(job.name) has the definition \(known.value.definition) at the end")
             }
             if known.value.pause != nil { fail("\(job.name) is paused at the end") }
+            // What is caught up one by one takes a while.
+            let isCatchingUp =
+                job.missed == .runAll
+                && runs.contains {
+                    $0.key.firing.job == job.name
+                        && simulation.time - $0.value.claimedAt < 60 * Simulation.second
+                }
+            if isCatchingUp { continue }
             let (span, isWall) = Self.span(known.value.definition)
             let late = WallInstant(
                 microsecondsSinceEpoch: Simulation.wallStart

@@ -55,7 +55,7 @@ import TimerFleet
             "claims refused", "takeovers", "unknown outcomes", "lost", "claims that did not start",
             "claims by the next start of the daemon", "kills", "power cuts", "network cuts",
             "pauses acknowledged", "holds acknowledged", "reloads", "watches lost",
-            "stores wiped", "stores restored", "leases revoked too early",
+            "stores wiped", "stores restored", "leases revoked too early", "retries",
         ] { #expect(counts[name] >= max(1, cases / 10), "\(name): \(counts.text)") }
     }
 }

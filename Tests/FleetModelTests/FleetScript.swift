@@ -10,7 +10,7 @@ struct FleetScript {
     static let web2 = MachineName("web2")!
     static let job = Job.Name("report")!
 
-    var store = SimulatedStore()
+    var store: SimulatedStore
     var member: FleetMember
     var now: Now
     /// The transactions that are not applied yet.
@@ -22,6 +22,8 @@ struct FleetScript {
     var notices: [FleetNotice] = []
     /// The runs as they are recorded, and what was forgotten.
     var rows: [Run.ID: LocalRun] = [:]
+    /// What it remembers of the store.
+    var memory: FleetMemory
     /// Whether runs are recorded at once.
     var records = true
     private var isWatching = false
@@ -30,11 +32,15 @@ struct FleetScript {
 
     /// A machine that starts, in its boot `boot`.
     init(
-        _ jobs: [FleetJob], memory: FleetMemory = FleetMemory(), boot: Int = 1, start: Int64 = 1
+        _ jobs: [FleetJob], store: SimulatedStore = SimulatedStore(),
+        memory: FleetMemory = FleetMemory(), at time: WallInstant? = nil, boot: Int = 1,
+        start: Int64 = 1
     ) {
+        self.store = store
+        self.memory = memory
         let bootID = SimulatedMachine.bootID(1, boot)
         now = Now(
-            wall: WallInstant(microsecondsSinceEpoch: Simulation.wallStart),
+            wall: time ?? WallInstant(microsecondsSinceEpoch: Simulation.wallStart),
             awake: AwakeInstant(nanoseconds: 0), boot: BootInstant(nanoseconds: 0), bootID: bootID)
         member = FleetMember(
             FleetMember.Configuration(machine: Self.web1),
@@ -75,7 +81,7 @@ struct FleetScript {
             rows[row.run] = row
             if row.value.state == .claimed, records { waiting.append(.recorded(row.run)) }
         case .forget(let run): rows[run] = nil
-        case .remember: break
+        case .remember(let known): memory.known = known
         case .start(let run, _, _): started.append(run)
         case .done(let id, let refused): done[id] = refused
         case .tell(let notice): notices.append(notice)
@@ -130,6 +136,26 @@ struct FleetScript {
             handle(.tick)
             settle()
         }
+    }
+
+    /// The machine is started again: with its record, and with what its runner knows.
+    func restarted(
+        _ jobs: [FleetJob], boot: Int, start: Int64,
+        registry: [Run.ID: FleetMemory.RunnerState] = [:]
+    ) -> Self {
+        var (memory, store) = (memory, store)
+        memory.runs = rows.values.sorted { $0.run.description < $1.run.description }
+        memory.registry = registry
+        for lease in store.leases.keys { _ = store.revoke(lease) }
+        return Self(
+            jobs, store: store, memory: memory, at: now.wall, boot: boot, start: start)
+    }
+
+    /// The process of a run that was started ends.
+    mutating func end(_ run: Run.ID, _ outcome: RunOutcome) {
+        handle(.began(run, at: now.wall))
+        handle(.ended(run, outcome, at: now.wall))
+        settle()
     }
 
     /// Lets the fleet be formed, and the member join it.

@@ -14,11 +14,15 @@ extension Simulation {
         var job = FleetJob(
             name, definition: "\(isInterval ? "every" : "wall")-\(span)-\(definition)",
             schedule: schedule)
-        job.missed = random.below(3) == 0 ? .skip : .runOnce
+        job.missed = [.skip, .runOnce, .runOnce, .runAll][random.below(4)]
         job.forbidsOverlap = random.below(3) > 0
         job.takeoverDelay = .seconds([0, 1, 2][random.below(3)])
         if random.below(4) == 0 { job.startingDeadline = .seconds(8) }
         if random.below(3) == 0 { job.retriesOfLost = 1 }
+        if random.below(3) == 0 {
+            job.retry.retries = 1 + random.below(2)
+            job.retry.delay = .milliseconds(500)
+        }
         if random.below(3) == 0 { job.prefer = [machines[random.below(machines.count)].name] }
         return job
     }
@@ -252,9 +256,12 @@ extension Simulation {
                 }
             }
         }
-        after(20 * Self.second) { [unowned self] in
-            for machine in self.machines where machine.member?.finding != nil {
-                self.command(.adopt, to: machine)
+        // Twice, because a machine that was killed may start only after the first time.
+        for span in [20, 42] {
+            after(Int64(span) * Self.second) { [unowned self] in
+                for machine in self.machines where machine.member?.finding != nil {
+                    self.command(.adopt, to: machine)
+                }
             }
         }
         after(Self.second) { [unowned self] in

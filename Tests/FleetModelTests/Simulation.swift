@@ -249,9 +249,10 @@ final class Simulation {
         after(random.span(Self.second / 20, (long ? 40 : 3) * Self.second)) { [unowned self] in
             guard machine.bootNumber == boot else { return }
             let end = machine.now(self.time).wall
-            machine.registry[run] = .ended(.exited(0), began: now.wall, at: end)
+            let outcome = RunOutcome.exited(self.random.below(6) == 0 ? 1 : 0)
+            machine.registry[run] = .ended(outcome, began: now.wall, at: end)
             self.checker.processEnded(run, self)
-            self.deliver(.ended(run, .exited(0), at: end), to: machine, machine.epoch)
+            self.deliver(.ended(run, outcome, at: end), to: machine, machine.epoch)
         }
     }
 }

@@ -1,0 +1,121 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+extension FleetMember {
+    mutating func resumption(
+        _ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now
+    ) -> FleetTransaction.Branch {
+        var value = known.value
+        value.pause = nil
+        let time = clock?.reading(at: now.awake) ?? .zero
+        if case .every = job.schedule {
+            value.opened = time
+        } else if let due = job.due(known.value, at: now.wall, time: time) {
+            return skipping(job.name, known, value, .paused, due.missed, now)
+        }
+        return change(job.name, known, value)
+    }
+
+    private func change(
+        _ name: Job.Name, _ known: Versioned<JobValue>, _ value: JobValue
+    ) -> FleetTransaction.Branch {
+        FleetTransaction.Branch(
+            compares: [.modified(.job(name), known.modified)],
+            changes: [.put(.job(name), value.text, lease: nil)], reads: [.job(name)])
+    }
+
+    /// Sends what the first command about this job needs. Commands that need nothing are answered by
+    /// `answerCommands`.
+    mutating func command(
+        _ name: Job.Name, _ known: Versioned<JobValue>, _ now: Now
+    ) -> Bool {
+        guard isReady, let clock else { return false }
+        var value = known.value
+        for entry in commands {
+            switch entry.command {
+            case .pause(name, let by) where value.pause == nil:
+                close(&value, at: clock.reading(at: now.awake))
+                value.pause = JobValue.Pause(since: now.wall, by: by)
+                send(change(name, known, value), about: name)
+            case .resume(name) where value.pause != nil:
+                guard let job = jobs[name], job.definition == value.definition else { continue }
+                send(resumption(job, known, now), about: name)
+            case .skipNext(name, let count) where value.skips != count:
+                value.skips = min(max(0, count), 1000)
+                send(change(name, known, value), about: name)
+            case .run(name, let machine) where requests[entry.id] == nil:
+                let run = Run.ID(
+                    firing: Firing.ID(job: name, scheduled: freeInstant(name, now.wall)))
+                requests[entry.id] = run
+                send(requesting(run, on: machine, known, now), about: name)
+            case .forget(name):
+                guard reasonToKeep(name, known.value, now) == nil else { continue }
+                send(forgetting(name, known), about: name)
+            case .run(name, let machine):
+                // Refused, or not answered: the same run is requested until it is there.
+                guard let run = requests[entry.id], view?.runs[name]?[run] == nil else { continue }
+                send(requesting(run, on: machine, known, now), about: name)
+            default: continue
+            }
+            return true
+        }
+        return false
+    }
+
+    private func freeInstant(_ name: Job.Name, _ now: WallInstant) -> WallInstant {
+        var instant = now.ofRequest
+        while view?.runs[name]?[Run.ID(firing: Firing.ID(job: name, scheduled: instant))] != nil {
+            instant = (instant + .microseconds(1)).ofRequest
+        }
+        return instant
+    }
+
+    private mutating func requesting(
+        _ run: Run.ID, on machine: MachineName, _ known: Versioned<JobValue>, _ now: Now
+    ) -> FleetTransaction.Branch {
+        let name = run.firing.job
+        var value = known.value
+        value.live.append(
+            JobValue.LiveRun(
+                run: run, machine: machine, incarnation: incarnation, state: .requested))
+        let request = RunValue(
+            machine: machine, incarnation: incarnation, nonce: nonce(), state: .requested,
+            claimed: now.wall)
+        return FleetTransaction.Branch(
+            compares: [.modified(.job(name), known.modified), .modified(.run(run), 0)],
+            changes: [
+                .put(.job(name), value.text, lease: nil), .put(.run(run), request.text, lease: nil),
+            ], reads: [.job(name), .run(run)])
+    }
+    // MARK: - Forgetting
+
+    /// Why a job cannot be forgotten yet; nil: it can, or it is forgotten.
+    func reasonToKeep(_ name: Job.Name, _ known: JobValue, _ now: Now) -> String? {
+        guard let view, !known.isForgotten else { return nil }
+        let owners = view.members.filter { $0.value.value.definitions[name] != nil }.keys.sorted()
+        if let owner = owners.first {
+            return "\(name) is configured on \(owner); remove it there, reload, and try again"
+        }
+        if let live = known.live.first {
+            return "the run \(live.run) on \(live.machine) is not over; try again when it is"
+        }
+        return nil
+    }
+
+    /// Removes what the store has of the job, except for the cursor: if the name comes back, no slot
+    /// is started that was started before.
+    private func forgetting(
+        _ name: Job.Name, _ known: Versioned<JobValue>
+    ) -> FleetTransaction.Branch {
+        let value = JobValue(definition: JobValue.forgotten, cursor: known.value.cursor)
+        // Two lists of a transaction count together, and the rest is removed with later claims.
+        let runs = (view?.runs[name] ?? [:]).keys.sorted { $0.description < $1.description }
+            .prefix(FleetTransaction.operationsMax / 2)
+        return FleetTransaction.Branch(
+            compares: [.modified(.job(name), known.modified)],
+            changes: [.put(.job(name), value.text, lease: nil)] + runs.map { .delete(.run($0)) },
+            reads: [.job(name)])
+    }
+}
