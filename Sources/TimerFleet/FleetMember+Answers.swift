@@ -166,6 +166,14 @@ extension FleetMember {
         return view?.jobs[run.firing.job]?.value.pause == nil ? nil : .paused
     }
 
+    /// Keeps what the runner reports. A store that is restored may have the run as live again, and
+    /// what the runner knew when the daemon started says then that it still runs.
+    mutating func note(_ run: Run.ID, _ state: FleetMemory.RunnerState) {
+        guard local[run] != nil else { return }
+        if case .ended = memory.registry[run] { return }
+        memory.registry[run] = state
+    }
+
     mutating func update(_ run: Run.ID, _ change: (inout RunValue) -> Void) {
         guard var row = local[run] else { return }
         change(&row.value)

@@ -40,6 +40,7 @@ extension FleetMember {
             if let known, known.value == row.value || known.value.nonce != row.value.nonce {
                 if row.value.state.isFinal || known.value.nonce != row.value.nonce {
                     local[row.run] = nil
+                    memory.registry[row.run] = nil
                     actions.append(.forget(row.run))
                 }
                 continue
@@ -80,7 +81,9 @@ extension FleetMember {
         _ name: Job.Name, _ known: Versioned<JobValue>, _ now: Now
     ) -> Claim? {
         for live in known.value.live where live.machine == configuration.machine {
-            guard live.incarnation != incarnation, live.state != .requested,
+            // A store that was restored can have a live run of this start that is over.
+            let isOver = local[live.run] == nil && isFromBeforeAdoption(live.run)
+            guard live.incarnation != incarnation || isOver, live.state != .requested,
                 let run = view?.runs[name]?[live.run]
             else { continue }
             let row = local[live.run]

@@ -137,10 +137,13 @@ public struct FleetMember {
         case .recorded(let run): recorded(run, now)
         // These reports may be late, repeated, or not in their order.
         case .began(let run, let at):
+            note(run, .began(at))
             update(run) { $0.settle($0.state == .ended ? .ended : .began, began: at) }
         case .unstarted(let run):
+            note(run, .unstarted)
             update(run) { if $0.state == .claimed { $0.settle(.unstarted, ended: now.wall) } }
         case .ended(let run, let outcome, let at):
+            note(run, .ended(outcome, began: local[run]?.value.began ?? at, at: at))
             update(run) { $0.settle(.ended, outcome: outcome, ended: at) }
         case .command(let id, let command):
             if case .define(let job) = command, jobs[job] != nil { redefined.insert(job) }

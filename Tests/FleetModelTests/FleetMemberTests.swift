@@ -106,6 +106,31 @@ import TimerFleet
         #expect(value.pause == nil && value.opened == .seconds(4))
     }
 
+    @Test func aRunThatEndedDoesNotLiveOnInACopyThatWasRestored() throws {
+        let job = try FleetScript.calendarJob()
+        var script = Self.formed([job])
+        script.run(.seconds(4))
+        let run = try #require(script.started.first)
+        script.handle(.began(run, at: script.now.wall))
+        script.settle()
+        // The daemon starts again while the run is running, a copy is made, and the run ends.
+        var next = script.restarted(
+            [job], boot: 1, start: 2, registry: [run: .began(script.now.wall)])
+        next.run(.seconds(1))
+        let old = next.store
+        next.end(run, .exited(0))
+        #expect(next.rows.isEmpty)
+        var copy = SimulatedStore()
+        copy.restore(old, cluster: "c2")
+        next.store = copy
+        next.handle(.watchLost)
+        next.run(.seconds(4))
+        next.handle(.command(1, .adopt))
+        next.run(.seconds(30))
+        #expect(try next.runs().first { $0.id == run }?.value.state.isFinal == true)
+        #expect(!next.started.isEmpty)
+    }
+
     @Test func aHoldIsAcknowledgedOnlyWhenTheClaimsBeforeItAreKnown() throws {
         var script = Self.formed([try FleetScript.calendarJob()])
         let job = try #require(try script.jobValue())
