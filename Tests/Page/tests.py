@@ -808,6 +808,25 @@ class PageTests(unittest.TestCase):
         daemon.post("/v1/reload")
         expect(self.row(page, "first")).to_be_visible()
 
+    def test_an_error_of_the_configuration_is_said(self):
+        daemon = Daemon(PROGRAMS, '[job.first]\ncommand = ["true"]\nevery = "1h"\n')
+        self.addCleanup(daemon.end)
+        server = Server(daemon)
+        self.addCleanup(server.kill)
+        page = self.open(server=server, prepare=lambda page: page.clock.install())
+        expect(page.locator("#link")).to_have_text("live")
+        expect(self.row(page, "first")).to_be_visible()
+        good = daemon.config.read_text()
+        daemon.config.write_text(good + 'evry = "1h"\n')
+        wait_for(lambda: "refusal" in daemon.get("/v1/jobs"), "the configuration is not refused")
+        # It is no event of a job: the page asks once a minute.
+        faults = page.get_by_role("region", name="Errors of the configuration")
+        page.clock.fast_forward(61_000)
+        expect(faults).to_contain_text(f"the current configuration is kept; timerd check {daemon.config} shows the errors")
+        self.check(page, 1440)
+        daemon.config.write_text(good)
+        expect(faults).to_have_count(0)
+
     def test_a_thousand_jobs(self):
         config = "".join(f'[job.job-{n:04}]\ndescription = "One of many"\ncommand = ["true"]\nevery = "{n % 90 + 5}min"\n'
                          for n in range(1000))
