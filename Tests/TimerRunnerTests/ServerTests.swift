@@ -118,6 +118,14 @@ import TimerCore
         desk.stop()
     }
 
+    /// Expects that the runner closes this connection within 10 s, and answers nothing before.
+    private static func expectClosed(_ socket: Int32, _ comment: Comment? = nil) {
+        var wanted = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&wanted, 1, 10_000) == 1)
+        var byte: UInt8 = 0
+        #expect(recv(socket, &byte, 1, 0) <= 0, comment)
+    }
+
     @Test func anInvalidMessageClosesTheConnection_andTheRunnerContinues() throws {
         let desk = try Desk()
         for bytes: [UInt8] in [
@@ -126,10 +134,7 @@ import TimerCore
         ] {
             let socket = desk.connect()
             _ = send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL))
-            var wanted = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-            #expect(poll(&wanted, 1, 10_000) == 1)
-            var byte: UInt8 = 0
-            #expect(recv(socket, &byte, 1, 0) <= 0, "\(bytes) was answered")
+            Self.expectClosed(socket, "\(bytes) was answered")
             close(socket)
         }
         let client = try desk.client { _, _ in }
@@ -150,10 +155,7 @@ import TimerCore
             let hello = WireRequest.hello(version: Wire.version).bytes
             let frame = [UInt8(hello.count), 0, 0, 0] + hello
             _ = send(socket, frame, frame.count, Int32(MSG_NOSIGNAL))
-            var wanted = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-            #expect(poll(&wanted, 1, 10_000) == 1)
-            var byte: UInt8 = 0
-            #expect(recv(socket, &byte, 1, 0) <= 0)
+            Self.expectClosed(socket)
             #expect(
                 desk.configuration.said.withLock { $0 } == [
                     "refused a connection of uid 65534; only root and the scheduler's user may connect"

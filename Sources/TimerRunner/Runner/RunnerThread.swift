@@ -27,11 +27,11 @@ struct RunnerThread: ~Copyable {
     static let drainBytesMax = 1 << 20
     /// How many processes are reaped before other events are handled.
     static let reapsPerIteration = 256
-    /// How long a reported event may wait for further events, in nanoseconds.
+    /// How long an event may wait, so that it is sent together with further events, in nanoseconds.
     private static let gathering: Int64 = 10_000_000
-    /// How many starts within how many nanoseconds count as many.
+    /// More starts than this within this time, in nanoseconds, are a burst; see `adjustTimeSlice`.
     private static let many = (starts: 16, within: Int64(100_000_000))
-    /// The epoll token of the descriptor that reports ended children.
+    /// The epoll token of `orphanWatch`, which reports that children have ended.
     static let ends = UInt64.max
 
     let mailbox: RunnerMailbox
@@ -65,14 +65,14 @@ struct RunnerThread: ~Copyable {
     /// The recent output rates of the jobs.
     var lineLimits = LineLimits()
     var timers = TimerHeap()
-    /// The children whose set-up is in progress, the latest last; some may be done. And when all of
-    /// them are polled next.
+    /// The children whose set-up is in progress, the latest last; some may be done. `launchBy` is
+    /// the instant at which all of them are polled next.
     var launching: [(serial: UInt64, launch: Int32, isInSession: Bool)] = []
     var launchBy: Int64?
     /// The runs whose files are being read, and the deadline for that.
     var reading: [Run.ID: Reading] = [:]
-    /// How many runs were started since an instant in the recent past. If there are many, only this
-    /// thread gets the short time slice.
+    /// How many runs were started since when, by CLOCK_MONOTONIC. In a burst, only this thread gets
+    /// the short time slice, and not the processes that it starts.
     private var starts = (count: 0, since: Int64(0))
     /// The runs that wait to be started, and the commands that arrived for runs whose program does
     /// not run yet.
@@ -84,7 +84,7 @@ struct RunnerThread: ~Copyable {
     /// How many runs of jobs may be active at once.
     var activeMax = Int.max
     var pendingCommands: [Run.ID: [RunnerMailbox.Command]] = [:]
-    /// When `iterationEnded` must be called with true.
+    /// When the events that wait must be sent: `iterationEnded` is called with true then.
     private var flushBy: Int64?
     var isShutDown = false
     /// Whether there may be more ended children, for which the kernel does not signal again.

@@ -3,9 +3,9 @@
 
 import Synchronization
 
-/// Reports when every end that has happened so far is reported. A scheduler may ask any number of
-/// times: its tokens increase, only one is passed to the runner at a time, and the response to it
-/// also answers all earlier ones.
+/// Tells a scheduler when all ends of runs up to its request have been reported. A scheduler may
+/// ask any number of times: its tokens increase, only one is passed to the runner at a time, and
+/// the response to it also answers all earlier ones.
 final class Barriers: Sendable {
     private struct State {
         /// Counts the connections: a token from an earlier connection gets no response.

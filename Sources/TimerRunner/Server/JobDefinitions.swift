@@ -103,7 +103,8 @@ struct JobDefinitions: Sendable {
         next.current.definitions = current.definitions.filter { exists($0.key) }
         next.former.definitions = former.definitions.filter { exists($0.key) }
         next.latest.definitions = read.filter { next.current.definitions[$0.key] != $0.value }
-        // Those that were missing once, while their file was written, are no current ones any more.
+        // A job that was missing once, because its file was being written, is no longer among the
+        // current ones. It stays among the latest ones while its file has an error.
         for (job, definition) in latest.definitions
         where kept.contains(job) && read[job] == nil && next.current.definitions[job] == nil {
             next.latest.definitions[job] = definition

@@ -29,7 +29,7 @@ struct OutputShares {
     /// Whether there is room for more output.
     enum Room: Hashable {
         case free
-        /// There is room after this many bytes of this job are dropped.
+        /// There will be room once this many bytes of this job are dropped.
         case after(Job.Name, bytes: Int)
         case none
     }

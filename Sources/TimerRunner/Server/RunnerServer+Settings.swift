@@ -72,8 +72,8 @@ extension RunnerServer {
         public var freeFormer: @Sendable () -> Void = {}
         /// Removes the definitions of these one-off jobs. Called on a thread of its own.
         public var discard: @Sendable ([Job.Name]) -> Void = { _ in }
-        /// How long the files of the configuration have been as they were at the last result of
-        /// `definitions`, as far as they were looked at. An editor that writes a file in place
+        /// For how long the files of the configuration have not changed since the last result of
+        /// `definitions`, as far as `hasChanged` has checked. An editor that writes a file in place
         /// empties it first: a job that is missing in files that have just changed may be there a
         /// moment later, so its runs wait.
         public var unchangedFor: @Sendable () -> Duration = { .seconds(Int64.max) }
