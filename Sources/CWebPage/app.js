@@ -232,7 +232,7 @@ function cause(run) {
   const others = run.missed > 0 ? `, for ${run.missed + 1} due runs` : '';
   const attempt = attemptOf(run.id);
   const why = { 'catch-up': 'to catch up a missed run', resume: 'due during the pause that ended',
-    requested: `requested by ${printable(run.requested_by ?? 'somebody')}` }[run.cause] ?? 'by its schedule';
+    requested: `requested by ${printable(run.requested_by ?? 'an unknown user')}` }[run.cause] ?? 'by its schedule';
   return why + others + (attempt > 1 ? `, attempt ${attempt}` : '');
 }
 
@@ -758,7 +758,7 @@ function askPause(names) {
 }
 
 /**
- * Shows the pauses of several jobs, and asks before it ends them. The command names the pauses that were shown: if somebody
+ * Shows the pauses of several jobs, and asks before it ends them. The command names the pauses that were shown: if another user
  * pauses a job again in the meantime, that pause is not ended.
  */
 function askResume(names) {
@@ -794,7 +794,7 @@ function act(verb, name) {
   Promise.resolve(acts[verb](name)).catch(() => {});
 }
 
-/** The bell of a job about which somebody was notified, for as long as the incident lasts. */
+/** The bell of a job about which a notification was sent, for as long as the incident lasts. */
 function incidentSign() {
   const sign = h('span.incident', { role: 'img' }, icon('incident'));
   sign.show = ({ incidents }) => {
@@ -1997,7 +1997,7 @@ const KEYS = {
 };
 const SIGNS = {
   armed: 'waits for its time', running: 'a run is active', paused: 'its time is kept', retrying: 'a retry waits for its delay',
-  stopped: 'its timer does not run', finished: 'no more runs are scheduled', failed: 'its last run failed', incident: 'somebody was notified',
+  stopped: 'its timer does not run', finished: 'no more runs are scheduled', failed: 'its last run failed', incident: 'a notification was sent',
 };
 
 function openHelp() {
