@@ -223,8 +223,9 @@ import TimerFleet
         return script
     }
 
-    @Test func eachMissedFiringHasARunOfItsOwn() throws {
+    @Test(arguments: [true, false]) func eachMissedFiringHasARunOfItsOwn(forbids: Bool) throws {
         var job = try FleetScript.calendarJob()
+        job.forbidsOverlap = forbids
         job.missed = .runAll
         let script = try catchUp(job, after: 60)
         let slots = script.started.map { $0.firing.scheduled.microsecondsSinceEpoch / 1_000_000 }
