@@ -86,16 +86,37 @@ struct NotifyTestVerb: ParsableCommand {
         help: "The notifier's name.",
         completion: .shellCommand("timerctl notify list --names 2>/dev/null"),
         transform: NotifyTestVerb.name)
-    var notifier: Notifier.Name
+    var notifier: Notifier.Name?
 
     @Flag(help: "Show what would be sent, and send nothing.")
     var dryRun = false
 
     func run() throws {
+        guard let notifier else { throw try missingName() }
         let reply = try connection.ask(
             .testNotifier(notifier, dryRun: dryRun), for: NotifierTestReply.self)
         try connection.show(reply) { Text.test(reply) }
         guard reply.isSent || (dryRun && reply.error == nil) else { throw ExitCode(1) }
+    }
+
+    private func missingName() throws -> any Error {
+        let known = try connection.ask(.notifiers, for: NotifiersReply.self).notifiers
+        let config = try connection.ask(.list, for: JobTable.self).config
+        return ValidationError(Self.whichNotifier(known.map(\.notifier), config: config))
+    }
+
+    /// What to do if the command line names no notifier.
+    ///
+    /// - Parameters:
+    ///   - known: the names of the notifiers.
+    ///   - config: the path of the configuration.
+    static func whichNotifier(_ known: [String], config: String) -> String {
+        guard let first = known.first else {
+            return
+                "no notifier is configured: add a table such as [notify.ops] to \(config), then `timerctl reload`"
+        }
+        return "give the name of a notifier, such as `timerctl notify test \(first)`; "
+            + "there are: \(known.joined(separator: ", "))"
     }
 
     private static func name(_ text: String) throws -> Notifier.Name {

@@ -280,6 +280,14 @@ def timerctl(*arguments, status=0):
     return done.stdout
 
 
+def complaint(*arguments, status=4):
+    done = subprocess.run(
+        [f"{PROGRAMS}/timerctl", "--socket", SOCKET, *arguments],
+        capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == status, f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stderr
+
+
 def messages(notifier):
     answer = json.loads(timerctl("notify", "list", "--json", "--limit", "200"))
     return [one for one in answer["messages"] if one["notifier"] == notifier]
@@ -386,7 +394,7 @@ def a_receiver_that_comes_back_gets_it_once():
         assert len(back.at("/ok/back")) == 1
     finally:
         back.stop()
-    timerctl("notify", "retry", "999999", status=4)
+    assert "the latest is" in complaint("notify", "retry", "999999")
 
 
 def healthchecks_gets_starts_and_ends():
@@ -420,9 +428,10 @@ def a_test_says_what_was_sent_and_what_came_back():
     assert not web.at("/ok/elsewhere")
     shown = timerctl("notify", "test", "large", status=[0, 1])
     assert len(shown) < 20000, len(shown)
-    assert "did you mean" in subprocess.run(
-        [f"{PROGRAMS}/timerctl", "--socket", SOCKET, "notify", "test", "mial"],
-        capture_output=True, text=True, timeout=PATIENCE).stderr
+    shown = complaint("notify", "test", "mial")
+    assert 'did you mean "mail"?' in shown and "`timerctl notify list`" in shown, shown
+    shown = complaint("notify", "test", status=2)
+    assert "give the name of a notifier" in shown, shown
 
 
 def tests_at_once_do_not_disturb_each_other():

@@ -54,19 +54,14 @@ extension Control {
 
     func retryMessage(_ number: Int64, _ reply: @escaping ControlAnswer.Reply) {
         recorder.read { (store) throws(StoreError) in
-            try store.message(number)
+            (message: try store.message(number), last: try store.lastMessage())
         } _: { result in
             switch result {
             case .failure(let error): Self.queue.async { self.send(error, reply) }
-            case .success(nil):
-                Self.queue.async {
-                    self.send(
-                        .notFound,
-                        ErrorReply(
-                            "there is no message \(number); `timerctl notify list` lists them",
-                            code: .noSuchMessage), reply)
-                }
-            case .success(let message?) where message.state == .sent:
+            case .success((nil, let last)):
+                let fault = ErrorReply.noSuchMessage(number, last: last)
+                Self.queue.async { self.send(.notFound, fault, reply) }
+            case .success((let message?, _)) where message.state == .sent:
                 self.answerRetry(number, changed: false, reason: "it was sent already", reply)
             case .success:
                 self.sender.retry(number) { isRetried in
@@ -147,12 +142,10 @@ extension Control {
     private func noSuchNotifier(
         _ name: Notifier.Name, among notifiers: [Notifier], _ reply: ControlAnswer.Reply
     ) {
-        let near = nearestName(
-            name.description, among: notifiers.map(\.name.description))
-        let hint = near.map { " (did you mean \"\($0)\"?)" } ?? ""
         send(
             .notFound,
-            ErrorReply("no notifier is named \"\(name)\"\(hint)", code: .noSuchNotifier), reply)
+            ErrorReply.noSuchNotifier(
+                name, among: notifiers.map(\.name), config: about.configPath), reply)
     }
 }
 

@@ -188,6 +188,58 @@ import TimerStore
             durable: false)
     }
 
+    // MARK: - Errors
+
+    @Test func anUnknownNotifierIsAnswered_withTheNearestNameOrTheFileToEdit() throws {
+        let nope = try Self.name("NOPE")
+        func text(_ name: Notifier.Name, _ known: String...) throws -> String {
+            ErrorReply.noSuchNotifier(
+                name, among: try known.map(Self.name), config: "/etc/timerd/timerd.toml"
+            ).error
+        }
+        #expect(
+            try text(nope)
+                == "no notifier is named \"NOPE\", because none is configured: add a table such as [notify.ops] to /etc/timerd/timerd.toml, then `timerctl reload`"
+        )
+        #expect(
+            try text(nope, "chat", "ops")
+                == "no notifier is named \"NOPE\"; `timerctl notify list` lists them")
+        #expect(
+            try text(Self.name("opps"), "chat", "ops")
+                == "no notifier is named \"opps\" (did you mean \"ops\"?); `timerctl notify list` lists them"
+        )
+        #expect(
+            NotifyTestVerb.whichNotifier([], config: "/etc/timerd/timerd.toml")
+                == "no notifier is configured: add a table such as [notify.ops] to /etc/timerd/timerd.toml, then `timerctl reload`"
+        )
+        #expect(
+            NotifyTestVerb.whichNotifier(["chat", "ops"], config: "/x")
+                == "give the name of a notifier, such as `timerctl notify test chat`; there are: chat, ops"
+        )
+    }
+
+    @Test(
+        arguments: [
+            (
+                999, 0,
+                "there is no message 999, because none was created yet; `timerctl notify test NOTIFIER` sends a test"
+            ),
+            (
+                999, 17,
+                "there is no message 999; the latest is 17; `timerctl notify list` lists them"
+            ),
+            (
+                0, 17, "there is no message 0; the latest is 17; `timerctl notify list` lists them"
+            ),
+            (
+                17, 17,
+                "message 17 was deleted, because it is too old; `timerctl notify list` lists them"
+            ),
+        ] as [(Int64, Int64, String)])
+    func anUnknownMessageIsAnswered(number: Int64, last: Int64, text: String) {
+        #expect(ErrorReply.noSuchMessage(number, last: last).error == text)
+    }
+
     // MARK: - Texts
 
     @Test(
