@@ -41,20 +41,21 @@ extension Store {
         }
         for name in found.keys {
             try connection.run(
-                """
-                SELECT state FROM message WHERE notifier = ? AND attempts > 0
-                ORDER BY id DESC LIMIT 1
-                """, [.text(name.description)], doing: "read the last message"
+                Self.lastAttemptQuery, [.text(name.description)], doing: "read the last message"
             ) { found[name]?.isFailing = $0.text(0) != "sent" }
             try connection.run(
-                """
-                SELECT error FROM message WHERE notifier = ? AND error IS NOT NULL
-                ORDER BY id DESC LIMIT 1
-                """, [.text(name.description)], doing: "read the last error"
+                Self.lastErrorQuery, [.text(name.description)], doing: "read the last error"
             ) { found[name]?.error = $0.text(0) }
         }
         return found
     }
+
+    /// The state of the latest message of a notifier that was tried.
+    static let lastAttemptQuery =
+        "SELECT state FROM message WHERE notifier = ? AND attempts > 0 ORDER BY id DESC LIMIT 1"
+    /// The latest error of a notifier.
+    static let lastErrorQuery =
+        "SELECT error FROM message WHERE notifier = ? AND error IS NOT NULL ORDER BY id DESC LIMIT 1"
 
     /// How many notifications belong to no message yet.
     public func notificationsWithoutMessageCount() throws(StoreError) -> Int {
@@ -68,7 +69,7 @@ extension Store {
     /// none before the message with this number.
     ///
     /// - Parameter job: the current name of its job: a message from before a renaming is found, too.
-    /// - Complexity: O(*n*) in the number of notifications, if it is about an incident.
+    /// - Complexity: O(log *n* + *m*) for *n* notifications, of which *m* are about this incident.
     public func earlierMessage(
         about notification: JobNotification, of job: Job.Name?, before number: Int64
     ) throws(StoreError) -> Int64? {
@@ -76,18 +77,23 @@ extension Store {
             notification.kind == .recovery
             ? notification.recoveredFrom : notification.isRepeat ? [notification.kind] : []
         guard let job, let since = notification.since, !kinds.isEmpty else { return nil }
-        let marks = kinds.map { _ in "?" }.joined(separator: ", ")
         var found: Int64?
         try connection.run(
-            """
-            SELECT min(message) FROM notification WHERE message IS NOT NULL AND message < ?
-                AND notifier = ? AND owner = ? AND at_us >= ? AND kind IN (\(marks))
-            """,
+            Self.earlierMessageQuery(kinds: kinds.count),
             [
                 .integer(number), .text(notification.notifier.description),
                 .text(job.description), .integer(since.microsecondsSinceEpoch),
             ] + kinds.map { .text($0.rawValue) }, doing: "read an earlier message"
         ) { found = $0.integer(0) }
         return found
+    }
+
+    /// The first message before another one with a notification of some kinds about a job.
+    static func earlierMessageQuery(kinds: Int) -> String {
+        """
+        SELECT min(message) FROM notification WHERE message IS NOT NULL AND message < ?
+            AND notifier = ? AND owner = ? AND at_us >= ?
+            AND kind IN (\(Array(repeating: "?", count: kinds).joined(separator: ", ")))
+        """
     }
 }

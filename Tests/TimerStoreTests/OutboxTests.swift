@@ -181,4 +181,29 @@ import TimerCore
         #expect(try store.notificationsWithoutMessage(limit: 10).isEmpty)
         #expect(try store.lastMessage() == 3, "no number is used twice")
     }
+
+    /// What is asked for each message, or for each notifier, is found by the indexes alone.
+    @Test func noQueryOfTheOutboxReadsAllRows() throws {
+        defer { clean() }
+        func plan(_ sql: String) throws -> String {
+            var lines: [String] = []
+            try store.connection.run("EXPLAIN QUERY PLAN \(sql)", doing: "explain") { row in
+                lines.append(row.text(3) ?? "")
+            }
+            return lines.joined(separator: "\n")
+        }
+        for kinds in [1, 3] {
+            let earlier = try plan(Store.earlierMessageQuery(kinds: kinds))
+            #expect(
+                earlier
+                    == "SEARCH notification USING COVERING INDEX notification_of_job (owner=? AND notifier=? AND kind=? AND at_us>?)"
+            )
+        }
+        #expect(
+            try plan(Store.lastAttemptQuery)
+                == "SEARCH message USING INDEX message_of_notifier (notifier=?)")
+        #expect(
+            try plan(Store.lastErrorQuery)
+                == "SEARCH message USING INDEX message_failed (notifier=?)")
+    }
 }
