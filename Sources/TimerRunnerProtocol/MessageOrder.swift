@@ -13,6 +13,9 @@ public struct MessageOrder: Hashable, Sendable {
     public var notifier: Notifier.Name
     /// What is sent.
     public var content: Content
+    /// How long the attempt may take: in `timeouts`. At its end the receiver counts as one that does
+    /// not answer.
+    public var timeout: Duration
 
     /// The contents of a message.
     public enum Content: Hashable, Sendable {
@@ -63,16 +66,24 @@ public struct MessageOrder: Hashable, Sendable {
         }
     }
 
+    /// The possible timeouts.
+    public static let timeouts: ClosedRange<Duration> = .seconds(6) ... .seconds(60)
     /// The most bytes of a mail or a body.
     public static let bytesMax = 256 << 10
     /// The most bytes of a path, of a query, and of all header fields.
     public static let extraBytesMax = 8 << 10
 
     /// A request to send this content.
-    public init(run: Run.ID, notifier: Notifier.Name, content: Content) {
+    ///
+    /// - Parameter timeout: how long the attempt may take; the next possible timeout is used.
+    public init(
+        run: Run.ID, notifier: Notifier.Name, content: Content,
+        timeout: Duration = Self.timeouts.upperBound
+    ) {
         self.run = run
         self.notifier = notifier
         self.content = content
+        self.timeout = min(max(timeout, Self.timeouts.lowerBound), Self.timeouts.upperBound)
     }
 
     /// The run of an attempt to send the message that was created at this instant. No two messages
@@ -115,6 +126,7 @@ extension WireWriter {
     mutating func put(_ order: MessageOrder) {
         put(order.run)
         put(order.notifier.description)
+        put(order.timeout)
         switch order.content {
         case .mail(let bytes):
             put(UInt8(0))
@@ -137,6 +149,8 @@ extension WireReader {
     mutating func message() throws(Fault) -> MessageOrder {
         let run = try run()
         guard run.isMessage, let notifier = Notifier.Name(try string()) else { throw Fault() }
+        let timeout = try span()
+        guard MessageOrder.timeouts.contains(timeout) else { throw Fault() }
         let content: MessageOrder.Content
         switch try byte() {
         case 0: content = .mail(try array())
@@ -150,7 +164,8 @@ extension WireReader {
             content = .request(request)
         default: throw Fault()
         }
-        let order = MessageOrder(run: run, notifier: notifier, content: content)
+        let order = MessageOrder(
+            run: run, notifier: notifier, content: content, timeout: timeout)
         guard order.fits else { throw Fault() }
         return order
     }

@@ -13,7 +13,7 @@ package import TimerCore
 /// a new connection the messages that were not acknowledged are sent again.
 package enum Wire {
     /// The version of the protocol; both sides must have the same.
-    package static let version: UInt64 = 5
+    package static let version: UInt64 = 6
     /// The most bytes of a frame from the runner: the longest tail of a run fits.
     package static let replyBytesMax = 4 << 20
     /// The most bytes of a frame from the scheduler: `runsPerFrame` runs with the longest names fit,

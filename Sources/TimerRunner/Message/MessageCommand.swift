@@ -11,11 +11,9 @@ import TimerRunnerProtocol
 /// itself; the scheduler only adds the contents. The address of a request usually contains a secret,
 /// so it is on the standard input of curl(1), and neither in its arguments nor in its environment.
 struct MessageCommand: Sendable {
-    /// How long a program may take to send a message, and how long curl(1) tries; curl says why it
-    /// failed if it ends by itself.
-    static let timeout: Duration = .seconds(60)
-    static let requestSeconds = 50
-    static let connectSeconds = 20
+    /// How long curl(1) tries to connect. It tries altogether for 5/6 of the timeout of the message;
+    /// if it ends by itself, it says why it failed.
+    static let connectSeconds: Int64 = 20
     /// The most bytes that a receiver may answer, and how many of them are kept.
     static let answerBytesMax = 1 << 20
     static let tailBytes = 8 << 10
@@ -33,8 +31,12 @@ struct MessageCommand: Sendable {
 
     /// The definition of the run that sends a message, without its input.
     ///
-    /// - Parameter user: the user as whom it runs; nil: the runner's own.
-    static func definition(for notifier: Notifier, user: String?) -> Definition {
+    /// - Parameters:
+    ///   - timeout: how long it may take.
+    ///   - user: the user as whom it runs; nil: the runner's own.
+    static func definition(
+        for notifier: Notifier, timeout: Duration, user: String?
+    ) -> Definition {
         var definition = Definition(.arguments(["curl", "--disable", "--config", "-"]))
         definition.workingDirectory = "/"
         definition.execution.user = user
@@ -89,7 +91,8 @@ struct MessageCommand: Sendable {
             (.request(let request), .ping(let address, _)):
             let address = try Self.address(address, credential)
             redaction = Redaction(address.secrets)
-            input = try Self.configuration(for: request, to: address, through: notifier.proxy)
+            input = try Self.configuration(
+                for: request, to: address, through: notifier.proxy, within: order.timeout)
             body = request.body
         case (.mail, _), (.request, _):
             throw Spawner.failure(
@@ -131,16 +134,18 @@ struct MessageCommand: Sendable {
 
     /// The configuration of curl(1) for a request.
     private static func configuration(
-        for request: MessageOrder.Request, to address: MessageAddress, through proxy: String?
+        for request: MessageOrder.Request, to address: MessageAddress, through proxy: String?,
+        within timeout: Duration
     ) throws(Spawner.Failure) -> String {
         try check(request)
+        let seconds = max(1, timeout.components.seconds * 5 / 6)
         var lines = [
             "url = \(quoted(address.url(for: request)))",
             "request = \(quoted(request.method))",
             // Brackets and braces in an address are no patterns. No other protocol is used, and no
             // redirection is followed: the answer of a receiver cannot choose another one.
             "globoff", "proto = \(quoted("=\(address.scheme)"))",
-            "connect-timeout = \(connectSeconds)", "max-time = \(requestSeconds)",
+            "connect-timeout = \(min(connectSeconds, seconds))", "max-time = \(seconds)",
             "max-filesize = \(answerBytesMax)", "silent", "show-error",
             "write-out = \(quoted("\n\(MessageResult.statusMark)%{http_code}\n"))",
         ]

@@ -54,7 +54,8 @@ extension ServerLoop {
             of: notifier, in: settings.messageCredentials)
         var request = RunRequest(
             id: order.run,
-            definition: MessageCommand.definition(for: notifier, user: settings.messageUser),
+            definition: MessageCommand.definition(
+                for: notifier, timeout: order.timeout, user: settings.messageUser),
             missed: 0, active: .zero)
         request.message = RunRequest.Message(order, of: notifier, credential: credential)
         return request

@@ -59,6 +59,12 @@ actor NotificationSender: QueueActor {
         var reply: (@Sendable (MessageResult, Duration) -> Void)?
     }
 
+    /// An attempt to send a message: its number, from 1 on, and how long it may take.
+    private struct Attempt {
+        var number: Int
+        var timeout: Duration
+    }
+
     let around: Surroundings
     var notifiers: [Notifier.Name: Notifier]
     /// Nil until it is read.
@@ -231,9 +237,9 @@ actor NotificationSender: QueueActor {
     private func perform(_ action: Outbox.Action) {
         switch action {
         case .create: break
-        case .send(let message, let attempt, let created):
+        case .send(let message, let attempt, let created, let timeout):
             guard !isStopped else { return }
-            prepare(message, attempt: attempt, created: created)
+            prepare(message, Attempt(number: attempt, timeout: timeout), created: created)
         case .record(let result, let created, let notifier):
             note(result, of: notifier)
             let run = MessageOrder.run(created: created, attempt: result.attempts)
@@ -245,59 +251,62 @@ actor NotificationSender: QueueActor {
 
     /// What the receiver of a message gets is read from the store, so that it is the same at each
     /// attempt.
-    private func prepare(_ message: Int64, attempt: Int, created: WallInstant) {
+    private func prepare(_ message: Int64, _ attempt: Attempt, created: WallInstant) {
         around.recorder.read { (store: Store) throws(StoreError) in
             try MessageContents(message, created: created, in: store)
         } _: { result in
             self.later { sender in
                 switch result {
-                case .success(let contents): sender.send(contents, attempt: attempt)
+                case .success(let contents): sender.send(contents, attempt)
                 case .failure(let error):
                     // It is tried again like a message that a receiver did not take.
-                    sender.receive(.ended(message, attempt: attempt, .init(.failed("\(error)"))))
+                    sender.receive(
+                        .ended(message, attempt: attempt.number, .init(.failed("\(error)"))))
                 }
             }
         }
     }
 
-    private func send(_ contents: MessageContents, attempt: Int) {
+    private func send(_ contents: MessageContents, _ attempt: Attempt) {
         guard let notifier = contents.notifier.flatMap({ notifiers[$0] }) else {
             return receive(
                 .ended(
-                    contents.number, attempt: attempt,
+                    contents.number, attempt: attempt.number,
                     .init(.refused("its notifications are not there any more"))))
         }
         if case .job(let job) = notifier.transport {
-            return run(job, of: notifier, for: contents, attempt: attempt)
+            return run(job, of: notifier, for: contents, attempt: attempt.number)
         }
         around.definitions(contents.jobs) { definitions in
             self.later { sender in
                 let message = contents.message(of: notifier, definitions)
-                sender.start(message, contents, of: notifier, attempt: attempt)
+                sender.start(message, contents, of: notifier, attempt)
             }
         }
     }
 
     private func start(
         _ message: OutgoingMessage, _ contents: MessageContents, of notifier: Notifier,
-        attempt: Int
+        _ attempt: Attempt
     ) {
-        let run = MessageOrder.run(created: contents.created, attempt: attempt)
+        let number = attempt.number
+        let run = MessageOrder.run(created: contents.created, attempt: number)
         guard let content = MessageOrder.Content(message) else {
             // There is nothing to send to this receiver.
-            return receive(.ended(contents.number, attempt: attempt, .init(.sent)))
+            return receive(.ended(contents.number, attempt: number, .init(.sent)))
         }
-        let order = MessageOrder(run: run, notifier: notifier.name, content: content)
+        let order = MessageOrder(
+            run: run, notifier: notifier.name, content: content, timeout: attempt.timeout)
         guard order.fits else {
             return receive(
-                .ended(contents.number, attempt: attempt, .init(.refused("it is too large"))))
+                .ended(contents.number, attempt: number, .init(.refused("it is too large"))))
         }
         if let end = unclaimed.removeValue(forKey: run) {
             let result = MessageResult(end, isRequest: order.isRequest)
-            return receive(.ended(contents.number, attempt: attempt, result))
+            return receive(.ended(contents.number, attempt: number, result))
         }
         sending[run] = Sending(
-            message: contents.number, attempt: attempt, isRequest: order.isRequest,
+            message: contents.number, attempt: number, isRequest: order.isRequest,
             began: around.clocks.awake)
         around.launcher.send(order)
     }

@@ -37,7 +37,10 @@ extension Outbox {
         var messages: [Message] = []
         /// The message that is being sent, the number of the attempt, and when that began.
         var active: (id: Int64, attempt: Int, began: AwakeInstant)?
+        /// In which order the lanes got their turn.
         var turn: UInt64 = 0
+        /// When the last attempt began; the minimum if it is not known.
+        var began = AwakeInstant(nanoseconds: .min)
         /// How many attempts have failed since the last one that did not. While the receiver is
         /// away, a message is tried now and then, and not each of thousands that wait.
         var failures = 0
@@ -105,6 +108,25 @@ extension Outbox {
             return ready.min { first, second in
                 guard let before = first.tried else { return second.tried != nil }
                 return second.tried.map { before < $0 } ?? false
+            }
+        }
+
+        /// From when on the time counts that decides which lane gets the next place: the one that has
+        /// waited for the longest time. A receiver that did not answer waits from the begin of the
+        /// last attempt, so that each of them is tried again after a limited time, whatever comes in
+        /// for the others. The others are preferred for as long as that time allows it.
+        func waits(for message: Message) -> AwakeInstant {
+            isFailing ? began : max(began, message.next) + (.zero - Outbox.preference)
+        }
+
+        /// If an attempt of an earlier instance failed, the receiver may still hang, and must not
+        /// take the place of one that did not fail.
+        mutating func noteEarlierFailures() {
+            for message in messages where message.attempts > 0 {
+                failures = 1
+                // That attempt began at least so long ago.
+                let wait = Outbox.wait(after: message.attempts, most: Outbox.retryMax)
+                began = max(began, message.next + (.zero - wait))
             }
         }
 

@@ -9,23 +9,38 @@ import TimerStore
 extension Outbox {
     mutating func sendNext(at now: Now) -> [Action] {
         var actions: [Action] = []
-        let names = lanes.filter { $0.value.active == nil && $0.value.notifier != nil }
-            .sorted {
-                ($0.value.isFailing ? 1 : 0, $0.value.turn, $0.key)
-                    < ($1.value.isFailing ? 1 : 0, $1.value.turn, $1.key)
-            }.map(\.key)
         var places = places
-        for name in names {
+        for (name, message) in waitingForAPlace(at: now.awake) {
             guard let lane = lanes[name], places.hasOne(for: lane) else { continue }
-            guard let message = lane.due(at: now.awake) else { continue }
             places.take(for: lane)
             turn += 1
             lanes[name]?.turn = turn
+            lanes[name]?.began = now.awake
             lanes[name]?.active = (message.id, attempt: message.attempts + 1, began: now.awake)
             actions.append(
-                .send(message.id, attempt: message.attempts + 1, created: message.created))
+                .send(
+                    message.id, attempt: message.attempts + 1, created: message.created,
+                    timeout: attemptTimeout))
         }
         return actions
+    }
+
+    /// The message that each lane would send now, the one that waits for the longest time first. So
+    /// none waits for more than one attempt of each of the others.
+    private func waitingForAPlace(at now: AwakeInstant) -> [(Notifier.Name, Message)] {
+        let found = lanes.compactMap { name, lane in
+            lane.active == nil && lane.notifier != nil
+                ? lane.due(at: now).map { (name, $0, lane.waits(for: $0), lane.turn) } : nil
+        }
+        return found.sorted { ($0.2, $0.3, $0.0) < ($1.2, $1.3, $1.0) }.map { ($0.0, $0.1) }
+    }
+
+    /// How long an attempt may take that begins now: so long that all receivers that have messages
+    /// get their turn in `roundMax`, even if each of them hangs.
+    var attemptTimeout: Duration {
+        let count = lanes.values.count { $0.notifier != nil && !$0.messages.isEmpty }
+        let rounds = max(1, (count + Self.failingMax - 1) / Self.failingMax)
+        return min(Self.attemptMax, max(Self.attemptMin, Self.roundMax / rounds))
     }
 
     /// The places that are taken.
@@ -78,11 +93,12 @@ extension Outbox {
     private mutating func fail(
         _ index: Int, of name: Notifier.Name, began: AwakeInstant, _ why: String, at now: Now
     ) -> [Action] {
+        let most = longestWait
         guard var lane = lanes.removeValue(forKey: name) else { return [] }
         defer { lanes[name] = lane }
         let soonest = now.awake + Self.retryMin
         lane.failures += 1
-        lane.resume = max(soonest, began + Self.wait(after: lane.failures))
+        lane.resume = max(soonest, began + Self.wait(after: lane.failures, most: most))
         lane.messages[index].tried = began
         guard now.awake < lane.messages[index].givesUp else {
             // This tells as much about the others whose time is over.
@@ -90,7 +106,7 @@ extension Outbox {
             lane.messages.removeAll { $0.givesUp <= now.awake && $0.creating == nil }
             return over.map { record($0, of: name, .dead, error: why, at: now) }
         }
-        let next = max(soonest, began + Self.wait(after: lane.messages[index].attempts))
+        let next = max(soonest, began + Self.wait(after: lane.messages[index].attempts, most: most))
         lane.messages[index].next = next
         return [
             record(
@@ -99,9 +115,15 @@ extension Outbox {
         ]
     }
 
-    /// How long to wait after this many attempts.
-    static func wait(after attempts: Int) -> Duration {
-        min(retryMax, retryMin * (1 << min(max(0, attempts - 1), 10)))
+    /// The time from the begin of an attempt, of so many, to the next one.
+    static func wait(after attempts: Int, most: Duration) -> Duration {
+        min(most, retryMin * (1 << min(max(0, attempts - 1), 10)))
+    }
+
+    /// The longest of these times. A receiver that must wait for a place begins to do so earlier.
+    private var longestWait: Duration {
+        let count = lanes.values.count { $0.notifier != nil }
+        return count > Self.failingMax ? Self.retryMax - Self.retryLead : Self.retryMax
     }
 
     func record(

@@ -20,6 +20,17 @@ struct Outbox {
     /// The time between two attempts: it doubles up to the maximum.
     static let retryMin: Duration = .seconds(10)
     static let retryMax: Duration = .seconds(600)
+    /// How much earlier the next attempt may begin if there are more receivers than places: it
+    /// waits for a place, and must still begin before the maximum has passed.
+    static let retryLead: Duration = .seconds(60)
+    /// How much longer a receiver that did not answer must have waited than one that did, to get a
+    /// place before it.
+    static let preference: Duration = .seconds(300)
+    /// How long an attempt may take. If more receivers hang than can be tried in `roundMax`, each
+    /// of them gets less time.
+    static let attemptMax: Duration = .seconds(60)
+    static let attemptMin: Duration = .seconds(10)
+    static let roundMax: Duration = .seconds(420)
     /// How long a message is tried, and how long at least after a start: the machine may have been
     /// off for days, and its network may not be there at once.
     static let lifetime: Duration = .seconds(86_400)
@@ -64,13 +75,16 @@ struct Outbox {
     enum Action: Hashable {
         /// Stores these notifications as a message.
         case create(Int64, Notifier.Name, notifications: [Int64], at: WallInstant)
-        /// Makes an attempt to send a message. If this attempt was made already, its result counts.
-        case send(Int64, attempt: Int, created: WallInstant)
+        /// Makes an attempt to send a message, which ends by this timeout. If this attempt was made
+        /// already, its result counts.
+        case send(Int64, attempt: Int, created: WallInstant, timeout: Duration)
         /// Stores the result of an attempt.
         case record(Store.MessageResult, created: WallInstant, notifier: Notifier.Name)
     }
 
     var lanes: [Notifier.Name: Lane] = [:]
+    /// How many attempts were made.
+    var turn: UInt64 = 0
     /// The number of the last message.
     private var last: Int64
     /// The notifications that are known and not in a stored message.
@@ -79,9 +93,6 @@ struct Outbox {
     /// the same, because that distinguishes the runs that send them.
     private var lastCreated = WallInstant(microsecondsSinceEpoch: 0)
     private var latestCreated = WallInstant(microsecondsSinceEpoch: 0)
-    /// In which order the lanes get their turn.
-    var turn: UInt64 = 0
-
     /// Restores an outbox from what is stored.
     ///
     /// - Parameters:
@@ -104,6 +115,7 @@ struct Outbox {
         }
         for name in lanes.keys { lanes[name]?.creations.sort() }
         for message in waiting { add(message, at: now) }
+        for name in lanes.keys { lanes[name]?.noteEarlierFailures() }
     }
 
     private mutating func noteCreation(_ created: WallInstant, at now: Now) {

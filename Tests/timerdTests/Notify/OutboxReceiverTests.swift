@@ -11,68 +11,6 @@ import TimerRunnerProtocol
 
 /// Receivers that are away, that hang, or that refuse one message, in simulated time.
 @Suite struct OutboxReceiverTests {
-    /// An outbox whose attempts take some time.
-    private struct Simulation {
-        var office: PostOffice
-        /// What comes of an attempt that begins now: how long it takes, and its result.
-        var attempt: (_ message: Store.Message, _ begin: Int64) -> (Duration, MessageResult)
-        private var ends: [(at: Int64, id: Int64, attempt: Int, result: MessageResult)] = []
-        private var handled = 0
-        /// When each message was sent.
-        private(set) var sentAt: [Int64: Int64] = [:]
-
-        init(
-            _ notifiers: [Notifier],
-            _ attempt: @escaping (Store.Message, Int64) -> (Duration, MessageResult)
-        ) {
-            office = PostOffice(notifiers)
-            office.answersAtOnce = nil
-            self.attempt = attempt
-        }
-
-        mutating func pass(_ span: Duration) {
-            let until = office.awake + span.wholeNanoseconds
-            var steps = 0
-            while true {
-                startAttempts()
-                let wake = office.outbox.nextWake(at: office.now.awake)?.nanoseconds
-                let end = ends.map(\.at).min()
-                let next = max(office.awake, min(wake ?? .max, end ?? .max))
-                steps = next == office.awake ? steps + 1 : 0
-                guard next <= until, steps < 50_000 else { break }
-                advance(to: next)
-                if let end, end <= next { endAttempt(at: end) } else { office.handle(.wake) }
-            }
-            #expect(steps < 50_000, "the outbox asks to be woken again and again")
-            advance(to: until)
-        }
-
-        private mutating func advance(to instant: Int64) {
-            office.wall += (instant - office.awake) / 1000
-            office.awake = instant
-        }
-
-        /// The runner starts an attempt once, even if it is requested again.
-        private mutating func startAttempts() {
-            while handled < office.requested.count {
-                let one = office.requested[handled]
-                handled += 1
-                guard !ends.contains(where: { $0.id == one.message && $0.attempt == one.attempt }),
-                    let message = office.messages[one.message]
-                else { continue }
-                let (span, result) = attempt(message, one.at)
-                ends.append((one.at + span.wholeNanoseconds, one.message, one.attempt, result))
-            }
-        }
-
-        private mutating func endAttempt(at instant: Int64) {
-            guard let index = ends.firstIndex(where: { $0.at == instant }) else { return }
-            let one = ends.remove(at: index)
-            if one.result.verdict == .sent { sentAt[one.id] = instant }
-            office.end(one.id, one.result)
-        }
-    }
-
     private static func mail(_ name: String) -> Notifier {
         OutboxTests.mail(name, batch: .zero, perHour: 10_000)
     }
@@ -91,7 +29,7 @@ import TimerRunnerProtocol
             let hangs = Duration.seconds([0, 20, 50, 60][random.int(below: 4)])
             let back = 1_000_000_000_000 + 5000 + absence
             let notifiers = [Self.mail("ops"), Self.mail("hook"), OutboxTests.ping()]
-            var office = Simulation(notifiers) { _, begin in
+            var office = ReceiverSimulation(notifiers) { _, begin in
                 begin < back
                     ? (hangs, MessageResult(.failed("away")))
                     : (.milliseconds(10), MessageResult(.sent))
@@ -120,7 +58,7 @@ import TimerRunnerProtocol
 
     @Test func notifiersWhoseReceiversHangDelayNoOther() {
         let names = (0..<9).map { "hung\($0)" }
-        var office = Simulation((names + ["well"]).map { Self.mail($0) }) { message, _ in
+        var office = ReceiverSimulation((names + ["well"]).map { Self.mail($0) }) { message, _ in
             message.notifier.description == "well"
                 ? (.milliseconds(10), MessageResult(.sent))
                 : (.seconds(60), MessageResult(.failed("no answer in time")))
@@ -149,7 +87,7 @@ import TimerRunnerProtocol
     }
 
     @Test func aMessageThatTheReceiverCannotProcessDelaysTheOthersLittle() {
-        var office = Simulation([Self.mail("ops")]) { message, _ in
+        var office = ReceiverSimulation([Self.mail("ops")]) { message, _ in
             message.id == 1
                 ? (.zero, MessageResult(.failed("HTTP status 500")))
                 : (.zero, MessageResult(.sent))
@@ -171,7 +109,7 @@ import TimerRunnerProtocol
     /// While a receiver is away, the attempts are as few for ten thousand messages as for one.
     @Test func thousandsOfMessagesWaitWithFewAttempts() {
         let back: Int64 = 1_000_000_000_000 + 3600 * 1_000_000_000
-        var office = Simulation([Self.mail("ops"), OutboxTests.ping()]) { _, begin in
+        var office = ReceiverSimulation([Self.mail("ops"), OutboxTests.ping()]) { _, begin in
             begin < back
                 ? (.seconds(1), MessageResult(.failed("away")))
                 : (.milliseconds(1), MessageResult(.sent))

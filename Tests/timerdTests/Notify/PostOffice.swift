@@ -21,7 +21,7 @@ struct PostOffice {
     var times: [Int64: WallInstant] = [:]
     /// The attempts in progress, and all that were ever requested.
     var sending: [Int64: Int] = [:]
-    var requested: [(message: Int64, attempt: Int, at: Int64)] = []
+    var requested: [(message: Int64, attempt: Int, at: Int64, timeout: Duration)] = []
     /// The results that the runner keeps, by message and attempt.
     var results: [[Int64]: MessageResult] = [:]
     var answersAtOnce: MessageResult? = MessageResult(.sent)
@@ -92,12 +92,12 @@ struct PostOffice {
                 id: id, notifier: notifier, created: at, state: .waiting, attempts: 0, next: at,
                 error: nil, sent: nil, count: notifications.count)
             handle(.created([id]))
-        case .send(let id, let attempt, let created):
+        case .send(let id, let attempt, let created, let timeout):
             #expect(messages[id]?.created == created && messages[id]?.state == .waiting)
             #expect(sending.updateValue(attempt, forKey: id) == nil)
             let busy = sending.keys.compactMap { messages[$0]?.notifier }
             #expect(busy.count <= Outbox.activeMax && Set(busy).count == busy.count)
-            requested.append((id, attempt, awake))
+            requested.append((id, attempt, awake, timeout))
             if let result = results[[id, Int64(attempt)]] ?? answersAtOnce {
                 end(id, result)
             }
