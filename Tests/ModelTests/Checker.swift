@@ -94,6 +94,10 @@ final class Checker {
                 break
             }
         }
+        if checker.fault == nil, let text = WatchChecker.fault(in: timeline.watches) {
+            checker.fault = Fault(kind: .incident, text: text)
+            checker.fault?.line = timeline.lines.count - 1
+        }
         if checker.fault == nil, let text = IncidentChecker.fault(in: timeline.episodes) {
             checker.fault = Fault(kind: .incident, text: text)
             checker.fault?.line = timeline.lines.count - 1
@@ -230,7 +234,7 @@ final class Checker {
                 obey(verb, job, until: until, withRun: withRun, count: count, seen)
             case .ended(let job, let label, let attempt, let outcome):
                 end(job, label, attempt, outcome)
-            case .checkpoint: break
+            case .checkpoint, .began, .incidentsDue: break
             case .shutdown: isShutDown = true
             }
         }

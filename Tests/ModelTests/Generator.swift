@@ -60,7 +60,15 @@ struct Generator {
         schedule(&job, at: wall)
         job.paused = oneIn(12)
         if oneIn(2) { policy(&job) }
+        watch(&job)
         return job
+    }
+
+    private mutating func watch(_ job: inout PlainJob) {
+        job.lateAfter = oneIn(3) ? seconds(1, 120) : nil
+        job.longAfter = oneIn(3) ? seconds(1, 300) : nil
+        job.staleAfter = oneIn(3) ? seconds(1, 2000) : nil
+        job.pausedAfter = oneIn(3) ? seconds(1, 300) : nil
     }
 
     private mutating func schedule(_ job: inout PlainJob, at wall: Int64) {
@@ -250,10 +258,11 @@ struct Generator {
             guard !jobs.isEmpty else { return [] }
             let index = below(jobs.count)
             var new = jobs.remove(at: index)
-            switch below(4) {
+            switch below(5) {
             case 0: schedule(&new, at: wall)
             case 1: policy(&new)
             case 2: new.paused.toggle()
+            case 3: watch(&new)
             default: if new.isCounted { new.span = seconds(1, 900) }
             }
             jobs.append(new)

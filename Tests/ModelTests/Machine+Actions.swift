@@ -24,10 +24,16 @@ extension Machine {
         for action in actions() { perform(action) }
         guard !isSpoilt else { return }
         closeEpisode()
-        append(.told(told(), seen: start..<timeline.seen.count))
+        let what = told()
+        closeWatch(what)
+        append(.told(what, seen: start..<timeline.seen.count))
     }
 
     func append(_ line: Line) {
+        if case .passed(let how, _) = line {
+            if how != .awake { isUndisturbed = false }
+            if how == .step { wasSet = true }
+        }
         timeline.lines.append(line)
     }
 
@@ -84,6 +90,7 @@ extension Machine {
             timeline.seen.append(seen(.close, ended.id, plain(ended.outcome).rawValue))
             if let row = rows.first(where: { $0.run.id == ended.id }) {
                 lastRuns[row.owner] = ended
+                if ended.result == .success { lastSuccesses[row.owner] = ended.ended }
             }
             rows.removeAll { $0.run.id == ended.id }
         case .save(let records, _): for record in records { keep(record) }
@@ -93,7 +100,7 @@ extension Machine {
             for job in change.erased { erase(job) }
         case .tell(let notice): hear(notice)
         case .notify(let told, let changes): observe(told, changes)
-        case .armIncidents: break
+        case .armIncidents(let instant): incidentTimer = instant.map(nanoseconds)
         case .answer(let answer):
             let value =
                 switch answer {
@@ -111,6 +118,10 @@ extension Machine {
         case .fired(let run, _, _), .runOrdered(let run, _, _):
             timeline.seen.append(seen(.fired, run.id, Int64(run.firing.missed)))
         case .skipped(let firing, let reason):
+            switch reason {
+            case .byOrder, .deadline: break
+            default: watch.happened.append(.skipped(index(firing.id.job)))
+            }
             let code =
                 switch reason {
                 case .stillRunning: Seen.Reason.stillRunning
@@ -144,6 +155,7 @@ extension Machine {
     private func rename(_ renaming: Renaming) {
         erase(renaming.from)
         lastRuns[renaming.to] = lastRuns.removeValue(forKey: renaming.from)
+        lastSuccesses[renaming.to] = lastSuccesses.removeValue(forKey: renaming.from)
         observeRename(renaming)
         for place in rows.indices where rows[place].owner == renaming.from {
             rows[place].owner = renaming.to
@@ -215,6 +227,11 @@ extension Machine {
             .spawnFailed, .stopped,
         ]
         let outcome = outcomes[Int(draw(below: UInt64(outcomes.count)))]
+        if IncidentChecker.isWatched(job), draw(below: 4) > 0 {
+            // Most are reported at once; some never, because they end before.
+            let wait = draw(below: 2) == 0 ? 0 : Int64(draw(below: 100)) * Unit.second
+            beginnings.append((run.id, awake + wait))
+        }
         alive.append(Alive(id: run.id, job: job, ends: awake + length, outcome: outcome))
     }
 
@@ -239,6 +256,7 @@ extension Machine {
 
     func finish(_ index: Int) {
         let one = alive.remove(at: index)
+        beginnings.removeAll { $0.run == one.id }
         counts.ends += 1
         if one.outcome != .fine { counts.failures += 1 }
         tell(

@@ -67,7 +67,8 @@ extension Machine {
         let past = RecoveredState(
             instance: instance, previous: previous, heartbeat: beat,
             records: records.compactMap(\.self),
-            openRuns: open, lastRuns: lastRuns, incidents: Array(incidents.values))
+            openRuns: open, lastRuns: lastRuns, lastSuccesses: lastSuccesses,
+            incidents: Array(incidents.values))
         tell(.load(jobs)) {
             let (agenda, actions) = Agenda.load(
                 jobSet(jobs), past, concurrentRunsMax: timeline.runsMax,
@@ -103,6 +104,12 @@ extension Machine {
             timers[job] = nil
             wallTimers[job] = nil
             retryTimers[job] = nil
+        }
+        incidentTimer = nil
+        beginnings = []
+        // The next daemon only knows when they were recorded.
+        for row in rows.indices where alive.contains(where: { $0.id == rows[row].run.id }) {
+            rows[row].began = rows[row].recorded.microsecondsSinceEpoch * Unit.microsecond
         }
         if death == .powerCut {
             if case .reboot = gaps.first {} else { reboot(10 * Unit.second, isWrongBy: 0) }

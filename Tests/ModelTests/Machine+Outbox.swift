@@ -9,6 +9,12 @@ extension Machine {
     static let notifiers: [Notifier] = [
         notifier("n1", [.failure, .recovery]), notifier("n2", [.failure, .recovery, .success], 3),
         notifier("n3", [.lost, .recovery]),
+        Notifier.Name("w").map {
+            Notifier(
+                name: $0, transport: .mail(to: ["root"], from: nil, contentType: nil),
+                on: [.late, .long, .stale, .skipped, .pausedLong, .recovery],
+                repeatInterval: .nanoseconds(WatchChecker.repeatSpan))
+        },
         Notifier.Name("hc").map {
             Notifier(name: $0, transport: .ping(.url("https://a/"), .healthchecks))
         },
@@ -41,6 +47,12 @@ extension Machine {
                     run: "\(ended.id)", attempt: ended.id.attempt,
                     hasSucceeded: ended.result == .success, hasFailed: ended.failed,
                     isLost: isLost, isReplaced: ended.outcome == .replaced)))
+        if let job = episode.happened.last.flatMap(Self.job(of:)) {
+            watch.happened.append(
+                .ended(
+                    job, hasSucceeded: ended.result == .success, hasFailed: ended.failed,
+                    isTooLate: ended.outcome == .lost(.deadline), hasBegun: row?.began != nil))
+        }
         ends.append((episode.happened.count - 1, owner, ended.id))
     }
 
@@ -49,12 +61,14 @@ extension Machine {
         guard let job = agenda.definition(of: owner) else { return }
         var isFrequent = false
         if case .every(let span) = job.schedule { isFrequent = span < .seconds(30) }
+        watch.happened.append(.started(index(owner)))
         episode.happened.append(
             .started(job: index(owner), run: "\(run.id)", isFrequent: isFrequent))
     }
 
     func observe(_ told: [JobNotification], _ changes: [IncidentChange]) {
-        episode.told += told.map { one in
+        observeWatch(told)
+        episode.told += told.filter { $0.notifier.description != "w" }.map { one in
             IncidentChecker.text(
                 one.notifier.description, one.kind.rawValue, one.job.map(index) ?? -1,
                 one.run.map { "\($0)" } ?? "", one.failedInARow, one.willRetry)
@@ -68,6 +82,7 @@ extension Machine {
     }
 
     func observeRename(_ renaming: Renaming) {
+        watch.happened.append(.renamed(from: index(renaming.from), to: index(renaming.to)))
         episode.happened.append(.renamed(from: index(renaming.from), to: index(renaming.to)))
         for incident in incidents.values where incident.id.job == renaming.from {
             incidents[incident.id] = nil
@@ -89,7 +104,7 @@ extension Machine {
             episode.happened[place] = .ended(end)
         }
         episode.incidents = Set(
-            incidents.values.map { incident in
+            incidents.values.filter { $0.id.notifier.description != "w" }.map { incident in
                 IncidentChecker.incident(
                     incident.id.notifier.description, incident.id.kind.rawValue,
                     index(incident.id.job), incident.count, incident.notified != nil)

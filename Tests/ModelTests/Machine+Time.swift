@@ -13,11 +13,17 @@ extension Machine {
             // If both are due by now, either may be handled first.
             let rings = ring.map { max(awake, $0.at) } ?? .max
             let ends = ending.map { max(awake, alive[$0].ends) } ?? .max
-            guard min(rings, ends) <= end else {
+            let watches = nextWatch().map { max(awake, $0) } ?? .max
+            guard min(rings, ends, watches) <= end else {
                 move(end - awake, .awake)
                 return
             }
-            if let ending, ends < rings || (ends == rings && draw(below: 2) == 0) {
+            if watches < min(rings, ends) {
+                move(
+                    (watches - awake + Unit.microsecond - 1) / Unit.microsecond * Unit.microsecond,
+                    .awake)
+                tellOfWatches()
+            } else if let ending, ends < rings || (ends == rings && draw(below: 2) == 0) {
                 move(ends - awake, .awake)
                 finish(ending)
             } else if let ring {
@@ -41,6 +47,24 @@ extension Machine {
             if let at = wallTimers[job] { consider(awake + at - wall, job) }
         }
         return first
+    }
+
+    /// When the daemon is told next that a process started, or the timer for incidents expires.
+    private func nextWatch() -> Int64? {
+        [beginnings.map(\.at).min(), incidentTimer.map { awake + $0 - wall }].compactMap(\.self)
+            .min()
+    }
+
+    private func tellOfWatches() {
+        if let at = incidentTimer, at <= wall {
+            incidentTimer = nil
+            return tell(.incidentsDue, .incidentsDue)
+        }
+        guard let index = beginnings.firstIndex(where: { $0.at <= awake }) else { return }
+        let run = beginnings.remove(at: index).run
+        guard let row = rows.firstIndex(where: { $0.run.id == run }) else { return }
+        rows[row].began = wall
+        tell(.began(run, at: now.wall), .began(self.index(run.firing.job)))
     }
 
     func nextEnd() -> Int? {

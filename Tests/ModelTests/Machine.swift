@@ -13,6 +13,8 @@ final class Machine {
         var isBegun: Bool
         var boot: BootID
         var recorded: WallInstant
+        /// When its process started, by the wall clock, as far as the daemon knows.
+        var began: Int64?
     }
 
     /// A process.
@@ -50,6 +52,8 @@ final class Machine {
     var rows: [Row] = []
     /// The latest closed run of each job.
     var lastRuns: [Job.Name: RunSummary] = [:]
+    /// When each job last succeeded.
+    var lastSuccesses: [Job.Name: WallInstant] = [:]
     /// The identities of the attempts that were recorded, so that a duplicate is detected.
     var recorded: Set<Run.ID> = []
 
@@ -63,6 +67,15 @@ final class Machine {
     var wallTimers: [Int64?] = Array(repeating: nil, count: Machine.names)
     var retryTimers: [Int64?] = Array(repeating: nil, count: Machine.names)
     var alive: [Alive] = []
+    /// The timer for incidents, by the wall clock.
+    var incidentTimer: Int64?
+    /// The processes of which the daemon is not told yet that they started, and when it is.
+    var beginnings: [(run: Run.ID, at: Int64)] = []
+    var watch = WatchEpisode()
+    /// Whether only awake time passed since the last event.
+    var isUndisturbed = false
+    /// Whether the wall clock was set since the last event.
+    var wasSet = false
 
     var jobs: [PlainJob]
     var edited: [PlainJob]

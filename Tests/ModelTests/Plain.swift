@@ -51,6 +51,11 @@ struct PlainJob: Equatable {
     var retryMax = 600 * Unit.second
     /// Whether an exit code of 2 is a success too.
     var isTwoFine = false
+    /// When a notifier tells that something is wrong; nil: never.
+    var lateAfter: Int64?
+    var longAfter: Int64?
+    var staleAfter: Int64?
+    var pausedAfter: Int64?
     var renamedFrom: Int?
 
     var restartsAtEnd: Bool { kind == .every && isFromEnd }
@@ -101,6 +106,10 @@ enum Told: Equatable {
     case load([PlainJob])
     case reload([PlainJob])
     case wake(Int)
+    /// The process of a run of this job started.
+    case began(Int)
+    /// The timer for incidents expired.
+    case incidentsDue
     case order(PlainVerb, Int, until: Int64?, withRun: Bool, count: Int)
     case ended(Int, label: Int64, attempt: Int, PlainOutcome)
     case clockChanged
@@ -193,6 +202,8 @@ struct Timeline {
     var seen: [Seen] = []
     /// What each event showed of the messages about jobs.
     var episodes: [Episode] = []
+    /// What each event showed of incidents that depend on the time, and of skipped firings.
+    var watches: [WatchEpisode] = []
     /// The readings of the clocks at the start.
     var wall: Int64 = 0
     var awake: Int64 = 0

@@ -32,6 +32,10 @@ extension Job {
         if IncidentChecker.isWatched(plain.name) {
             policy.notify = Machine.notifiers.map(\.name)
         }
+        policy.lateAfter = plain.lateAfter.map { .nanoseconds($0) }
+        policy.longAfter = plain.longAfter.map { .nanoseconds($0) }
+        policy.staleAfter = plain.staleAfter.map { .nanoseconds($0) }
+        policy.pausedAfter = plain.pausedAfter.map { .nanoseconds($0) }
         policy.retry.retries = plain.retries
         policy.retry.delay = .nanoseconds(plain.retryDelay)
         policy.retry.backoff = Double(plain.backoffHalves) / 2

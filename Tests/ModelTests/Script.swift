@@ -89,6 +89,13 @@ extension Script {
                     + "\(job.backoffHalves)/2, at most \(span(job.retryMax))")
         }
         if job.isFromEnd { words.append("from the end") }
+        let limits = [
+            ("late", job.lateAfter), ("long", job.longAfter), ("stale", job.staleAfter),
+            ("paused", job.pausedAfter),
+        ]
+        for case (let name, let span?) in limits {
+            words.append("\(name)-after \(self.span(span))")
+        }
         if job.isTwoFine != plain.isTwoFine { words.append("2 is a success") }
         if let old = job.renamedFrom { words.append("renamed-from \(letter(old))") }
         return words.joined(separator: " ")

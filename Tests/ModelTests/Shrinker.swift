@@ -87,6 +87,8 @@ struct Shrinker {
             { if $0.kind != .onBoot { $0.basis = .active } },
             { $0.paused = false }, { $0.first = nil }, { $0.isFromEnd = false },
             { $0.isTwoFine = false },
+            { $0.lateAfter = nil }, { $0.longAfter = nil }, { $0.staleAfter = nil },
+            { $0.pausedAfter = nil },
         ]
         for index in best.jobs.indices {
             for change in changes {

@@ -86,7 +86,7 @@ extension Agenda {
             entries[slot] = entry
         }
         return batch.timers + batch.notices
-            + (records.isEmpty ? [] : [.save(records, durable: true)])
+            + (records.isEmpty ? [] : [.save(records, durable: true)]) + batch.decided
     }
 
     /// Reports a skipped run of a job whose remaining occurrences were all in the range that the

@@ -6,10 +6,11 @@
 struct Batch {
     var runs: [Run] = []
     var start: [Run] = []
-    /// The notifications, written with the runs and records, or before the runs start.
-    var watched: [Action] = []
+    /// The notifications, written with the runs and records, or before the runs start; each with the
+    /// number of `ends` that were decided before.
+    private var watched: [(place: Int, action: Action)] = []
     var records: [JobRecord] = []
-    /// Requests to end runs, and rows to close.
+    /// Requests to end runs, and rows to close, each followed by its notifications.
     var ends: [Action] = []
     var timers: [Action] = []
     var notices: [Action] = []
@@ -26,7 +27,33 @@ struct Batch {
             }
         // These runs were recorded before, so their rows exist already.
         let started: [Action] = runs.isEmpty && !start.isEmpty ? [.start(start)] : []
-        return kept + watched + started + ends + timers + notices
+        let effects = isMixed ? decided + started : watched.map(\.action) + started + ends
+        return kept + effects + timers + notices
+    }
+
+    /// Adds notifications that are not about an end.
+    mutating func watch(_ actions: [Action]) {
+        watched += actions.map { (ends.count, $0) }
+    }
+
+    /// Whether there are notifications of both sorts. They can be about the same incident, which is
+    /// stored as the last of them says.
+    private var isMixed: Bool {
+        !watched.isEmpty && ends.contains { if case .notify = $0 { true } else { false } }
+    }
+
+    /// The ends and all notifications, in the order of the decisions.
+    var decided: [Action] {
+        var actions: [Action] = []
+        var rest = watched[...]
+        for (index, end) in ends.enumerated() {
+            while let next = rest.first, next.place <= index {
+                actions.append(next.action)
+                rest.removeFirst()
+            }
+            actions.append(end)
+        }
+        return actions + rest.map(\.action)
     }
 }
 
@@ -212,7 +239,7 @@ extension Agenda {
             LastSkip(
                 scheduled: firing.id.scheduled, count: firing.missed + 1, reason: reason.kind,
                 at: now.wall))
-        batch.watched += notices(of: firing, reason, &entry)
+        batch.watch(notices(of: firing, reason, &entry))
         batch.notices.append(.tell(.skipped(firing, reason)))
     }
 

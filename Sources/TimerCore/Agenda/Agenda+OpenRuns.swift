@@ -27,7 +27,7 @@ extension Agenda {
             }
         }
         for slot in recovered { release(slot, at: now, into: &batch) }
-        return (batch.watched + batch.ends + batch.timers + batch.notices, batch.start)
+        return (batch.decided + batch.timers + batch.notices, batch.start)
     }
 
     /// Whether a run was certainly never spawned and may start now.

@@ -225,7 +225,7 @@ extension Agenda {
         oneOffs += (job.isOneOff ? 1 : 0) - (entry.job.isOneOff ? 1 : 0)
         entry.job = job
         followEnds(slot, entry)
-        batch.watched += updateWatch(slot, &entry, at: now)
+        batch.watch(updateWatch(slot, &entry, at: now))
         let ended = entry.applyPause(configured: job.paused, at: now)
         entry.leaveFinishedIfRecurring(at: now)
         if let ended {
@@ -263,7 +263,7 @@ extension Agenda {
         runs.detach(slot, job: entry.job.name)
         let record = entry.record(at: now, instance: instance, removed: now.wall)
         change.records.append(record)
-        batch.watched += endWatch(slot, &entry)
+        batch.watch(endWatch(slot, &entry))
         archived[entry.job.name] = ArchivedJob(record: record, boxedOutcomes: entry.boxedOutcomes)
         slots.remove(entry.job.name, in: entries)
         entries[slot] = nil

@@ -72,7 +72,7 @@ extension Agenda {
         _ run: Run.ID, _ slot: Int, _ entry: inout JobEntry, into batch: inout Batch
     ) {
         guard entry.watch != nil else { return }
-        batch.watched += advanceWatch(after: .started(run), slot, &entry)
+        batch.watch(advanceWatch(after: .started(run), slot, &entry))
     }
 
     private mutating func advanceWatch(
@@ -118,11 +118,19 @@ extension Agenda {
         if entry.watch == nil {
             watching.count += 1
             let since = record?.watchedSince ?? entry.outcomes.lastSuccess ?? now.wall
-            entry.watch = Boxed(
-                wrappedValue: JobWatch(
-                    incidents: incidents, watchedSince: since,
-                    inactiveSince: entry.phase == .armed
-                        ? nil : record.map { min($0.at.wall, now.wall) } ?? now.wall))
+            let saved = record.map { min($0.at.wall, now.wall) }
+            var watch = JobWatch(
+                incidents: incidents, watchedSince: since, inactiveSince: saved ?? now.wall)
+            if entry.phase == .armed {
+                if let record, record.phase != .armed {
+                    // It became armed while no daemon ran, or because of the restart.
+                    watch.watchedSince = watch.watchedSince(
+                        lastSuccess: entry.outcomes.lastSuccess,
+                        at: record.pauseEnd(before: now.wall))
+                }
+                watch.inactiveSince = nil
+            }
+            entry.watch = Boxed(wrappedValue: watch)
         }
         watching.changed.append(slot)
         return []
@@ -188,5 +196,13 @@ extension Agenda {
         let actions = advanceWatch(after: nil, slot, &entry)
         entries[slot] = entry
         return actions
+    }
+}
+
+extension JobRecord {
+    /// When the saved pause ended, if that was before this instant; otherwise this instant.
+    fileprivate func pauseEnd(before now: WallInstant) -> WallInstant {
+        guard case .paused(let pause) = phase, let until = pause.until else { return now }
+        return min(until, now)
     }
 }

@@ -1,0 +1,153 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Checks laws about what is wrong with a job because of the time, or because firings are skipped:
+/// `late-after`, `long-after`, `stale-after`, `paused-after`, `skipped` and `repeat`. They are written
+/// from the manual, and use no code of the agenda:
+///
+/// - an incident is open exactly as long as its condition is true, from the instant at which it
+///   becomes true;
+/// - each begin of an incident is told once, and nothing else is told except repeats;
+/// - its end is told if the problem is solved, and only then;
+/// - an open incident is told again when the interval has passed, and not before.
+struct WatchChecker {
+    typealias Key = WatchEpisode.Key
+
+    /// After how long an open incident is told again.
+    static let repeatSpan = 600 * Unit.second
+    /// How late a timer may expire.
+    static let timerSpan = Unit.second / 1000
+    static let kinds = ["late", "long", "stale", "skipped", "paused-long"]
+
+    /// When a run was due and when it started, by the clock that counts from the boot.
+    struct Times {
+        var due: Int64
+        var began: Int64?
+        /// The numbers of the events that showed it first.
+        var dueSeen: Int
+        var beganSeen: Int?
+    }
+
+    var now = WatchEpisode()
+    var before = WatchEpisode()
+    var number = 0
+    var times: [Int: [String: Times]] = [:]
+    /// When each open incident was told last, by the wall clock.
+    var lastTold: [Key: Int64] = [:]
+    /// The runs that were told of.
+    var toldRuns: [Key: Set<String>] = [:]
+    /// For how long each job was armed without a success; nil: that is not known.
+    var staleTimes: [Int: Int64?] = [:]
+    var isShutDown = false
+    /// Whether the wall clock was ever set. The time without a success counts by it, and is not checked
+    /// any more.
+    var wasSet = false
+    var faults: [String] = []
+
+    /// The first violation of a law; nil if there is none.
+    static func fault(in episodes: [WatchEpisode]) -> String? {
+        var checker = WatchChecker()
+        for (index, episode) in episodes.enumerated() {
+            checker.number = index
+            checker.follow(episode)
+            if let fault = checker.faults.first {
+                return "event \(index), \(episode.event): \(fault); happened "
+                    + "\(episode.happened), sent \(episode.sent)"
+            }
+        }
+        return nil
+    }
+
+    private mutating func follow(_ episode: WatchEpisode) {
+        (before, now) = (now, episode)
+        switch now.event {
+        case .load:
+            times = [:]
+            toldRuns = [:]
+            isShutDown = false
+        case .shutdown: isShutDown = true
+        default: break
+        }
+        for case .renamed(let from, let to) in now.happened { rename(from, to) }
+        for job in Set(before.jobs.keys).subtracting(now.jobs.keys) { forget(job) }
+        for (job, facts) in now.jobs {
+            noteTimes(job, facts)
+            noteStaleTime(job, facts)
+        }
+        for key in now.open.keys where now.jobs[key.job] == nil || !Self.kinds.contains(key.kind) {
+            faults.append("an incident of a job that is not watched: \(key)")
+        }
+        for (job, facts) in now.jobs where !isRenamed(job) {
+            for kind in Self.kinds { check(Key(job: job, kind: kind), facts) }
+        }
+        for one in now.sent where isRenamed(one.job) {
+            lastTold[Key(job: one.job, kind: one.kind)] = now.wall
+        }
+        for key in now.open.keys where lastTold[key] == nil { lastTold[key] = now.wall }
+        lastTold = lastTold.filter { now.open[$0.key] != nil }
+    }
+
+    private func isRenamed(_ job: Int) -> Bool {
+        now.count {
+            if case .renamed(let from, let to) = $0 { [from, to].contains(job) } else { false }
+        }
+            > 0
+    }
+
+    private mutating func rename(_ from: Int, _ to: Int) {
+        for kind in Self.kinds {
+            lastTold[Key(job: to, kind: kind)] = lastTold.removeValue(
+                forKey: Key(job: from, kind: kind))
+            before.open[Key(job: to, kind: kind)] = before.open.removeValue(
+                forKey: Key(job: from, kind: kind))
+        }
+        times[to] = nil
+        staleTimes[to] = .some(nil)
+    }
+
+    private mutating func forget(_ job: Int) {
+        times[job] = nil
+        staleTimes[job] = .some(nil)
+        for kind in Self.kinds { before.open[Key(job: job, kind: kind)] = nil }
+    }
+
+    // MARK: - Facts
+
+    private mutating func noteTimes(_ job: Int, _ facts: WatchEpisode.Job) {
+        guard facts.late != nil || facts.long != nil else { return times[job] = nil }
+        var known: [String: Times] = [:]
+        for (name, run) in facts.runs {
+            func boot(_ wall: Int64) -> Int64 { now.boot - max(0, now.wall - wall) }
+            var one =
+                times[job]?[name]
+                ?? Times(due: boot(run.scheduled), began: nil, dueSeen: number)
+            if one.began == nil, let began = run.began {
+                one.began = boot(began)
+                one.beganSeen = number
+            }
+            known[name] = one
+        }
+        times[job] = known
+    }
+
+    /// The time of the wall clock in which a job was armed since its last success, or since it was
+    /// first loaded with the key. Until the next success it is not known if the job was away, or had
+    /// another name or not the key.
+    private mutating func noteStaleTime(_ job: Int, _ facts: WatchEpisode.Job) {
+        wasSet = wasSet || now.isSet
+        guard !wasSet else { return staleTimes[job] = .some(nil) }
+        if facts.stale == nil { staleTimes[job] = .some(nil) }
+        let hasSucceeded = now.happened.contains {
+            if case .ended(job, hasSucceeded: true, _, _, _) = $0 { true } else { false }
+        }
+        if hasSucceeded || staleTimes[job] == nil { return staleTimes[job] = 0 }
+        guard let known = staleTimes[job], var time = known else { return }
+        if before.jobs[job]?.isArmed == true {
+            time += now.wall - before.wall
+        } else if facts.isArmed, case .load = now.event, let until = before.jobs[job]?.pausedUntil {
+            // It ended while no daemon ran.
+            time += max(0, now.wall - until)
+        }
+        staleTimes[job] = time
+    }
+}
