@@ -113,30 +113,6 @@ import Testing
         #expect(tried > 1000, "tampered with \(tried)")
     }
 
-    /// The same for what the notifier of `WatchChecker` is told: one notification is removed, or told
-    /// twice.
-    @Test func changedNotificationsAreRefused() {
-        let seed = Self.seed()
-        var tried = 0
-        for number in 0..<400 {
-            let watches = Machine.run(Self.script(seed, number)).timeline.watches
-            guard WatchChecker.fault(in: watches) == nil else { continue }
-            for index in watches.indices {
-                guard let place = watches[index].sent.firstIndex(where: { $0.kind != "recovery" })
-                else { continue }
-                tried += 1
-                let one = watches[index].sent[place]
-                var other = watches
-                other[index].sent.remove(at: place)
-                #expect(WatchChecker.fault(in: other) != nil, "case \(number): left out \(one)")
-                guard one.kind != "stale" || one.isRepeat else { continue }
-                other[index].sent.insert(contentsOf: [one, one], at: place)
-                #expect(WatchChecker.fault(in: other) != nil, "case \(number): twice \(one)")
-            }
-        }
-        #expect(tried > 300, "tampered with \(tried)")
-    }
-
     private static func tampered(_ timeline: Timeline, at place: Int) -> [(String, Timeline)] {
         let one = timeline.seen[place]
         func replaced(_ seen: [Seen]) -> Timeline {
