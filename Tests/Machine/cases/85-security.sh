@@ -3,8 +3,12 @@
 # The scheduler needs no privilege and has none.
 
 fresh
-exposure() { inside systemd-analyze security --no-pager timerd.service | awk '/Overall exposure level/ { print $(NF - 2) }'; }
-expect "the exposure is 1.0 at most ($(exposure))" awk "BEGIN { exit !($(exposure) <= 1.0) }"
+# Without the settings that this machine needs for its boot id, which take some of the protection away.
+exposure=$(inside sh -c 'mv /etc/systemd/system/service.d /root && systemctl daemon-reload
+    systemd-analyze security --no-pager timerd.service
+    mv /root/service.d /etc/systemd/system && systemctl daemon-reload' \
+    | awk '/Overall exposure level/ { print $(NF - 2) }')
+expect "the exposure is 1.0 at most ($exposure)" awk "BEGIN { exit !(\"$exposure\" != \"\" && $exposure <= 1.0) }"
 main=$(property MainPID)
 expect 'its user is timerd' equals timerd inside ps -o user= -p "$main"
 expect 'it has no capability' equals 0000000000000000 inside awk '/^CapEff/ { print $2 }' "/proc/$main/status"
