@@ -18,7 +18,8 @@ public struct JobNotification: Hashable, Sendable {
     public var outcome: RunOutcome?
     /// How many firings of the job failed in a row. For a recovery: how many had failed.
     public var failedInARow: Int
-    /// When the incident began; nil if it is not about an incident.
+    /// When the incident began; nil if it is not about an incident. For the kinds that are about
+    /// time: when the run was due or started, when the job was paused, or its last success.
     public var since: WallInstant?
     /// Whether there was a notification about the same incident before.
     public var isRepeat: Bool

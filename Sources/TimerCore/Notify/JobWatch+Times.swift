@@ -141,6 +141,24 @@ extension JobWatch {
         return pause.since + span
     }
 
+    /// From when on the time counts whose limit is exceeded, which tells a person more than when the
+    /// limit was reached; nil for the kinds that are not about time, or if it is not known.
+    func origin(of kind: NotificationKind, _ facts: Facts) -> WallInstant? {
+        func time(
+            _ limit: (ActiveRun, Facts) -> WallInstant?, _ time: (RunTimes) -> BootInstant?
+        ) -> WallInstant? {
+            firstReached(facts, limit)?.run.flatMap { runTimes[$0] }.flatMap(time)
+                .map { facts.now.wall(of: $0) }
+        }
+        return switch kind {
+        case .late: time(lateAt, \.due)
+        case .long: time(longAt, \.began)
+        case .stale: facts.lastSuccess ?? watchedSince
+        case .pausedLong: if case .paused(let pause) = facts.phase { pause.since } else { nil }
+        default: nil
+        }
+    }
+
     /// When one of the times above is reached, or a notification is repeated. An incident that is
     /// open cannot begin again.
     func nextCheck(_ facts: Facts) -> WallInstant? {

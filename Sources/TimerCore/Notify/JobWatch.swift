@@ -80,7 +80,7 @@ struct JobWatch: Hashable, Sendable {
         result.changes.append(.set(incident))
         var notification = facts.notification(kind, notifier)
         notification.run = run
-        notification.since = since
+        notification.since = origin(of: kind, facts) ?? since
         result.notifications.append(notification)
     }
 
@@ -146,7 +146,8 @@ struct JobWatch: Hashable, Sendable {
                 guard !isAhead else { continue }
                 var notification = facts.notification(incidents[index].id.kind, notifier)
                 notification.failedInARow = incidents[index].count
-                notification.since = incidents[index].since
+                notification.since =
+                    origin(of: incidents[index].id.kind, facts) ?? incidents[index].since
                 notification.isRepeat = true
                 result.notifications.append(notification)
             }
