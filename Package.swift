@@ -36,10 +36,11 @@ func example(_ name: String) -> Target {
         swiftSettings: settings)
 }
 
-/// A Swift test target of the same name as the room it tests.
-func tests(of room: String, _ more: Target.Dependency..., resources: [Resource]? = nil) -> Target {
+/// The tests of a target.
+func tests(of target: String, _ more: Target.Dependency..., resources: [Resource]? = nil) -> Target
+{
     .testTarget(
-        name: "\(room)Tests", dependencies: [.byName(name: room)] + more, resources: resources,
+        name: "\(target)Tests", dependencies: [.byName(name: target)] + more, resources: resources,
         swiftSettings: settings)
 }
 
@@ -75,14 +76,15 @@ let package = Package(
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CPam", pkgConfig: "pam", providers: [.apt(["libpam0g-dev"])]),
-        // Small C faces over what Swift cannot import.
+        // What Swift cannot import, in C.
         .target(name: "CTomlPlusPlus", cxxSettings: cxxSettings),
         .target(name: "CSpawn", dependencies: ["CLinux"], cSettings: cSettings),
         .target(name: "CLinux", cSettings: cSettings),
         .target(name: "COpenAPI", exclude: ["openapi.json"], cSettings: cSettings),
         .target(
-            name: "CWebPage", exclude: ["index.html", "app.css", "app.js"], cSettings: cSettings),
-        // The rooms. No arrow among Config, Store, Runner and Control, none from Systemd to any Timer*.
+            name: "CWebPage", exclude: ["index.html", "app.css", "app.js", "icon.svg"],
+            cSettings: cSettings),
+        // No dependencies among Config, Store, Runner and Control, and none of Systemd on any Timer*.
         .target(name: "Systemd", dependencies: ["CLinux", "HostFiles"], swiftSettings: settings),
         .target(
             name: "SystemdActivation", dependencies: ["CSystemd", "Systemd"],

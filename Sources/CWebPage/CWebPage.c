@@ -15,6 +15,9 @@ static const unsigned char style[] = {
 static const unsigned char script[] = {
 #embed "app.js"
 };
+static const unsigned char icon[] = {
+#embed "icon.svg"
+};
 
 const unsigned char *cwebpage_index(size_t *size) {
     *size = sizeof page;
@@ -29,4 +32,9 @@ const unsigned char *cwebpage_style(size_t *size) {
 const unsigned char *cwebpage_script(size_t *size) {
     *size = sizeof script;
     return script;
+}
+
+const unsigned char *cwebpage_icon(size_t *size) {
+    *size = sizeof icon;
+    return icon;
 }

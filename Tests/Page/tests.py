@@ -538,7 +538,7 @@ class PageTests(unittest.TestCase):
 
     def test_it_is_light_and_asks_nobody_else(self):
         # What is served: without the comments.
-        weight = sum(len(urllib.request.urlopen(self.server.address + path).read()) for path in ("/", "/app.css", "/app.js"))
+        weight = sum(len(urllib.request.urlopen(self.server.address + path).read()) for path in ("/", "/app.css", "/app.js", "/icon.svg"))
         self.assertLessEqual(weight, WEIGHT_MAX)
         requests = []
         page = self.open(prepare=lambda page: page.on("request", lambda request: requests.append(request.url)))
@@ -548,7 +548,7 @@ class PageTests(unittest.TestCase):
             expect(page.locator("main h1")).to_have_count(1)
         files = {url.removeprefix(self.server.address).partition("#")[0] for url in requests
                  if "/v1/" not in url and "/login?" not in url}
-        self.assertLessEqual(files, {"/", "/app.css", "/app.js", "/favicon.ico"})
+        self.assertLessEqual(files, {"/", "/app.css", "/app.js", "/icon.svg"})
         self.assertTrue(all(url.startswith(self.server.address) for url in requests), requests)
         print(f"  {weight} bytes in {len(files)} files")
 

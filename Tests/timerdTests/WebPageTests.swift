@@ -27,11 +27,28 @@ import TimerCore
         #expect(String(decoding: WebPage.withoutComments(source.utf8), as: UTF8.self) == served)
     }
 
-    @Test(arguments: ["/app.js", "/app.css", "/"]) func theFilesSayUnderWhichLicenseTheyAre(
+    @Test(arguments: ["/app.js", "/app.css", "/icon.svg", "/"])
+    func theFilesSayUnderWhichLicenseTheyAre(
         path: Substring
     ) throws {
         let file = try #require(WebPage().file(at: path))
         #expect(
             String(buffer: file.bytes).prefix(200).contains("SPDX-License-Identifier: Apache-2.0"))
+    }
+
+    @Test(arguments: [
+        ("timerd", nil, "timerctl web --url http://127.0.0.1:1"),
+        ("/usr/local/bin/timerd", nil, "/usr/local/bin/timerctl web --url http://127.0.0.1:1"),
+        (
+            ".build/release/timerd", ".timerd/run",
+            ".build/release/timerctl web --url http://127.0.0.1:1 --socket .timerd/run/control.sock"
+        ),
+    ])
+    func theCommandForAnotherLinkCanBeTypedAsItIsPrinted(
+        program: String, runtime: String?, command: String
+    ) {
+        #expect(
+            WebCommand.linkCommand("http://127.0.0.1:1", program: program, runtime: runtime)
+                == command)
     }
 }

@@ -181,6 +181,7 @@ import TimerCore
         let web = StubWeb()
         for (path, type) in [
             ("/", "text/html"), ("/app.css", "text/css"), ("/app.js", "text/javascript"),
+            ("/icon.svg", "image/svg+xml"),
         ] {
             let answer = try #require(try web.answer(Self.get(path, "")))
             #expect(answer.status == 200 && answer.headers["content-type"]?.hasPrefix(type) == true)
@@ -201,10 +202,10 @@ import TimerCore
         #expect(web.takeAsked().isEmpty)
     }
 
-    @Test func theThreeFilesNeedNothingFromElsewhere_andAreSmall() throws {
+    @Test func theFilesNeedNothingFromElsewhere_andAreSmall() throws {
         let web = StubWeb()
         var bytes = 0
-        for path in ["/", "/app.css", "/app.js"] {
+        for path in ["/", "/app.css", "/app.js", "/icon.svg"] {
             let body = try #require(try web.answer(Self.get(path, ""))).body
             bytes += body.utf8.count
             #expect(!body.contains("//cdn") && !body.contains("@import"))

@@ -95,9 +95,11 @@ struct WebCommand: ParsableCommand {
         // For port 0, the port that the kernel chose.
         let port = channel.localAddress?.port ?? Self.standardPort
         let url = "http://\(listen[..<(listen.lastIndex(of: ":") ?? listen.endIndex)]):\(port)"
+        let command = Self.linkCommand(url, program: CommandLine.arguments[0], runtime: runtime)
         guard withParent else {
             return Output.complain(
-                "the status page is at \(url)/; `timerctl web --url \(url)` prints a link to it")
+                "the status page is at \(url)/; "
+                    + "`\(command)` prints a link to it")
         }
         // The daemon is being started at the same time.
         let client = ControlClient(path: "\(runtimePath)/\(ControlPath.fileName)")
@@ -106,12 +108,24 @@ struct WebCommand: ParsableCommand {
                 let link = try? ControlJSON.decode(LoginLinkReply.self, from: reply.body)
             {
                 return Output.complain(
-                    "the status page is at \(url)\(link.path) (once, within 60 s; `timerctl web --url \(url)` makes another link)"
-                )
+                    "the status page is at \(url)\(link.path) (once, within 60 s; "
+                        + "`\(command)` makes another link)")
             }
             usleep(100_000)
         }
         Output.complain("no daemon answers at \(client.path)")
+    }
+
+    /// The command that makes a link to log in with, as it can be typed where this process was started: a program that is
+    /// not installed needs its path, and a daemon in a directory of its own needs the socket.
+    ///
+    /// - Parameters:
+    ///   - program: the path by which this process was started.
+    ///   - runtime: the runtime directory; nil if it is the standard one.
+    static func linkCommand(_ url: String, program: String, runtime: String?) -> String {
+        let directory = program.lastIndex(of: "/").map { program[...$0] } ?? ""
+        let socket = runtime.map { " --socket \($0)/\(ControlPath.fileName)" } ?? ""
+        return "\(directory)timerctl web --url \(url)\(socket)"
     }
 
     /// An address of this machine: an address that other machines can reach needs TLS, and therefore a reverse proxy.

@@ -44,6 +44,7 @@ struct WebPage: Sendable {
         "/": File("text/html; charset=utf-8", cwebpage_index),
         "/app.css": File("text/css; charset=utf-8", cwebpage_style),
         "/app.js": File("text/javascript; charset=utf-8", cwebpage_script),
+        "/icon.svg": File("image/svg+xml", cwebpage_icon),
     ]
 
     /// The file at a path; nil if there is none.

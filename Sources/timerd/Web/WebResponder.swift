@@ -76,7 +76,7 @@ struct WebResponder: RequestResponder {
         let text = """
             <!doctype html><html lang="en"><meta charset="utf-8"><title>timerd</title>
             <meta name="viewport" content="width=device-width, initial-scale=1">
-            <meta name="color-scheme" content="light dark"><link rel="stylesheet" href="/app.css"><main>
+            <meta name="color-scheme" content="light dark"><link rel="icon" type="image/svg+xml" href="/icon.svg"><link rel="stylesheet" href="/app.css"><main>
             <h1>This link cannot be used</h1>
             <p>A link can be used once, within 60 seconds. Run <code>timerctl web</code> for another one.</p></main></html>
 
