@@ -19,15 +19,11 @@ extension Decoder {
     ) -> Notifier? {
         let subject = "notifier \"\(key.shown)\""
         let before = reader.count
-        guard let name = Notifier.Name(key.key) else {
-            let fault = Notifier.Name.fault(in: key.key) ?? "is no name"
-            reader.report(Fault(key.mark, fault), subject)
+        let other = notifierPlaces[key.key]
+        guard let name: Notifier.Name = reader.name(key, usedIn: other?.file, subject) else {
             return nil
         }
-        if let other = notifierPlaces[key.key] {
-            reader.report(
-                Fault(key.mark, "is in \(other.file) already; give one another name"), subject)
-        } else {
+        if other == nil {
             notifierPlaces[key.key] = (
                 reader.document.file, key.mark, reader.document.text.excerpt(at: key.mark)
             )

@@ -73,9 +73,9 @@ extension Decoder {
     }
 
     /// What a job names and the machine does not have.
-    private mutating func findings(of job: Job) -> [MachineLook.Finding] {
+    private mutating func findings(of job: Job) -> [MachineCheck.Finding] {
         guard let machine = checks?.machine else { return [] }
-        let question = MachineLook.Question(of: job)
+        let question = MachineCheck.Question(of: job)
         if let known = findings[question] { return known }
         let found = machine.findings(for: question)
         findings[question] = found

@@ -36,7 +36,7 @@ struct Decoder {
     /// How many of the file that is being read are among `warnings`.
     var told = (warnings: 0, notes: 0)
     /// What the machine answered. Of very many jobs most ask the same.
-    var findings: [MachineLook.Question: [MachineLook.Finding]] = [:]
+    var findings: [MachineCheck.Question: [MachineCheck.Finding]] = [:]
     let checks: ConfigChecks?
     private let zones: ZoneFiles
     private let seed: UInt64
@@ -191,7 +191,13 @@ struct Decoder {
         let before = reader.count
         reader.job = key.shown
         defer { reader.job = nil }
-        guard let name = readName(key, &reader, subject) else { return nil }
+        let other = places[key.key]
+        guard let name: Job.Name = reader.name(key, usedIn: other?.file, subject) else {
+            return nil
+        }
+        if other == nil {
+            places[key.key] = Place(file: reader.document.file, mark: key.mark)
+        }
         guard case .table(let entries) = value.value else {
             reader.report(
                 Fault(value.mark, "must be a table, [job.\(key.key)], not \(value.value.kind)"),
@@ -218,24 +224,6 @@ struct Decoder {
         if let job { check(job, draft, key, entries, &reader) }
         notePlaces(of: name, job, draft, key, entries, &reader)
         return job
-    }
-
-    /// The name of a job, which no other job has.
-    private mutating func readName(
-        _ key: TomlEntry, _ reader: inout FileReader, _ subject: String
-    ) -> Job.Name? {
-        guard let name = Job.Name(key.key) else {
-            let fault = Job.Name.fault(in: key.key) ?? "not a job name"
-            reader.report(Fault(key.mark, fault), subject)
-            return nil
-        }
-        if let other = places[key.key] {
-            reader.report(
-                Fault(key.mark, "is in \(other.file) already; give one another name"), subject)
-        } else {
-            places[key.key] = Place(file: reader.document.file, mark: key.mark)
-        }
-        return name
     }
 
     /// Remembers where the keys are that are checked again when all files have been read.

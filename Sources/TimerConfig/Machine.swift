@@ -7,7 +7,7 @@ import Synchronization
 /// service or a file system can be on another machine.
 public protocol MachineQueries: Sendable {
     /// What a job names and this machine does not have, or its user may not use.
-    func findings(for question: MachineLook.Question) -> [MachineLook.Finding]
+    func findings(for question: MachineCheck.Question) -> [MachineCheck.Finding]
     /// Whether a user is in one of these groups. Also false if there is no such user; nil if it is
     /// not known.
     func isMember(_ name: String, of groups: [String]) -> Bool?
@@ -15,12 +15,12 @@ public protocol MachineQueries: Sendable {
 
 /// This machine. Each user and each group is looked up once.
 public final class Machine: MachineQueries {
-    private let look: Mutex<MachineLook>
+    private let look: Mutex<MachineCheck>
 
     /// As it is from now on.
-    public init(_ look: MachineLook = MachineLook()) { self.look = Mutex(look) }
+    public init(_ look: MachineCheck = MachineCheck()) { self.look = Mutex(look) }
 
-    public func findings(for question: MachineLook.Question) -> [MachineLook.Finding] {
+    public func findings(for question: MachineCheck.Question) -> [MachineCheck.Finding] {
         look.withLock { $0.findings(for: question) }
     }
 

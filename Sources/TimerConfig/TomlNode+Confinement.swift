@@ -71,7 +71,7 @@ extension TomlNode {
         }
         guard isWord, (1...255).contains(name.utf8.count), name != ".", name != ".." else {
             return
-                "\"\(name.shortened(to: 100))\" is no name of a credential: letters, digits, '.', '_', '-' and '@', "
+                "\"\(name.shortened(to: 100))\" is not a valid credential name: letters, digits, '.', '_', '-' and '@', "
                 + "255 at most"
         }
         return nil
@@ -97,7 +97,7 @@ extension TomlNode {
         else {
             throw Fault(
                 mark,
-                "\"\(text)\" is no context such as \"system_u:system_r:backup_t:s0\": USER:ROLE:TYPE or "
+                "\"\(text)\" is not a context such as \"system_u:system_r:backup_t:s0\": USER:ROLE:TYPE or "
                     + "USER:ROLE:TYPE:LEVEL")
         }
         return text

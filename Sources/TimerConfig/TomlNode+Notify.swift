@@ -36,7 +36,8 @@ extension TomlNode {
         guard isPlain, (1...254).contains(text.utf8.count), at <= 1, !text.hasPrefix("-"),
             !text.hasPrefix("@"), !text.hasSuffix("@")
         else {
-            throw Fault(mark, "\"\(text)\" is no address such as \"root\" or \"ops@example.org\"")
+            throw Fault(
+                mark, "\"\(text)\" is not an address such as \"root\" or \"ops@example.org\"")
         }
         return text
     }
@@ -44,7 +45,7 @@ extension TomlNode {
     func programPath() throws(Fault) -> String {
         let text = try string()
         guard text.hasPrefix("/"), (2...4095).contains(text.utf8.count), !text.utf8.contains(0)
-        else { throw Fault(mark, "\"\(text.shortened(to: 100))\" is no absolute path") }
+        else { throw Fault(mark, "\"\(text.shortened(to: 100))\" is not an absolute path") }
         return text
     }
 
@@ -52,7 +53,10 @@ extension TomlNode {
         let text = try string()
         guard (3...200).contains(text.utf8.count), text.utf8.contains(UInt8(ascii: "/")),
             text.utf8.allSatisfy({ (0x20...0x7e).contains($0) })
-        else { throw Fault(mark, "\"\(text)\" is no type such as \"text/plain; charset=UTF-8\"") }
+        else {
+            throw Fault(
+                mark, "\"\(text)\" is not a media type such as \"text/plain; charset=UTF-8\"")
+        }
         return text
     }
 
@@ -71,7 +75,7 @@ extension TomlNode {
         else {
             throw Fault(
                 mark,
-                "is no URL such as \"https://example.org/hook\", with its special characters encoded"
+                "is not a URL such as \"https://example.org/hook\", with its special characters encoded"
             )
         }
         let isLocal =
@@ -98,7 +102,7 @@ extension TomlNode {
         guard let scheme = schemes.first(where: { lower.hasPrefix($0) }),
             text.utf8.count <= Self.urlBytesMax
         else {
-            throw Fault(mark, "is no address such as \"http://proxy.example.org:3128\"")
+            throw Fault(mark, "is not an address such as \"http://proxy.example.org:3128\"")
         }
         var place = text.dropFirst(scheme.count)
         guard !place.contains("@") else {
@@ -106,7 +110,7 @@ extension TomlNode {
         }
         if place.hasSuffix("/") { place.removeLast() }
         guard !place.isEmpty, place.utf8.allSatisfy(isPlace) else {
-            throw Fault(mark, "is no address such as \"http://proxy.example.org:3128\"")
+            throw Fault(mark, "is not an address such as \"http://proxy.example.org:3128\"")
         }
         return text
     }
@@ -152,10 +156,7 @@ extension TomlNode {
         }
         var names: [Notifier.Name] = []
         for node in nodes {
-            let text = try node.string()
-            guard let name = Notifier.Name(text) else {
-                throw Fault(node.mark, Notifier.Name.fault(in: text) ?? "is no name")
-            }
+            let name = try Notifier.Name.read(try node.string(), at: node.mark)
             guard !names.contains(name) else {
                 throw Fault(node.mark, "\"\(name)\" is there twice")
             }

@@ -33,11 +33,7 @@ extension TomlNode {
     }
 
     func jobName() throws(Fault) -> Job.Name {
-        let text = try string()
-        guard let name = Job.Name(text) else {
-            throw Fault(mark, Job.Name.fault(in: text) ?? "not a job name")
-        }
-        return name
+        try .read(try string(), at: mark)
     }
 
     /// The name of a user or group, by the strict rule of systemd ("User/Group Name Syntax"). A
@@ -58,7 +54,8 @@ extension TomlNode {
         guard let first = name.utf8.first, isWord, name.utf8.count <= 31,
             first != UInt8(ascii: "-"), !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)
         else {
-            return "\"\(name)\" is no name: a letter or '_', then letters, digits, '_' and '-', 31 "
+            return
+                "\"\(name)\" is not a valid name: a letter or '_', then letters, digits, '_' and '-', 31 "
                 + "at most; numbers are refused"
         }
         return nil
@@ -156,7 +153,7 @@ extension TomlNode {
             default: nil
             }
         guard let shift, let number = UInt64(digits) else {
-            throw Fault(mark, "\"\(text)\" is no size such as \"64KiB\" or \"1G\"")
+            throw Fault(mark, "\"\(text)\" is not a size such as \"64KiB\" or \"1G\"")
         }
         let (size, overflow) = number.multipliedReportingOverflow(by: 1 << shift)
         guard !overflow else { throw Fault(mark, "\"\(text)\" is too large") }

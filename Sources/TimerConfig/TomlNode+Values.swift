@@ -101,7 +101,8 @@ extension TomlNode {
         let text = try string()
         guard let instant = WallInstant(rfc3339: text) else {
             throw Fault(
-                mark, "\"\(text)\" is no instant such as \"2026-12-24T18:00:00+01:00\" (RFC 3339)")
+                mark,
+                "\"\(text)\" is not an instant such as \"2026-12-24T18:00:00+01:00\" (RFC 3339)")
         }
         return instant
     }
@@ -183,7 +184,8 @@ extension TomlNode {
     /// The error in the name of a variable.
     private static func fault(inVariable name: String) -> String? {
         guard VariableName.isValid(name) else {
-            return "\"\(name)\" is no name of a variable: letters, digits and '_', no digit first"
+            return
+                "\"\(name)\" is not a valid variable name: letters, digits and '_', no digit first"
         }
         return VariableName.isReserved(name)
             ? "\"\(name)\" is reserved for timerd and systemd" : nil

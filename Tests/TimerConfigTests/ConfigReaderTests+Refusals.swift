@@ -77,7 +77,7 @@ extension ConfigReaderTests {
         ),
         (
             #"every = "1h"\#nshell = "x"\#nuser = "1000""#,
-            #"4:8: job "j": user: "1000" is no name: a letter or '_', then letters, digits, '_' and '-', 31 "#
+            #"4:8: job "j": user: "1000" is not a valid name: a letter or '_', then letters, digits, '_' and '-', 31 "#
                 + "at most; numbers are refused"
         ),
         (
@@ -111,7 +111,7 @@ extension ConfigReaderTests {
         ),
         (
             #"every = "1h"\#nshell = "x"\#noutput-tail = "8kb""#,
-            #"4:15: job "j": output-tail: "8kb" is no size such as "64KiB" or "1G""#
+            #"4:15: job "j": output-tail: "8kb" is not a size such as "64KiB" or "1G""#
         ),
         (
             #"every = "1h"\#nshell = "x"\#nsuccess-exit-codes = [0, 256]"#,
@@ -193,7 +193,7 @@ extension ConfigReaderTests {
         ),
         (
             #"every = "1h"\#nshell = "x"\#npass-environment = ["A=B"]"#,
-            #"4:21: job "j": pass-environment: "A=B" is no name of a variable: letters, digits and '_', no "#
+            #"4:21: job "j": pass-environment: "A=B" is not a valid variable name: letters, digits and '_', no "#
                 + "digit first"
         ),
         (
@@ -222,7 +222,7 @@ extension ConfigReaderTests {
         ),
         (
             #"calendar = "daily"\#ntimezone = "Europe/Berln"\#nshell = "x""#,
-            #"3:12: job "j": timezone: "Europe/Berln" is no time zone of this machine; names are such as "#
+            #"3:12: job "j": timezone: "Europe/Berln" is not a time zone of this machine; names are such as "#
                 + "Europe/Berlin (`timedatectl list-timezones`)"
         ),
         (
@@ -232,7 +232,7 @@ extension ConfigReaderTests {
         ),
         (
             #"at = "tomorrow"\#nshell = "x""#,
-            #"2:6: job "j": at: "tomorrow" is no instant such as "2026-12-24T18:00:00+01:00" (RFC 3339)"#
+            #"2:6: job "j": at: "tomorrow" is not an instant such as "2026-12-24T18:00:00+01:00" (RFC 3339)"#
         ),
         (
             #"at = 2026-12-24T18:00:00Z\#nshell = "x""#,

@@ -224,7 +224,7 @@ import TimerZones
                 switch action {
                 case .begin(_, let start, _): started += start
                 case .start(let runs): started += runs
-                case .tell(.skipped(_, let reason)): skipped.append(reason)
+                case .log(.skipped(_, let reason)): skipped.append(reason)
                 default: break
                 }
             }

@@ -137,15 +137,15 @@ import TimerCore
         ),
         (
             #"credentials = { "../x" = "/etc/token" }"#,
-            #"4:17: job "j": credentials: "../x" is no name of a credential: letters, digits, '.', '_', '-' and '@'"#
+            #"4:17: job "j": credentials: "../x" is not a valid credential name: letters, digits, '.', '_', '-' and '@'"#
         ),
         (
             #"credentials = { ".." = "/etc/token" }"#,
-            #"4:17: job "j": credentials: ".." is no name of a credential"#
+            #"4:17: job "j": credentials: ".." is not a valid credential name"#
         ),
         (
             #"credentials = { "" = "/etc/token" }"#,
-            #"4:17: job "j": credentials: "" is no name of a credential"#
+            #"4:17: job "j": credentials: "" is not a valid credential name"#
         ),
         (
             #"credentials = { a = "token" }"#,
@@ -157,16 +157,16 @@ import TimerCore
         ),
         (
             #"selinux-context = "backup_t""#,
-            #"4:19: job "j": selinux-context: "backup_t" is no context such as "#
+            #"4:19: job "j": selinux-context: "backup_t" is not a context such as "#
                 + #""system_u:system_r:backup_t:s0": USER:ROLE:TYPE or USER:ROLE:TYPE:LEVEL"#
         ),
         (
             #"selinux-context = "a::b""#,
-            #"4:19: job "j": selinux-context: "a::b" is no context such as "#
+            #"4:19: job "j": selinux-context: "a::b" is not a context such as "#
         ),
         (
             #"selinux-context = "a:b:c d""#,
-            #"4:19: job "j": selinux-context: "a:b:c d" is no context such as "#
+            #"4:19: job "j": selinux-context: "a:b:c d" is not a context such as "#
         ),
     ])
     func errorsHaveTheirPlace(keys: String, message: String) throws {
@@ -253,10 +253,16 @@ import TimerCore
         ),
         (
             #"allowed-users = ["alice", "1000"]"#,
-            #"2:27: [daemon]: allowed-users: "1000" is no name: a letter"#
+            #"2:27: [daemon]: allowed-users: "1000" is not a valid name: a letter"#
         ),
-        (#"allowed-users = ["@"]"#, #"2:18: [daemon]: allowed-users: "" is no name: a letter"#),
-        (#"allowed-users = ["@@a"]"#, #"2:18: [daemon]: allowed-users: "@a" is no name: a letter"#),
+        (
+            #"allowed-users = ["@"]"#,
+            #"2:18: [daemon]: allowed-users: "" is not a valid name: a letter"#
+        ),
+        (
+            #"allowed-users = ["@@a"]"#,
+            #"2:18: [daemon]: allowed-users: "@a" is not a valid name: a letter"#
+        ),
     ])
     func aNameThatIsNoUserIsRefused(key: String, message: String) throws {
         let reading = try read("[daemon]\n\(key)\n")

@@ -28,24 +28,24 @@ extension NotifyKeysTests {
                 "[notify.x]\nmails = 1\nmail = \"a\"",
                 "2:1: notifier \"x\": unknown key \"mails\" (did you mean \"mail\"?)"
             ),
-            ("[notify.x]\nmail = \"\"", "2:8: notifier \"x\": mail: \"\" is no address"),
-            ("[notify.x]\nmail = \"-oX\"", "2:8: notifier \"x\": mail: \"-oX\" is no address"),
+            ("[notify.x]\nmail = \"\"", "2:8: notifier \"x\": mail: \"\" is not an address"),
+            ("[notify.x]\nmail = \"-oX\"", "2:8: notifier \"x\": mail: \"-oX\" is not an address"),
             (
                 "[notify.x]\nmail = \"a@b, c@d\"",
-                "2:8: notifier \"x\": mail: \"a@b, c@d\" is no address"
+                "2:8: notifier \"x\": mail: \"a@b, c@d\" is not an address"
             ),
             (
                 "[notify.x]\nmail = \"a\\nBcc: b\"",
-                "2:8: notifier \"x\": mail: \"a\\nBcc: b\" is no address"
+                "2:8: notifier \"x\": mail: \"a\\nBcc: b\" is not an address"
             ),
             ("[notify.x]\nmail = []", "2:8: notifier \"x\": mail: must have at least one address"),
             (
                 "[notify.x]\nmail-from = \"a@@b\"\nmail = \"a\"",
-                "2:13: notifier \"x\": mail-from: \"a@@b\" is no address"
+                "2:13: notifier \"x\": mail-from: \"a@@b\" is not an address"
             ),
             (
                 "[notify.x]\nmail-content-type = \"html\"\nmail = \"a\"",
-                "2:21: notifier \"x\": mail-content-type: \"html\" is no type"
+                "2:21: notifier \"x\": mail-content-type: \"html\" is not a media type"
             ),
             (
                 "[notify.x]\nwebhook = \"http://a.example/\"",
@@ -59,13 +59,13 @@ extension NotifyKeysTests {
                 "[notify.x]\nwebhook = \"http://localhost@evil.example/\"",
                 "2:11: notifier \"x\": webhook: http:// is only for"
             ),
-            ("[notify.x]\nwebhook = \"ftp://a/\"", "2:11: notifier \"x\": webhook: is no URL"),
-            ("[notify.x]\nwebhook = \"https:///x\"", "2:11: notifier \"x\": webhook: is no URL"),
+            ("[notify.x]\nwebhook = \"ftp://a/\"", "2:11: notifier \"x\": webhook: is not a URL"),
+            ("[notify.x]\nwebhook = \"https:///x\"", "2:11: notifier \"x\": webhook: is not a URL"),
             (
                 "[notify.x]\nwebhook = \"https://a/\\\"\"",
-                "2:11: notifier \"x\": webhook: is no URL"
+                "2:11: notifier \"x\": webhook: is not a URL"
             ),
-            ("[notify.x]\nwebhook = \"https://a/\\n\"", "2:11: notifier \"x\": webhook: is no URL"),
+            ("[notify.x]\nwebhook = \"https://a/\\n\"", "2:11: notifier \"x\": webhook: is not a URL"),
             (
                 "[notify.x]\nwebhook = \"https://a/\"\nformat = \"kuma\"",
                 "3:10: notifier \"x\": \"kuma\" is a format of pings"
@@ -84,7 +84,7 @@ extension NotifyKeysTests {
             ),
             (
                 "[notify.x]\nurl-credential = \"../a\"\nformat = \"json\"",
-                "2:18: notifier \"x\": url-credential: \"../a\" is no name of a credential"
+                "2:18: notifier \"x\": url-credential: \"../a\" is not a valid credential name"
             ),
             (
                 "[notify.x]\nping = \"https://a/\"\nafter = 2",
@@ -132,7 +132,7 @@ extension NotifyKeysTests {
             ),
             (
                 "[notify.x]\nmail = \"a\"\nsendmail = \"msmtp\"",
-                "3:12: notifier \"x\": sendmail: \"msmtp\" is no absolute path"
+                "3:12: notifier \"x\": sendmail: \"msmtp\" is not an absolute path"
             ),
             (
                 "[notify.x]\nmail = \"jürgen@example.org\"",
@@ -148,11 +148,11 @@ extension NotifyKeysTests {
             ),
             (
                 "[notify.x]\nwebhook = \"https://a.b\"\nproxy = \"proxy:1\"",
-                "3:9: notifier \"x\": proxy: is no address such as"
+                "3:9: notifier \"x\": proxy: is not an address such as"
             ),
             (
                 "[notify.x]\nwebhook = \"https://a.b\"\nproxy = \"http://p:1/x\\\"y\"",
-                "3:9: notifier \"x\": proxy: is no address such as"
+                "3:9: notifier \"x\": proxy: is not an address such as"
             ),
             (
                 "[notify.x]\njob = \"aa\"\n\(job)",

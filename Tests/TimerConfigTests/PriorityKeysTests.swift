@@ -156,7 +156,7 @@ import TimerCore
     ) throws -> [ConfigWarning] {
         let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
         let text = "[job.j]\nevery = \"1h\"\nshell = \"x\"\n\(keys)\n"
-        let checks = ConfigChecks(at: now, asking: Machine(MachineLook(privileges: privileges)))
+        let checks = ConfigChecks(at: now, asking: Machine(MachineCheck(privileges: privileges)))
         return try ConfigReader.read(Array(text.utf8), file: "t.toml", checks: checks).warnings
     }
 }

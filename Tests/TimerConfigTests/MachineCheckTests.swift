@@ -10,7 +10,7 @@ import TimerCore
 @testable import TimerConfig
 
 /// What jobs name and the machine does not have.
-@Suite struct MachineLookTests {
+@Suite struct MachineCheckTests {
     private let folder = "/tmp/timerd-look-\(UUID().uuidString)"
 
     private func warnings(_ table: String) throws -> [ConfigWarning] {
@@ -42,7 +42,7 @@ import TimerCore
 
         var asked: Int { state.withLock { $0 } }
 
-        func findings(for question: MachineLook.Question) -> [MachineLook.Finding] {
+        func findings(for question: MachineCheck.Question) -> [MachineCheck.Finding] {
             state.withLock { $0 += 1 }
             return machine.findings(for: question)
         }
@@ -238,11 +238,11 @@ import TimerCore
 
     @Test func hiddenDirectoriesAreNotReportedAsMissing() throws {
         for look in [
-            FileLook(program: "/tmp/no/such", with: nil, hidden: ["/tmp"]),
-            FileLook(directory: "/tmp/no", with: nil, hidden: ["/tmp"]),
+            FileCheck(program: "/tmp/no/such", with: nil, hidden: ["/tmp"]),
+            FileCheck(directory: "/tmp/no", with: nil, hidden: ["/tmp"]),
         ] {
             #expect(look == .good)
         }
-        #expect(FileLook(directory: "/tmpx", with: nil, hidden: ["/tmp"]) != .good)
+        #expect(FileCheck(directory: "/tmpx", with: nil, hidden: ["/tmp"]) != .good)
     }
 }

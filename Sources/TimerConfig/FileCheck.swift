@@ -30,7 +30,7 @@ struct FileRights: Hashable, Sendable {
 }
 
 /// What there is to say of a program or a directory that a job needs.
-enum FileLook: Hashable, Sendable {
+enum FileCheck: Hashable, Sendable {
     case good
     /// It is not there: a sentence.
     case missing(String)
@@ -76,7 +76,7 @@ enum FileLook: Hashable, Sendable {
 
     private init(
         _ path: String, _ rights: FileRights?, _ hidden: [String],
-        _ judge: (stat) -> FileLook, missing: () -> String
+        _ judge: (stat) -> FileCheck, missing: () -> String
     ) {
         guard !hidden.contains(where: { path.hasPrefix($0 + "/") || path == $0 }) else {
             self = .good

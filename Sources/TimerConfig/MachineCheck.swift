@@ -8,7 +8,7 @@ public import TimerCore
 /// Looks on this machine for what the runs of jobs need: users, groups, directories and programs, with the rights of the
 /// job's user as far as the mode of files says. What cannot be looked up, because a directory is closed to this process
 /// or a directory service does not answer, is not said to be missing.
-public struct MachineLook: Sendable {
+public struct MachineCheck: Sendable {
     /// What the runs of a job need of the machine. Many jobs ask the same.
     public struct Question: Hashable, Sendable {
         let user: String?
@@ -131,7 +131,7 @@ public struct MachineLook: Sendable {
         if question.hasCapabilities { rights = nil }
         if let path = question.workingDirectory {
             found += finding(
-                FileLook(directory: path, with: rights, hidden: hidden), .missingDirectory,
+                FileCheck(directory: path, with: rights, hidden: hidden), .missingDirectory,
                 "working-directory", question)
         }
         found += finding(
@@ -140,7 +140,7 @@ public struct MachineLook: Sendable {
     }
 
     private func finding(
-        _ look: FileLook, _ code: ConfigWarning.Code, _ key: String, _ question: Question
+        _ look: FileCheck, _ code: ConfigWarning.Code, _ key: String, _ question: Question
     ) -> [Finding] {
         switch look {
         case .good: []
@@ -242,7 +242,7 @@ public struct MachineLook: Sendable {
     /// the directories of the job's own PATH.
     private func lookForProgram(
         _ question: Question, _ home: String?, _ rights: FileRights?
-    ) -> FileLook {
+    ) -> FileCheck {
         guard let name = question.program else { return .good }
         return look(
             for: name, in: question.workingDirectory ?? home, path: question.path, with: rights)
@@ -253,17 +253,17 @@ public struct MachineLook: Sendable {
     ///   - path: its own PATH; nil: not known.
     private func look(
         for name: String, in directory: String?, path: String?, with rights: FileRights?
-    ) -> FileLook {
+    ) -> FileCheck {
         guard !name.utf8.contains(UInt8(ascii: "/")) else {
             guard let path = Self.absolute(name, in: directory) else { return .good }
-            return FileLook(program: path, with: rights, hidden: hidden)
+            return FileCheck(program: path, with: rights, hidden: hidden)
         }
         guard let path else { return .good }
-        var other: FileLook?
+        var other: FileCheck?
         for folder in path.split(separator: ":", omittingEmptySubsequences: false) {
             let relative = folder.isEmpty ? "./\(name)" : "\(folder)/\(name)"
             guard let file = Self.absolute(relative, in: directory) else { return .good }
-            switch FileLook(program: file, with: rights, hidden: hidden) {
+            switch FileCheck(program: file, with: rights, hidden: hidden) {
             case .good: return .good
             case .missing: break
             // The program may be there.
