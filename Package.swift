@@ -196,7 +196,7 @@ let package = Package(
         tests(of: "TimerFleet", "SeededRandom", "TimerCore"),
         tests(
             of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Systemd",
-            "SeededRandom", "TimerConfig", "TimerControl",
+            "SeededRandom", "TimerConfig", "TimerControl", "WebReceiver",
             "TimerCore", "TimerRunner", "TimerStore", "TimerZones",
             daemons("ArgumentParser", of: "swift-argument-parser"),
             daemons("Logging", of: "swift-log"),

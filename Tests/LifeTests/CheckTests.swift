@@ -13,24 +13,9 @@ import TimerControl
 
     private func check(
         _ arguments: [String], input: String = "", zone: String? = nil
-    ) throws -> (status: Int32, output: String, errors: String) {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerd")
-        process.arguments = ["check"] + arguments
-        if let zone { process.environment = ["TZ": zone] }
-        let (stdin, stdout, stderr) = (Pipe(), Pipe(), Pipe())
-        process.standardInput = stdin
-        process.standardOutput = stdout
-        process.standardError = stderr
-        try process.run()
-        try stdin.fileHandleForWriting.write(contentsOf: Data(input.utf8))
-        try stdin.fileHandleForWriting.close()
-        func text(_ pipe: Pipe) -> String {
-            String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        }
-        let (output, errors) = (text(stdout), text(stderr))
-        process.waitUntilExit()
-        return (process.terminationStatus, output, errors)
+    ) throws -> ProgramResult {
+        try ProgramResult(
+            of: "timerd", ["check"] + arguments, environment: zone.map { ["TZ": $0] }, input: input)
     }
 
     @Test func readsStandardInput() throws {

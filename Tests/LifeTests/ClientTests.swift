@@ -20,9 +20,9 @@ import TimerCore
             }
         }
         try #require(result == 0, "connect: \(errno)")
-        var patience = timeval(tv_sec: 30, tv_usec: 0)
+        var timeout = timeval(tv_sec: 30, tv_usec: 0)
         setsockopt(
-            client, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+            client, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         return client
     }
 
@@ -100,10 +100,10 @@ import TimerCore
         try daemon.start()
         for _ in 0..<3 { _ = try daemon.ask(.list) }
         let pid = try #require(daemon.process?.processIdentifier)
-        let patience = LiveDaemon.now() + 20
+        let timeout = LiveDaemon.now() + 20
         // Remaining writes cause short timers now and then.
         var left = try timers(of: pid)
-        while !left.isEmpty, LiveDaemon.now() < patience {
+        while !left.isEmpty, LiveDaemon.now() < timeout {
             usleep(5000)
             left = try timers(of: pid)
         }

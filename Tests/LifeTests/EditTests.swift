@@ -200,21 +200,12 @@ import TimerCore
         func json(_ editor: String) throws -> (status: Int32, text: String) {
             let script = "\(daemon.folder)/vi"
             try write("#!/bin/sh\nfor file; do :; done\n\(editor)\n", to: script, 0o755)
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerctl")
-            process.arguments = ["edit", "b", "--json", "--socket", daemon.socket]
-            process.environment = [
-                "PATH": "/usr/bin:/bin", "EDITOR": script, "TMPDIR": daemon.folder,
-            ]
-            let output = Pipe()
-            process.standardOutput = output
-            process.standardInput = FileHandle.nullDevice
-            process.standardError = FileHandle.nullDevice
-            try process.run()
-            let text = String(
-                decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-            process.waitUntilExit()
-            return (process.terminationStatus, text)
+            let result = try ProgramResult(
+                of: "timerctl", ["edit", "b", "--json", "--socket", daemon.socket],
+                environment: [
+                    "PATH": "/usr/bin:/bin", "EDITOR": script, "TMPDIR": daemon.folder,
+                ])
+            return (result.status, result.output)
         }
         func reply(_ text: String) throws -> ReloadReply {
             try ControlJSON.decode(ReloadReply.self, from: Array(text.utf8))

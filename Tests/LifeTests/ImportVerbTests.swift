@@ -7,36 +7,16 @@ import Testing
 
 /// `timerctl import` as a user runs it: what is printed where, the files, and the exit status.
 @Suite struct ImportVerbTests {
-    private struct Outcome {
-        var status: Int32
-        var output: String
-        var errors: String
-    }
-
     private func run(
         _ program: String, _ arguments: [String], input: String = "", zone: String = "UTC"
-    ) throws -> Outcome {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/\(program)")
-        process.arguments = arguments
-        process.environment = ["TZ": zone, "PATH": "/usr/bin:/bin"]
-        let (stdin, stdout, stderr) = (Pipe(), Pipe(), Pipe())
-        process.standardInput = stdin
-        process.standardOutput = stdout
-        process.standardError = stderr
-        try process.run()
-        try stdin.fileHandleForWriting.write(contentsOf: Data(input.utf8))
-        try stdin.fileHandleForWriting.close()
-        let output = stdout.fileHandleForReading.readDataToEndOfFile()
-        let errors = stderr.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return Outcome(
-            status: process.terminationStatus, output: String(decoding: output, as: UTF8.self),
-            errors: String(decoding: errors, as: UTF8.self))
+    ) throws -> ProgramResult {
+        try ProgramResult(
+            of: program, arguments, environment: ["TZ": zone, "PATH": "/usr/bin:/bin"],
+            input: input)
     }
 
     private func crontab(_ options: [String], _ text: String, zone: String = "UTC") throws
-        -> Outcome
+        -> ProgramResult
     {
         try run("timerctl", ["import", "crontab"] + options, input: text, zone: zone)
     }

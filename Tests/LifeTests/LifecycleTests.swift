@@ -128,20 +128,14 @@ import TimerCore
     @Test func twoDaemonsDoNotKeepOneAccount() throws {
         let daemon = try LiveDaemon("[job.a]\nevery = \"1h\"\nFIRE\n")
         try daemon.start()
-        let second = Process()
-        second.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerd")
-        second.arguments = [
-            "run", "--config", daemon.config, "--state", "\(daemon.folder)/state", "--runtime",
-            "\(daemon.folder)/run2", "--log", "stderr",
-        ]
-        let errors = Pipe()
-        second.standardError = errors
-        try second.run()
-        let said = String(
-            decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        second.waitUntilExit()
-        #expect(second.terminationStatus == 1)
-        #expect(said.contains("another timerd is using it"))
+        let second = try ProgramResult(
+            of: "timerd",
+            [
+                "run", "--config", daemon.config, "--state", "\(daemon.folder)/state", "--runtime",
+                "\(daemon.folder)/run2", "--log", "stderr",
+            ])
+        #expect(second.status == 1)
+        #expect(second.errors.contains("another timerd is using it"))
         #expect(try daemon.show("a").state == "armed")
         _ = daemon.stop()
     }

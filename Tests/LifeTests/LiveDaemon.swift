@@ -202,17 +202,8 @@ final class LiveDaemon {
 
     /// Runs the command line against this daemon.
     func timerctl(_ arguments: String...) throws -> (status: Int32, text: String) {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "\(Self.programs)/timerctl")
-        process.arguments = arguments + ["--socket", socket]
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let text = String(
-            decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return (process.terminationStatus, text)
+        let result = try ProgramResult(of: "timerctl", arguments + ["--socket", socket])
+        return (result.status, result.output)
     }
 
     func show(_ job: String) throws -> JobStatus {

@@ -83,7 +83,7 @@ import TimerCore
         home.write("filler2", Data(count: 4096))
         let first = try home.begin("run")
         #expect(home.waitForLog("no run starts until there is room"))
-        #expect(home.waitForLog("jobs that come due wait"))
+        #expect(home.waitForLog("jobs that become due wait"))
         first.signal(SIGTERM)
         #expect(first.wait() == 0)
         try home.remove("filler")

@@ -35,46 +35,46 @@ struct MessageDiskTests {
     private static let isFull = "writing is tried again every second"
 
     @Test func onAFullDiskNoMessageIsLost_andNoneIsSentTwice() throws {
-        let office = try LiveOffice(Self.config, files: ["sendmail": Self.sendmail])
-        let folder = office.daemon.folder
+        let fixture = try NotificationFixture(Self.config, files: ["sendmail": Self.sendmail])
+        let folder = fixture.daemon.folder
         let state = "\(folder)/state"
         mkdir(state, 0o700)
         try #require(mount("tmpfs", state, "tmpfs", 0, "size=2m,mode=0700") == 0)
         defer { umount2(state, 2) }
-        try office.start()
-        defer { try? office.kill(SIGKILL) }
+        try fixture.start()
+        defer { try? fixture.kill(SIGKILL) }
 
         // A run fails, and neither its end nor the notification can be written.
-        try office.run("run", "loud")
-        #expect(office.daemon.wait { access("\(folder)/started", F_OK) == 0 })
+        try fixture.run("run", "loud")
+        #expect(fixture.daemon.wait { access("\(folder)/started", F_OK) == 0 })
         try fill(state)
         touch("\(folder)/go")
-        #expect(office.daemon.waitForLog(Self.isFull))
+        #expect(fixture.daemon.waitForLog(Self.isFull))
         #expect(mails(folder).isEmpty)
         unlink("\(state)/filling")
-        #expect(office.daemon.wait { !mails(folder).isEmpty })
-        try office.waitUntilSent()
-        #expect(office.daemon.log.components(separatedBy: Self.isFull).count == 2)
+        #expect(fixture.daemon.wait { !mails(folder).isEmpty })
+        try fixture.waitUntilSent()
+        #expect(fixture.daemon.log.components(separatedBy: Self.isFull).count == 2)
 
         // A message is sent while the disk is full, and the daemon is killed. Whether the log has room
         // for the result depends on what was written before.
         touch("\(folder)/well")
         touch("\(folder)/hold")
-        try office.run("run", "loud")
-        #expect(office.daemon.wait { mails(folder).count == 2 })
+        try fixture.run("run", "loud")
+        #expect(fixture.daemon.wait { mails(folder).count == 2 })
         try fill(state)
         unlink("\(folder)/hold")
-        try office.kill(SIGKILL)
+        try fixture.kill(SIGKILL)
         unlink("\(state)/filling")
-        try office.start()
-        try office.waitUntilSent()
+        try fixture.start()
+        try fixture.waitUntilSent()
         let host = try #require(mails(folder).first?.split(separator: " ").dropFirst(3).first)
         #expect(
             mails(folder) == [
                 "loud failed on \(host) exit status 1",
                 "loud recovered on \(host.dropLast()) after 1 failure",
             ])
-        #expect(try office.column("SELECT id FROM message").count == 2)
+        #expect(try fixture.column("SELECT id FROM message").count == 2)
     }
 
     private func mails(_ folder: String) -> [Substring] {

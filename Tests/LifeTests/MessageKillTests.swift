@@ -42,8 +42,8 @@ struct MessageKillTests {
 
     @Test func aMessageArrivesOnce_andTwiceOnlyIfTheRunnerIsKilledWhileItIsSent() throws {
         var random = SeededRandom()
-        let office = try MessageOffice()
-        defer { office.receiver.stop() }
+        let fixture = try MessageFixture()
+        defer { fixture.receiver.stop() }
         var plan: [(Step, Victim)] = []
         while plan.count < Self.rounds {
             plan += Step.allCases.flatMap { step in Victim.allCases.map { (step, $0) } }
@@ -51,7 +51,7 @@ struct MessageKillTests {
         }
         var counts: [String: Int] = [:]
         for (round, (step, victim)) in plan.prefix(Self.rounds).enumerated() {
-            let copies = try office.sendAndKill(
+            let copies = try fixture.sendAndKill(
                 round, step, scheduler: victim != .runner, runner: victim != .scheduler,
                 after: UInt32(random.int(below: 1_500_000)))
             let isHit = victim != .scheduler && step.isHit
@@ -63,15 +63,15 @@ struct MessageKillTests {
                 counts["\(victim) killed, arrived \(count) times", default: 0] += 1
             }
         }
-        try office.expectLaw(rounds: Self.rounds)
+        try fixture.expectLaw(rounds: Self.rounds)
         print(counts.sorted { $0.key < $1.key }.map { "\($0): \($1)" }.joined(separator: "; "))
     }
 
     /// A mail, a request and a ping in each round.
-    private final class MessageOffice {
+    private final class MessageFixture {
         let receiver = WebReceiver()
-        private let office: LiveOffice
-        private var folder: String { office.daemon.folder }
+        private let fixture: NotificationFixture
+        private var folder: String { fixture.daemon.folder }
 
         /// What stands for sendmail. It writes to the disk what it got, and stops at two gates.
         private static let sendmail = """
@@ -107,15 +107,15 @@ struct MessageKillTests {
 
         init() throws {
             let port = "\(receiver.port)"
-            office = try LiveOffice(
+            fixture = try NotificationFixture(
                 Self.config.replacing("PORT", with: port), files: ["sendmail": Self.sendmail])
             let gate = "\(folder)/hold-after"
             receiver.answer { _ in
                 while access(gate, F_OK) == 0 { usleep(2000) }
                 return .status(200)
             }
-            try office.start()
-            try office.kill(SIGTERM)
+            try fixture.start()
+            try fixture.kill(SIGTERM)
         }
 
         /// Lets three messages be sent, kills at this step, and waits until all of them are sent.
@@ -128,15 +128,15 @@ struct MessageKillTests {
             if step == .sending { hold("before") }
             if [.sending, .received, .recording].contains(step) { hold("after") }
             try insert(round)
-            try office.start()
+            try fixture.start()
             let isLocked = try reach(step, round, runner: runner, after: after)
-            try office.kill(scheduler: scheduler, runner: runner) {
+            try fixture.kill(scheduler: scheduler, runner: runner) {
                 if let isLocked { sqlite3_close(isLocked) }
-                if step == .ordered, !runner { office.signalRunner(SIGCONT) }
+                if step == .ordered, !runner { fixture.signalRunner(SIGCONT) }
                 release()
             }
             try waitUntilSent(round)
-            try office.kill(SIGTERM)
+            try fixture.kill(SIGTERM)
             let new = copies().filter { before[$0.key] == nil }
             #expect(new.count == 3, "\(step): \(new)")
             return Dictionary(
@@ -147,7 +147,7 @@ struct MessageKillTests {
             let now = Int64(Date().timeIntervalSince1970 * 1e6)
             for name in ["mail", "hook", "ping"] {
                 let digits = String(1_000_000 + round).dropFirst()
-                _ = try office.column(
+                _ = try fixture.column(
                     """
                     INSERT INTO notification (notifier, kind, job, run, at_us, outcome,
                         failed_in_a_row, is_repeat, will_retry)
@@ -166,7 +166,7 @@ struct MessageKillTests {
             case .collecting: break
             case .anyTime: usleep(after)
             case .ordered:
-                office.signalRunner(SIGSTOP)
+                fixture.signalRunner(SIGSTOP)
                 try wait("the messages are stored") { try self.stored().count == 3 * (round + 1) }
             case .sending, .received:
                 try wait("the mail is being sent") { self.lines("begun") > self.lines("ended") }
@@ -180,7 +180,7 @@ struct MessageKillTests {
                     self.lines("mails") > self.lines("ended")
                         && self.copies().keys.count { $0.hasPrefix("hook") } == round + 1
                 }
-                let database = office.openDatabase()
+                let database = fixture.openDatabase()
                 #expect(sqlite3_exec(database, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
                 let ended = lines("ended")
                 release()
@@ -205,25 +205,25 @@ struct MessageKillTests {
             var retried: Set<String> = []
             try wait("all is sent") {
                 let failed = "SELECT id FROM message WHERE state = 'waiting' AND attempts > 0"
-                for number in try self.office.column(failed)
+                for number in try self.fixture.column(failed)
                 where retried.insert(number).inserted {
-                    try self.office.run("notify", "retry", number)
+                    try self.fixture.run("notify", "retry", number)
                 }
                 let left = "SELECT id FROM message WHERE state <> 'sent'"
                 return try self.stored().count == 3 * (round + 1)
-                    && self.office.column(left).isEmpty
+                    && self.fixture.column(left).isEmpty
             }
         }
 
         private func stored() throws -> [String] {
-            try office.column("SELECT id FROM message")
+            try fixture.column("SELECT id FROM message")
         }
 
         private func wait(_ what: String, until isSo: () throws -> Bool) throws {
             let deadline = LiveDaemon.now() + 120
             while try !isSo() {
                 guard LiveDaemon.now() < deadline else {
-                    Issue.record("\(what): \(office.daemon.log.suffix(3000))")
+                    Issue.record("\(what): \(fixture.daemon.log.suffix(3000))")
                     return
                 }
                 usleep(10_000)
@@ -257,7 +257,7 @@ struct MessageKillTests {
             #expect(all.count == 3 * rounds, "\(all)")
             let mails = text("mails").map { $0.prefix { $0 != " " } }
             #expect(Set(mails).count == rounds)
-            let grouped = try office.column(
+            let grouped = try fixture.column(
                 "SELECT count(*) FROM notification GROUP BY message HAVING count(*) <> 1")
             #expect(grouped.isEmpty)
         }

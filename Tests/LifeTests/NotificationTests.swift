@@ -37,42 +37,42 @@ struct NotificationTests {
         var random = SeededRandom()
         let receiver = WebReceiver()
         defer { receiver.stop() }
-        let office = try LiveOffice(Self.jobs, credential: Self.address(receiver))
-        try office.start()
-        try office.kill(SIGTERM)
+        let fixture = try NotificationFixture(Self.jobs, credential: Self.address(receiver))
+        try fixture.start()
+        try fixture.kill(SIGTERM)
         var written = 0
         for round in 0..<Self.rounds {
             // The rows are those that the scheduler would have written when runs ended.
-            written += try office.insert(1 + random.int(below: 4))
+            written += try fixture.insert(1 + random.int(below: 4))
             let pause = UInt32(random.int(below: 60_000))
             receiver.answer { request in
                 usleep(pause)
                 // Some must be sent again.
                 return .status(request.body.count % 5 == round % 5 ? 503 : 200)
             }
-            try office.start()
+            try fixture.start()
             usleep(UInt32(random.int(below: 300_000)))
-            try office.kill(SIGKILL)
+            try fixture.kill(SIGKILL)
         }
         receiver.answer { _ in .status(200) }
-        try office.start()
+        try fixture.start()
         #expect(receiver.wait { Self.accepted($0).count >= written })
         // While the runner is away, and when the next one comes.
-        try office.kill(SIGTERM)
-        written += try office.insert(20)
-        try office.start()
+        try fixture.kill(SIGTERM)
+        written += try fixture.insert(20)
+        try fixture.start()
         #expect(receiver.wait { Self.accepted($0).count > written - 20 })
-        try office.restartRunner()
+        try fixture.restartRunner()
         #expect(receiver.wait { Self.accepted($0).count >= written })
-        try office.waitUntilSent()
-        let numbers = try office.column("SELECT id FROM message WHERE state = 'sent'")
+        try fixture.waitUntilSent()
+        let numbers = try fixture.column("SELECT id FROM message WHERE state = 'sent'")
         #expect(Set(numbers) == Set(Self.accepted(receiver.requests).keys))
         #expect(numbers.count == written)
         // Attempts that a restarted scheduler requests again are not made again: each attempt of
         // each message was received once, except those of the runner that was killed.
-        let attempts = try office.column("SELECT attempts FROM message").compactMap { Int($0) }
+        let attempts = try fixture.column("SELECT attempts FROM message").compactMap { Int($0) }
         #expect(receiver.requests.count <= attempts.reduce(0, +) + 4)
-        try office.expectNoSecret(Self.secret)
+        try fixture.expectNoSecret(Self.secret)
     }
 
     /// How often each message arrived.
@@ -88,19 +88,19 @@ struct NotificationTests {
     @Test func aReceiverThatHangsDelaysNoStop() throws {
         let receiver = WebReceiver { _ in .silence }
         defer { receiver.stop() }
-        let office = try LiveOffice(Self.jobs, credential: Self.address(receiver))
-        try office.start()
-        try office.kill(SIGTERM)
-        _ = try office.insert(3)
-        try office.start()
+        let fixture = try NotificationFixture(Self.jobs, credential: Self.address(receiver))
+        try fixture.start()
+        try fixture.kill(SIGTERM)
+        _ = try fixture.insert(3)
+        try fixture.start()
         #expect(receiver.wait { !$0.isEmpty })
         let began = LiveDaemon.now()
-        try office.kill(SIGTERM)
+        try fixture.kill(SIGTERM)
         // The time limit of a message is a minute.
         #expect(LiveDaemon.now() - began < 30)
         receiver.answer { _ in .status(200) }
-        try office.start()
+        try fixture.start()
         #expect(receiver.wait { Self.accepted($0).count == 3 })
-        try office.waitUntilSent()
+        try fixture.waitUntilSent()
     }
 }

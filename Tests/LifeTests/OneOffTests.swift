@@ -14,17 +14,8 @@ import TimerCore
     private func timerctl(
         _ daemon: LiveDaemon, _ arguments: String...
     ) throws -> (status: Int32, text: String) {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerctl")
-        process.arguments = ["--socket", daemon.socket] + arguments
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        let text = String(
-            decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return (process.terminationStatus, text)
+        let result = try ProgramResult(of: "timerctl", ["--socket", daemon.socket] + arguments)
+        return (result.status, result.output + result.errors)
     }
 
     private func waitForFile(_ path: String) -> Bool {

@@ -100,19 +100,8 @@ import TimerControl
 
     private func end(
         _ program: String, _ arguments: [String], _ variables: [String: String] = [:]
-    ) throws -> (status: Int32, errors: String) {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/\(program)")
-        process.arguments = arguments
-        process.environment = variables
-        let errors = Pipe()
-        process.standardError = errors
-        process.standardOutput = FileHandle.nullDevice
-        try process.run()
-        let text = String(
-            decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return (process.terminationStatus, text)
+    ) throws -> ProgramResult {
+        try ProgramResult(of: program, arguments, environment: variables)
     }
 
     @Test(arguments: [

@@ -158,17 +158,7 @@ import TimerCore
     }
 
     @Test func withoutATerminalItSaysWhatToUse() throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerctl")
-        process.arguments = ["top", "--socket", "/nonexistent"]
-        let output = Pipe()
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = output
-        try process.run()
-        let text = String(
-            decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 1 && text.contains("`timerctl list --watch`"))
+        let result = try ProgramResult(of: "timerctl", ["top", "--socket", "/nonexistent"])
+        #expect(result.status == 1 && result.errors.contains("`timerctl list --watch`"))
     }
 }

@@ -6,6 +6,7 @@ import Glibc
 import Testing
 import TimerControl
 import TimerCore
+import WebReceiver
 
 /// A real web server beside a real daemon.
 @Suite struct WebTests {
@@ -56,28 +57,10 @@ import TimerCore
         }
     }
 
-    private func connect(_ port: Int) -> Int32? {
-        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(port).bigEndian
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard result == 0 else {
-            close(socket)
-            return nil
-        }
-        return socket
-    }
-
     private func ask(
         _ web: Web, _ method: String, _ path: String, _ headers: [String] = [], _ body: String = ""
     ) throws -> Answer {
-        let socket = try #require(connect(web.port))
+        let socket = try #require(LocalConnection.open(web.port))
         defer { close(socket) }
         var lines = [
             "\(method) \(path) HTTP/1.1", "Host: 127.0.0.1:\(web.port)", "Connection: close",
@@ -185,9 +168,9 @@ import TimerCore
 
     /// What a stream of events sent until the text comes; empty if it does not.
     private func read(_ socket: Int32, until text: String) -> String {
-        var patience = timeval(tv_sec: 60, tv_usec: 0)
+        var timeout = timeval(tv_sec: 60, tv_usec: 0)
         setsockopt(
-            socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+            socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         var all = ""
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while !all.contains(text) {
@@ -207,7 +190,7 @@ import TimerCore
         var browsers: [Int32] = []
         defer { for browser in browsers { close(browser) } }
         for _ in 0..<12 {
-            let socket = try #require(connect(web.port))
+            let socket = try #require(LocalConnection.open(web.port))
             browsers.append(socket)
             let text = "GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\(cookie)\r\n\r\n"
             try #require(
@@ -234,7 +217,7 @@ import TimerCore
         try daemon.start()
         let web = try Web(daemon)
         func status() throws -> Int {
-            let socket = try #require(connect(web.port))
+            let socket = try #require(LocalConnection.open(web.port))
             defer { close(socket) }
             let text = "GET / HTTP/1.1\r\nHost: jobs.example.org\r\n\r\n"
             _ = send(socket, text, text.utf8.count, Int32(MSG_NOSIGNAL))
@@ -268,14 +251,14 @@ import TimerCore
         let line = String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self)
         #expect(line.contains("/login?token="))
         let port = try #require(Self.port(in: line))
-        let before = connect(port)
+        let before = LocalConnection.open(port)
         #expect(before != nil)
         if let before { close(before) }
         Glibc.kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
         #expect(
             daemon.wait {
-                guard let socket = connect(port) else { return true }
+                guard let socket = LocalConnection.open(port) else { return true }
                 close(socket)
                 return false
             })

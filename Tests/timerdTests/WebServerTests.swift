@@ -10,6 +10,7 @@ import SeededRandom
 import Synchronization
 import Testing
 import TimerControl
+import WebReceiver
 
 @testable import timerd
 
@@ -18,21 +19,7 @@ import TimerControl
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     private func connect(_ port: Int) throws -> Int32 {
-        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(port).bigEndian
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        try #require(result == 0, "connect: \(errno)")
-        var patience = timeval(tv_sec: 60, tv_usec: 0)
-        setsockopt(
-            socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
-        return socket
+        try #require(LocalConnection.open(port, receiveTimeout: 60), "connect: \(errno)")
     }
 
     /// The first line of the answer; empty if the connection was closed instead.

@@ -7,7 +7,7 @@ import Glibc
 import Testing
 
 /// A scheduler and a runner of their own with a credential, and the database between their instances.
-final class LiveOffice {
+final class NotificationFixture {
     let daemon: LiveDaemon
     private var scheduler: Spawned?
     private var runner: Spawned?
@@ -172,15 +172,8 @@ final class LiveOffice {
 
     @discardableResult
     func run(_ arguments: String...) throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerctl")
-        process.arguments = arguments + ["--socket", "\(daemon.folder)/run/control.sock"]
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = pipe
-        try process.run()
-        let bytes = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return String(decoding: bytes, as: UTF8.self)
+        let result = try ProgramResult(
+            of: "timerctl", arguments + ["--socket", "\(daemon.folder)/run/control.sock"])
+        return result.output + result.errors
     }
 }
