@@ -87,7 +87,7 @@ enum OpenRunColumn: Int32, Column {
 }
 
 /// An instance of the daemon.
-enum LifeColumn: Int32, Column {
+enum InstanceColumn: Int32, Column {
     case id, bootId, beganUs, beganAwakeNs, beganBootNs, endedUs, endedAwakeNs, endedBootNs
 }
 

@@ -51,7 +51,7 @@ enum Schema {
     /// temporary table for each row written (EXPLAIN: OpenEphemeral), which takes longer than
     /// writing the row.
     ///
-    /// A row of `notification` belongs to a message when that is written (`Store+Notifications`).
+    /// A row of `notification` belongs to a message when that is written (`Store+Messages`).
     /// Numbers of messages are never used again (AUTOINCREMENT), because receivers know messages by
     /// them; those of notifications neither, because only those above the last one are read. A
     /// notification's `job` is the name in its message; its `owner` is the current name of the job.

@@ -31,7 +31,7 @@ extension Store {
                     """)
             } else {
                 note(
-                    "the saved state of a job has no name that could be one: \(row.text(.name) ?? "")"
+                    "the saved state of a job has an invalid name: \(row.text(.name) ?? "")"
                 )
             }
         }
@@ -145,12 +145,12 @@ extension Store {
         var previous: RecoveredState.PreviousInstance?
         try connection.run(
             """
-            SELECT \(LifeColumn.list)
+            SELECT \(InstanceColumn.list)
             FROM instance WHERE id BETWEEN \(Accepted.instance.lowerBound) AND \(Accepted.instance.upperBound - 1)
             ORDER BY id DESC LIMIT 1
             """, doing: "read the daemon's last start"
         ) { row in
-            let row = Columns<LifeColumn>(row)
+            let row = Columns<InstanceColumn>(row)
             let boot = row.text(.bootId).flatMap { BootID($0) }
             let began = boot.flatMap {
                 row.now(.beganUs, awake: .beganAwakeNs, boot: .beganBootNs, bootID: $0)

@@ -68,7 +68,7 @@ extension StoreError {
             case SQLITE_BUSY, SQLITE_LOCKED:
                 (.busy, "end the other program that has it open")
             case SQLITE_FULL: (.full, "free space on its disk")
-            case SQLITE_INTERRUPT: (.busy, "it took too long; ask for less of it")
+            case SQLITE_INTERRUPT: (.busy, "it took too long; request less at a time")
             case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
                 (.inputOutput, "check its disk, its owner and its permissions")
             default: (.other, nil)

@@ -56,22 +56,22 @@ extension NotificationSender {
         switch result.state {
         case .sent:
             if state.lastError != nil {
-                around.log.notice("The notifier \(name) sends messages again")
+                dependencies.log.notice("The notifier \(name) sends messages again")
             }
             state.lastSent = result.at
             state.lastError = nil
             state.sentCount += 1
         case .waiting:
             if state.lastError == nil {
-                around.log.warning(
-                    "The notifier \(name) cannot send message \(result.id): \(error); it is tried again for a day"
+                dependencies.log.warning(
+                    "The notifier \(name) cannot send message \(result.id): \(error); timerd retries it for a day"
                 )
             }
             state.lastError = (error, result.at)
             state.failedCount += 1
         case .dead:
-            around.log.error(
-                "The notifier \(name) gives up message \(result.id): \(error); `timerctl notify retry \(result.id)` sends it again"
+            dependencies.log.error(
+                "The notifier \(name) cannot send message \(result.id) and does not try again: \(error); `timerctl notify retry \(result.id)` sends it again"
             )
             state.lastError = (error, result.at)
             state.dead += 1
@@ -86,7 +86,7 @@ extension NotificationSender {
     }
 
     private func retryStored(_ number: Int64, _ done: @escaping @Sendable (Bool) -> Void) {
-        around.recorder.read { (store: Store) throws(StoreError) in
+        dependencies.recorder.read { (store: Store) throws(StoreError) in
             try store.message(number)
         } _: { result in
             guard case .success(let message?) = result, message.state != .sent else {
@@ -101,8 +101,8 @@ extension NotificationSender {
 
     private func retry(_ message: Store.Message) {
         if message.state == .dead { states[message.notifier]?.dead -= 1 }
-        let at = around.clocks.wall
-        around.recorder.write(
+        let at = dependencies.clocks.wall
+        dependencies.recorder.write(
             [.retryMessage(message.id, at: at)], durable: true)
         receive(.retry(message))
     }
@@ -124,14 +124,14 @@ extension NotificationSender {
         _ reply: @escaping @Sendable (NotifierTest?) -> Void
     ) {
         guard let notifier = notifiers[name] else { return reply(nil) }
-        let now = around.clocks.wall
+        let now = dependencies.clocks.wall
         lastTest = lastTest < now ? now : lastTest + .microseconds(1)
         let contents = MessageContents(testOf: name, at: lastTest)
         if case .job(let job) = notifier.transport {
             let order = Order(
                 .run, job, by: .user(user),
                 variables: RunVariables(contents.reports[0].notification, message: nil))
-            return around.order(order) { answer in
+            return dependencies.execute(order) { answer in
                 reply(
                     NotifierTest(message: nil, result: MessageResult(ofJob: answer), elapsed: .zero)
                 )
@@ -151,11 +151,11 @@ extension NotificationSender {
         if case .request = content { isRequest = true }
         sending[run] = Sending(
             message: nil, attempt: Self.testAttempt, isRequest: isRequest,
-            began: around.clocks.awake
+            began: dependencies.clocks.awake
         ) { result, elapsed in
             reply(NotifierTest(message: message, result: result, elapsed: elapsed))
         }
-        around.launcher.send(MessageOrder(run: run, notifier: name, content: content))
+        dependencies.launcher.send(MessageOrder(run: run, notifier: name, content: content))
     }
 
     private static let testAttempt = 1_000_000_000
@@ -173,7 +173,7 @@ extension NotificationSender {
         let order = Order(
             .run, job, by: .user("notify.\(notifier.name)"),
             variables: RunVariables(notification, message: contents.number))
-        around.order(order) { answer in
+        dependencies.execute(order) { answer in
             self.later {
                 $0.receive(
                     .ended(contents.number, attempt: attempt, MessageResult(ofJob: answer)))

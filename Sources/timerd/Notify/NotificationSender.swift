@@ -23,8 +23,6 @@ actor NotificationSender: QueueActor {
     static let readDelay: Duration = .milliseconds(100)
     /// How many notifications are read at a time.
     static let readMax = 20_000
-    /// How many messages are stored in one transaction at most.
-    static let createMax = 64
     /// How many messages are looked at for the limit of an hour.
     static let recentMax = 2000
     /// How long to wait before the store is read again after an error.
@@ -36,7 +34,7 @@ actor NotificationSender: QueueActor {
     }
 
     /// The other parts of the daemon that it works with.
-    struct Surroundings: Sendable {
+    struct Dependencies: Sendable {
         var clocks: Clocks
         var recorder: Recorder
         var launcher: any MessageLauncher
@@ -45,7 +43,7 @@ actor NotificationSender: QueueActor {
         var definitions:
             @Sendable ([Job.Name], @escaping @Sendable ([Job.Name: Job]) -> Void) -> Void
         /// Executes a command.
-        var order: @Sendable (Order, @escaping @Sendable (Answer) -> Void) -> Void
+        var execute: @Sendable (Order, @escaping @Sendable (Answer) -> Void) -> Void
     }
 
     /// A run that sends a message.
@@ -59,13 +57,7 @@ actor NotificationSender: QueueActor {
         var reply: (@Sendable (MessageResult, Duration) -> Void)?
     }
 
-    /// An attempt to send a message: its number, from 1 on, and how long it may take.
-    private struct Attempt {
-        var number: Int
-        var timeout: Duration
-    }
-
-    let around: Surroundings
+    let dependencies: Dependencies
     var notifiers: [Notifier.Name: Notifier]
     /// Nil until it is read.
     private(set) var outbox: Outbox?
@@ -73,20 +65,20 @@ actor NotificationSender: QueueActor {
     private var early: [Outbox.Event] = []
     var sending: [Run.ID: Sending] = [:]
     /// The ends of runs that an earlier instance started.
-    private var unclaimed: [Run.ID: RunEnd] = [:]
+    var unclaimed: [Run.ID: RunEnd] = [:]
     var states: [Notifier.Name: NotifierState] = [:]
     /// The last notification that was read. Later ones have higher numbers.
     private var lastRead: Int64 = 0
     private var isReading = false
     private var isReadPlanned = false
-    private var isStopped = false
+    private(set) var isStopped = false
     private var timer: (any DispatchSourceTimer)?
     private var wakeAt: AwakeInstant?
     /// The instants of tests, none of which is used twice.
     var lastTest = WallInstant(microsecondsSinceEpoch: 0)
 
-    init(_ notifiers: [Notifier], in around: Surroundings) {
-        self.around = around
+    init(_ notifiers: [Notifier], dependencies: Dependencies) {
+        self.dependencies = dependencies
         self.notifiers = Dictionary(notifiers.map { ($0.name, $0) }) { first, _ in first }
     }
 
@@ -119,8 +111,8 @@ actor NotificationSender: QueueActor {
     // MARK: - The outbox
 
     private func load() {
-        let hour = around.clocks.wall - Outbox.hour
-        around.recorder.read { (store: Store) throws(StoreError) in
+        let hour = dependencies.clocks.wall - Outbox.hour
+        dependencies.recorder.read { (store: Store) throws(StoreError) in
             let recent = try store.messages(limit: Self.recentMax).filter { $0.created > hour }
             return (
                 last: try store.lastMessage(), waiting: try store.waitingMessages(),
@@ -136,7 +128,7 @@ actor NotificationSender: QueueActor {
                     }
                     sender.outbox = Outbox(
                         Array(sender.notifiers.values), last: found.last, waiting: found.waiting,
-                        created: found.recent, at: sender.around.clocks.now())
+                        created: found.recent, at: sender.dependencies.clocks.now())
                     let early = sender.early
                     sender.early = []
                     for event in early { sender.receive(event) }
@@ -151,7 +143,7 @@ actor NotificationSender: QueueActor {
 
     func receive(_ event: Outbox.Event) {
         guard outbox != nil else { return early.append(event) }
-        let now = around.clocks.now()
+        let now = dependencies.clocks.now()
         let actions = outbox?.handle(event, at: now) ?? []
         create(actions)
         for action in actions { perform(action) }
@@ -189,7 +181,7 @@ actor NotificationSender: QueueActor {
         guard outbox != nil, !isReading else { return }
         isReading = true
         let last = lastRead
-        around.recorder.read { (store: Store) throws(StoreError) in
+        dependencies.recorder.read { (store: Store) throws(StoreError) in
             try store.notificationsWithoutMessage(after: last, limit: Self.readMax)
         } _: { result in
             self.later { sender in
@@ -208,149 +200,6 @@ actor NotificationSender: QueueActor {
                 case .failure: sender.later(after: Self.retryDelay) { $0.readPending() }
                 }
             }
-        }
-    }
-
-    // MARK: - Actions
-
-    /// Stores the new messages. They are sent once they are on the disk: after a power cut, no other
-    /// message may have the number of one that was sent. A ping does not contain its number.
-    private func create(_ actions: [Outbox.Action]) {
-        var changes: [(id: Int64, change: Store.Change)] = []
-        var isDurable = false
-        for case .create(let id, let name, let notifications, let at) in actions {
-            let change = Store.Change.createMessage(
-                id, notifier: name, notifications: notifications, at: at)
-            changes.append((id, change))
-            isDurable = isDurable || notifiers[name]?.transport.isPing != true
-        }
-        while !changes.isEmpty {
-            let part = changes.prefix(Self.createMax)
-            changes.removeFirst(part.count)
-            let ids = Set(part.map(\.id))
-            around.recorder.write(part.map(\.change), durable: isDurable) { _ in
-                self.later { $0.receive(.created(ids)) }
-            }
-        }
-    }
-
-    private func perform(_ action: Outbox.Action) {
-        switch action {
-        case .create: break
-        case .send(let message, let attempt, let created, let timeout):
-            guard !isStopped else { return }
-            prepare(message, Attempt(number: attempt, timeout: timeout), created: created)
-        case .record(let result, let created, let notifier):
-            note(result, of: notifier)
-            let run = MessageOrder.run(created: created, attempt: result.attempts)
-            around.recorder.write([.messageResult(result)]) {
-                [launcher = around.launcher] _ in launcher.forget(run)
-            }
-        }
-    }
-
-    /// What the receiver of a message gets is read from the store, so that it is the same at each
-    /// attempt.
-    private func prepare(_ message: Int64, _ attempt: Attempt, created: WallInstant) {
-        around.recorder.read { (store: Store) throws(StoreError) in
-            try MessageContents(message, created: created, in: store)
-        } _: { result in
-            self.later { sender in
-                switch result {
-                case .success(let contents): sender.send(contents, attempt)
-                case .failure(let error):
-                    // It is tried again like a message that a receiver did not take.
-                    sender.receive(
-                        .ended(message, attempt: attempt.number, .init(.failed("\(error)"))))
-                }
-            }
-        }
-    }
-
-    private func send(_ contents: MessageContents, _ attempt: Attempt) {
-        guard let notifier = contents.notifier.flatMap({ notifiers[$0] }) else {
-            return receive(
-                .ended(
-                    contents.number, attempt: attempt.number,
-                    .init(.refused("its notifications are not there any more"))))
-        }
-        if case .job(let job) = notifier.transport {
-            return run(job, of: notifier, for: contents, attempt: attempt.number)
-        }
-        around.definitions(contents.jobs) { definitions in
-            self.later { sender in
-                let message = contents.message(of: notifier, definitions)
-                sender.start(message, contents, of: notifier, attempt)
-            }
-        }
-    }
-
-    private func start(
-        _ message: OutgoingMessage, _ contents: MessageContents, of notifier: Notifier,
-        _ attempt: Attempt
-    ) {
-        let number = attempt.number
-        let run = MessageOrder.run(created: contents.created, attempt: number)
-        guard let content = MessageOrder.Content(message) else {
-            // There is nothing to send to this receiver.
-            return receive(.ended(contents.number, attempt: number, .init(.sent)))
-        }
-        let order = MessageOrder(
-            run: run, notifier: notifier.name, content: content, timeout: attempt.timeout)
-        guard order.fits else {
-            return receive(
-                .ended(contents.number, attempt: number, .init(.refused("it is too large"))))
-        }
-        if let end = unclaimed.removeValue(forKey: run) {
-            let result = MessageResult(end, isRequest: order.isRequest)
-            return receive(.ended(contents.number, attempt: number, result))
-        }
-        sending[run] = Sending(
-            message: contents.number, attempt: number, isRequest: order.isRequest,
-            began: around.clocks.awake)
-        around.launcher.send(order)
-    }
-
-    private func receive(_ end: RunEnd, of run: Run.ID) {
-        guard let one = sending.removeValue(forKey: run) else {
-            // An earlier instance started it. It counts when the same attempt is due here.
-            unclaimed[run] = end
-            return forgetUnwanted()
-        }
-        let result = MessageResult(end, isRequest: one.isRequest)
-        if let reply = one.reply {
-            around.launcher.forget(run)
-            return reply(result, end.usage.elapsed)
-        }
-        guard let message = one.message else { return around.launcher.forget(run) }
-        receive(.ended(message, attempt: one.attempt, result))
-    }
-
-    /// Forgets the ends of attempts that will not be made.
-    private func forgetUnwanted() {
-        guard let outbox else { return }
-        for run in unclaimed.keys where !outbox.wants(run) {
-            unclaimed[run] = nil
-            around.launcher.forget(run)
-        }
-    }
-}
-
-extension MessageOrder {
-    fileprivate var isRequest: Bool { if case .request = content { true } else { false } }
-}
-
-extension MessageOrder.Content {
-    /// Nil if there is nothing to send.
-    init?(_ message: OutgoingMessage) {
-        switch message {
-        case .mail(let bytes): self = .mail(bytes)
-        case .request(let request):
-            self = .request(
-                MessageOrder.Request(
-                    method: request.method, path: request.path, query: request.query,
-                    headers: request.headers.map { .init($0.name, $0.value) }, body: request.body))
-        case .nothing: return nil
         }
     }
 }

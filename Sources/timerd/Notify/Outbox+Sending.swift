@@ -11,12 +11,12 @@ extension Outbox {
         var actions: [Action] = []
         var places = places
         for (name, message) in waitingForAPlace(at: now.awake) {
-            guard let lane = lanes[name], places.hasOne(for: lane) else { continue }
-            places.take(for: lane)
+            guard let queue = queues[name], places.hasOne(for: queue) else { continue }
+            places.take(for: queue)
             turn += 1
-            lanes[name]?.turn = turn
-            lanes[name]?.began = now.awake
-            lanes[name]?.active = (message.id, attempt: message.attempts + 1, began: now.awake)
+            queues[name]?.turn = turn
+            queues[name]?.began = now.awake
+            queues[name]?.active = (message.id, attempt: message.attempts + 1, began: now.awake)
             actions.append(
                 .send(
                     message.id, attempt: message.attempts + 1, created: message.created,
@@ -25,12 +25,12 @@ extension Outbox {
         return actions
     }
 
-    /// The message that each lane would send now, the one that waits for the longest time first. So
+    /// The message that each queue would send now, the one that waits for the longest time first. So
     /// none waits for more than one attempt of each of the others.
     private func waitingForAPlace(at now: AwakeInstant) -> [(Notifier.Name, Message)] {
-        let found = lanes.compactMap { name, lane in
-            lane.active == nil && lane.notifier != nil
-                ? lane.due(at: now).map { (name, $0, lane.waits(for: $0), lane.turn) } : nil
+        let found = queues.compactMap { name, queue in
+            queue.active == nil && queue.notifier != nil
+                ? queue.due(at: now).map { (name, $0, queue.waits(for: $0), queue.turn) } : nil
         }
         return found.sorted { ($0.2, $0.3, $0.0) < ($1.2, $1.3, $1.0) }.map { ($0.0, $0.1) }
     }
@@ -38,7 +38,7 @@ extension Outbox {
     /// How long an attempt may take that begins now: so long that all receivers that have messages
     /// get their turn in `roundMax`, even if each of them hangs.
     var attemptTimeout: Duration {
-        let count = lanes.values.count { $0.notifier != nil && !$0.messages.isEmpty }
+        let count = queues.values.count { $0.notifier != nil && !$0.messages.isEmpty }
         let rounds = max(1, (count + Self.failingMax - 1) / Self.failingMax)
         return min(Self.attemptMax, max(Self.attemptMin, Self.roundMax / rounds))
     }
@@ -48,40 +48,40 @@ extension Outbox {
         var active = 0
         var failing = 0
 
-        func hasOne(for lane: Lane) -> Bool {
-            active < activeMax && (!lane.isFailing || failing < failingMax)
+        func hasOne(for queue: NotifierQueue) -> Bool {
+            active < activeMax && (!queue.isFailing || failing < failingMax)
         }
 
-        mutating func take(for lane: Lane) {
+        mutating func take(for queue: NotifierQueue) {
             active += 1
-            failing += lane.isFailing ? 1 : 0
+            failing += queue.isFailing ? 1 : 0
         }
     }
 
     var places: Places {
-        lanes.values.reduce(into: Places()) { if $1.active != nil { $0.take(for: $1) } }
+        queues.values.reduce(into: Places()) { if $1.active != nil { $0.take(for: $1) } }
     }
 
     mutating func end(
         _ id: Int64, _ attempt: Int, _ result: MessageResult, at now: Now
     ) -> [Action] {
-        let found = lanes.first {
+        let found = queues.first {
             $0.value.active.map { $0.id == id && $0.attempt == attempt } ?? false
         }
-        guard let (name, lane) = found, let began = lane.active?.began,
-            let index = lane.messages.firstIndex(where: { $0.id == id })
+        guard let (name, queue) = found, let began = queue.active?.began,
+            let index = queue.messages.firstIndex(where: { $0.id == id })
         else { return [] }
-        lanes[name]?.active = nil
-        lanes[name]?.messages[index].attempts = attempt
+        queues[name]?.active = nil
+        queues[name]?.messages[index].attempts = attempt
         if case .failed(let why) = result.verdict {
             return fail(index, of: name, began: began, why, at: now)
         }
-        var message = lane.messages[index]
+        var message = queue.messages[index]
         message.attempts = attempt
-        lanes[name]?.messages.remove(at: index)
-        lanes[name]?.failures = 0
+        queues[name]?.messages.remove(at: index)
+        queues[name]?.failures = 0
         guard case .refused(let why) = result.verdict else {
-            lanes[name]?.hurry(at: now.awake)
+            queues[name]?.hurry(at: now.awake)
             return [record(message, of: name, .sent, error: nil, at: now)]
         }
         return [record(message, of: name, .dead, error: why, at: now)]
@@ -94,23 +94,24 @@ extension Outbox {
         _ index: Int, of name: Notifier.Name, began: AwakeInstant, _ why: String, at now: Now
     ) -> [Action] {
         let most = longestWait
-        guard var lane = lanes.removeValue(forKey: name) else { return [] }
-        defer { lanes[name] = lane }
+        guard var queue = queues.removeValue(forKey: name) else { return [] }
+        defer { queues[name] = queue }
         let soonest = now.awake + Self.retryMin
-        lane.failures += 1
-        lane.resume = max(soonest, began + Self.wait(after: lane.failures, most: most))
-        lane.messages[index].tried = began
-        guard now.awake < lane.messages[index].givesUp else {
+        queue.failures += 1
+        queue.resume = max(soonest, began + Self.wait(after: queue.failures, most: most))
+        queue.messages[index].tried = began
+        guard now.awake < queue.messages[index].expires else {
             // This tells as much about the others whose time is over.
-            let over = lane.messages.filter { $0.givesUp <= now.awake && $0.creating == nil }
-            lane.messages.removeAll { $0.givesUp <= now.awake && $0.creating == nil }
+            let over = queue.messages.filter { $0.expires <= now.awake && $0.creating == nil }
+            queue.messages.removeAll { $0.expires <= now.awake && $0.creating == nil }
             return over.map { record($0, of: name, .dead, error: why, at: now) }
         }
-        let next = max(soonest, began + Self.wait(after: lane.messages[index].attempts, most: most))
-        lane.messages[index].next = next
+        let next = max(
+            soonest, began + Self.wait(after: queue.messages[index].attempts, most: most))
+        queue.messages[index].next = next
         return [
             record(
-                lane.messages[index], of: name, .waiting, error: why, next: next - now.awake,
+                queue.messages[index], of: name, .waiting, error: why, next: next - now.awake,
                 at: now)
         ]
     }
@@ -122,7 +123,7 @@ extension Outbox {
 
     /// The longest of these times. A receiver that must wait for a place begins to do so earlier.
     private var longestWait: Duration {
-        let count = lanes.values.count { $0.notifier != nil }
+        let count = queues.values.count { $0.notifier != nil }
         return count > Self.failingMax ? Self.retryMax - Self.retryLead : Self.retryMax
     }
 

@@ -82,7 +82,7 @@ struct Outbox {
         case record(Store.MessageResult, created: WallInstant, notifier: Notifier.Name)
     }
 
-    var lanes: [Notifier.Name: Lane] = [:]
+    var queues: [Notifier.Name: NotifierQueue] = [:]
     /// How many attempts were made.
     var turn: UInt64 = 0
     /// The number of the last message.
@@ -104,18 +104,20 @@ struct Outbox {
         created: [(notifier: Notifier.Name, at: WallInstant)], at now: Now
     ) {
         self.last = last
-        for notifier in notifiers { lanes[notifier.name, default: Lane()].notifier = notifier }
+        for notifier in notifiers {
+            queues[notifier.name, default: NotifierQueue()].notifier = notifier
+        }
         for (_, at) in created { noteCreation(at, at: now) }
         for (name, at) in created {
             // A message of the future was created while the clock was wrong. It must not count again
             // at each start until that time has come.
             let age = now.wall - at
             guard age > .seconds(-1), Self.hour > age else { continue }
-            lanes[name, default: Lane()].creations.append(now.awake + (.zero - age))
+            queues[name, default: NotifierQueue()].creations.append(now.awake + (.zero - age))
         }
-        for name in lanes.keys { lanes[name]?.creations.sort() }
+        for name in queues.keys { queues[name]?.creations.sort() }
         for message in waiting { add(message, at: now) }
-        for name in lanes.keys { lanes[name]?.noteEarlierFailures() }
+        for name in queues.keys { queues[name]?.noteEarlierFailures() }
     }
 
     private mutating func noteCreation(_ created: WallInstant, at now: Now) {
@@ -133,7 +135,7 @@ struct Outbox {
         var created =
             isNear && lastCreated >= now.wall ? lastCreated + .microseconds(1) : now.wall
         if created <= latestCreated {
-            let taken = Set(lanes.values.flatMap { $0.messages.lazy.map(\.created) })
+            let taken = Set(queues.values.flatMap { $0.messages.lazy.map(\.created) })
             while taken.contains(created) { created = created + .microseconds(1) }
         }
         lastCreated = created
@@ -146,11 +148,11 @@ struct Outbox {
         let wait = stored.next.map { $0 - now.wall } ?? .zero
         let left = Self.lifetime - (now.wall - stored.created)
         noteCreation(stored.created, at: now)
-        lanes[stored.notifier, default: Lane()].messages.append(
+        queues[stored.notifier, default: NotifierQueue()].messages.append(
             Message(
                 id: stored.id, created: stored.created, attempts: stored.attempts,
                 next: now.awake + min(max(.zero, wait), Self.retryMax),
-                givesUp: now.awake + min(max(Self.lifetimeMin, left), Self.lifetime)))
+                expires: now.awake + min(max(Self.lifetimeMin, left), Self.lifetime)))
     }
 
     // MARK: - Events
@@ -167,11 +169,11 @@ struct Outbox {
         case .reload(let notifiers): reload(notifiers, at: now)
         case .wake: break
         }
-        for name in lanes.keys.sorted() {
-            if lanes[name]?.notifier == nil { actions += awaitNotifier(name, at: now) }
+        for name in queues.keys.sorted() {
+            if queues[name]?.notifier == nil { actions += awaitNotifier(name, at: now) }
             actions += group(name, at: now)
         }
-        lanes = lanes.filter { !$0.value.isUnused }
+        queues = queues.filter { !$0.value.isUnused }
         return actions + sendNext(at: now)
     }
 
@@ -179,49 +181,49 @@ struct Outbox {
         for one in pending where known.insert(one.id).inserted {
             // The time that it waited before a restart counts.
             let age = min(max(.zero, now.wall - one.at), Self.hour)
-            lanes[one.notifier, default: Lane()].pending.append(
+            queues[one.notifier, default: NotifierQueue()].pending.append(
                 (one, since: now.awake + (.zero - age)))
         }
     }
 
     private mutating func noteCreated(_ ids: Set<Int64>) {
-        for name in lanes.keys {
-            guard var messages = lanes[name]?.messages else { continue }
+        for name in queues.keys {
+            guard var messages = queues[name]?.messages else { continue }
             // Without a second reference the array is changed in place.
-            lanes[name]?.messages = []
+            queues[name]?.messages = []
             for index in messages.indices where messages[index].creating != nil {
                 guard ids.contains(messages[index].id) else { continue }
                 known.subtract(messages[index].creating ?? [])
                 messages[index].creating = nil
             }
-            lanes[name]?.messages = messages
+            queues[name]?.messages = messages
         }
     }
 
     private mutating func retry(_ stored: Store.Message, at now: Now) {
         var message = stored
         message.created = max(message.created, now.wall)
-        if let index = lanes[stored.notifier]?.messages.firstIndex(where: { $0.id == stored.id }) {
-            guard lanes[stored.notifier]?.active?.id != stored.id else { return }
-            lanes[stored.notifier]?.resume = now.awake
-            lanes[stored.notifier]?.messages[index].next = now.awake
-            lanes[stored.notifier]?.messages[index].givesUp = now.awake + Self.lifetime
+        if let index = queues[stored.notifier]?.messages.firstIndex(where: { $0.id == stored.id }) {
+            guard queues[stored.notifier]?.active?.id != stored.id else { return }
+            queues[stored.notifier]?.resume = now.awake
+            queues[stored.notifier]?.messages[index].next = now.awake
+            queues[stored.notifier]?.messages[index].expires = now.awake + Self.lifetime
             return
         }
         message.next = nil
         add(message, at: now)
-        let index = (lanes[stored.notifier]?.messages.count ?? 1) - 1
-        lanes[stored.notifier]?.messages[index].created = stored.created
-        lanes[stored.notifier]?.resume = now.awake
+        let index = (queues[stored.notifier]?.messages.count ?? 1) - 1
+        queues[stored.notifier]?.messages[index].created = stored.created
+        queues[stored.notifier]?.resume = now.awake
     }
 
     private mutating func reload(_ notifiers: [Notifier], at now: Now) {
-        let earlier = lanes.mapValues(\.notifier)
-        for name in lanes.keys { lanes[name]?.notifier = nil }
+        let earlier = queues.mapValues(\.notifier)
+        for name in queues.keys { queues[name]?.notifier = nil }
         for notifier in notifiers {
-            lanes[notifier.name, default: Lane()].notifier = notifier
+            queues[notifier.name, default: NotifierQueue()].notifier = notifier
             guard let before = earlier[notifier.name], before != notifier else { continue }
-            lanes[notifier.name]?.startAfresh(at: now.awake)
+            queues[notifier.name]?.startAfresh(at: now.awake)
         }
     }
 
@@ -229,19 +231,19 @@ struct Outbox {
 
     private mutating func group(_ name: Notifier.Name, at now: Now) -> [Action] {
         var actions: [Action] = []
-        while let count = lanes[name]?.dueCount(at: now.awake), count > 0 {
-            guard let group = lanes[name]?.pending.prefix(count).map(\.0) else { break }
-            let since = lanes[name]?.pending.first?.since ?? now.awake
-            lanes[name]?.pending.removeFirst(count)
-            let isPing = lanes[name]?.notifier?.transport.isPing == true
-            if !isPing { lanes[name]?.creations.append(now.awake) }
+        while let count = queues[name]?.dueCount(at: now.awake), count > 0 {
+            guard let group = queues[name]?.pending.prefix(count).map(\.0) else { break }
+            let since = queues[name]?.pending.first?.since ?? now.awake
+            queues[name]?.pending.removeFirst(count)
+            let isPing = queues[name]?.notifier?.transport.isPing == true
+            if !isPing { queues[name]?.creations.append(now.awake) }
             last += 1
             let created = newCreation(at: now)
             var message = Message(
                 id: last, created: created, attempts: 0, next: now.awake,
-                givesUp: (isPing ? since : now.awake) + Self.lifetime)
+                expires: (isPing ? since : now.awake) + Self.lifetime)
             message.creating = group.map(\.id)
-            lanes[name]?.messages.append(message)
+            queues[name]?.messages.append(message)
             actions.append(
                 .create(last, name, notifications: group.map(\.id), at: created))
         }
@@ -251,31 +253,31 @@ struct Outbox {
     /// A notifier that is not in the configuration may be missing because of an error in a file, so
     /// its messages wait for it as they would for a receiver.
     private mutating func awaitNotifier(_ name: Notifier.Name, at now: Now) -> [Action] {
-        guard var lane = lanes.removeValue(forKey: name) else { return [] }
-        defer { lanes[name] = lane }
+        guard var queue = queues.removeValue(forKey: name) else { return [] }
+        defer { queues[name] = queue }
         let error = "the notifier \(name) is not in the configuration"
         var actions: [Action] = []
-        for index in lane.messages.indices where lane.canGiveUp(lane.messages[index]) {
-            let message = lane.messages[index]
-            let left = message.givesUp - now.awake
+        for index in queue.messages.indices where queue.canExpire(queue.messages[index]) {
+            let message = queue.messages[index]
+            let left = message.expires - now.awake
             guard left <= .zero || !message.isWithoutNotifier else { continue }
-            lane.messages[index].isWithoutNotifier = true
+            queue.messages[index].isWithoutNotifier = true
             actions.append(
                 record(
                     message, of: name, left <= .zero ? .dead : .waiting, error: error,
                     next: left <= .zero ? nil : left, at: now))
         }
-        let active = lane.active?.id
-        lane.messages.removeAll {
-            $0.givesUp <= now.awake && $0.creating == nil && $0.id != active
+        let active = queue.active?.id
+        queue.messages.removeAll {
+            $0.expires <= now.awake && $0.creating == nil && $0.id != active
         }
         return actions
     }
 
     /// Whether this run would be the next attempt to send a message, or is it now.
     func wants(_ run: Run.ID) -> Bool {
-        lanes.values.contains { lane in
-            lane.messages.contains {
+        queues.values.contains { queue in
+            queue.messages.contains {
                 $0.created == run.firing.scheduled && $0.attempts + 1 == run.attempt
             }
         }
@@ -283,15 +285,15 @@ struct Outbox {
 
     /// How many notifications and messages of each notifier are not sent.
     var waiting: [Notifier.Name: Int] {
-        lanes.mapValues { lane in
-            lane.messages.count { $0.creating == nil } + lane.pending.count
-                + lane.messages.reduce(0) { $0 + ($1.creating?.count ?? 0) }
+        queues.mapValues { queue in
+            queue.messages.count { $0.creating == nil } + queue.pending.count
+                + queue.messages.reduce(0) { $0 + ($1.creating?.count ?? 0) }
         }
     }
 
     /// When `wake` must come, if no other event comes before; nil if it need not.
     func nextWake(at now: AwakeInstant) -> AwakeInstant? {
         let places = places
-        return lanes.values.compactMap { $0.nextWake(canSend: places.hasOne(for: $0)) }.min()
+        return queues.values.compactMap { $0.nextWake(canSend: places.hasOne(for: $0)) }.min()
     }
 }

@@ -45,14 +45,14 @@ import TimerRunnerProtocol
     /// How many seconds each message to one of these receivers waited, from its creation, or from
     /// the return of its receiver, until it was sent.
     private func waits(
-        for names: [String], in office: ReceiverSimulation, back: Int64 = .min
+        for names: [String], in fixture: ReceiverSimulation, back: Int64 = .min
     ) -> [Double] {
-        let offset = office.office.wall - office.office.awake / 1000
-        return office.office.messages.values
+        let offset = fixture.fixture.wall - fixture.fixture.awake / 1000
+        return fixture.fixture.messages.values
             .filter { names.contains($0.notifier.description) }
             .map { message in
                 let created = (message.created.microsecondsSinceEpoch - offset) * 1000
-                guard let sent = office.sentAt[message.id] else { return .infinity }
+                guard let sent = fixture.sentAt[message.id] else { return .infinity }
                 return Double(sent - max(created, back)) / Double(Self.second)
             }
     }
@@ -67,29 +67,29 @@ import TimerRunnerProtocol
             let receivers = Receivers(
                 hung: (0..<hung).map { "hung\($0)" },
                 back: 1_000_000_000_000 + absence * Self.second)
-            var office = simulation(of: receivers)
+            var fixture = simulation(of: receivers)
             let end = receivers.back + 2000 * Self.second
             var hasReturned = false
-            while office.office.awake < end {
+            while fixture.fixture.awake < end {
                 for name in receivers.hung where random.int(below: 8) == 0 {
-                    office.office.add(1 + random.int(below: 3), .output, to: name)
+                    fixture.fixture.add(1 + random.int(below: 3), .output, to: name)
                 }
-                for name in receivers.away where office.office.awake < receivers.back {
-                    office.office.add(1 + random.int(below: 3), .output, to: name)
+                for name in receivers.away where fixture.fixture.awake < receivers.back {
+                    fixture.fixture.add(1 + random.int(below: 3), .output, to: name)
                 }
-                for name in receivers.well { office.office.add(1, .output, to: name) }
-                if random.int(below: 40) == 0 { office.office.restart() }
+                for name in receivers.well { fixture.fixture.add(1, .output, to: name) }
+                if random.int(below: 40) == 0 { fixture.fixture.restart() }
                 let step = Int64(20 + random.int(below: 100)) * Self.second
-                let isReturn = !hasReturned && office.office.awake + step >= receivers.back
-                let next = isReturn ? receivers.back : office.office.awake + step
+                let isReturn = !hasReturned && fixture.fixture.awake + step >= receivers.back
+                let next = isReturn ? receivers.back : fixture.fixture.awake + step
                 hasReturned = hasReturned || isReturn
-                office.pass(.nanoseconds(next - office.office.awake))
+                fixture.pass(.nanoseconds(next - fixture.fixture.awake))
             }
-            office.pass(.seconds(600))
-            longest = max(longest, waits(for: receivers.well, in: office).max() ?? .infinity)
+            fixture.pass(.seconds(600))
+            longest = max(longest, waits(for: receivers.well, in: fixture).max() ?? .infinity)
             longestOfAway = max(
                 longestOfAway,
-                waits(for: receivers.away, in: office, back: receivers.back).max() ?? .infinity)
+                waits(for: receivers.away, in: fixture, back: receivers.back).max() ?? .infinity)
         }
         // The messages of a receiver take 50 ms, one after the other.
         #expect(longest <= 600 && longestOfAway <= 610)

@@ -29,7 +29,7 @@ import TimerRunnerProtocol
             let hangs = Duration.seconds([0, 20, 50, 60][random.int(below: 4)])
             let back = 1_000_000_000_000 + 5000 + absence
             let notifiers = [Self.mail("ops"), Self.mail("hook"), OutboxTests.ping()]
-            var office = ReceiverSimulation(notifiers) { _, begin in
+            var fixture = ReceiverSimulation(notifiers) { _, begin in
                 begin < back
                     ? (hangs, MessageResult(.failed("away")))
                     : (.milliseconds(10), MessageResult(.sent))
@@ -38,17 +38,17 @@ import TimerRunnerProtocol
             for part in 0..<parts {
                 for name in ["ops", "hook", "hc"] where random.int(below: 3) > 0 {
                     let kind: NotificationKind = name == "hc" ? .success : .output
-                    office.office.add(1 + random.int(below: 6), kind, to: name)
+                    fixture.fixture.add(1 + random.int(below: 6), kind, to: name)
                 }
-                if part > 0, random.int(below: 3) == 0 { office.office.restart() }
-                office.pass(.nanoseconds((back - office.office.awake) / Int64(parts - part)))
+                if part > 0, random.int(below: 3) == 0 { fixture.fixture.restart() }
+                fixture.pass(.nanoseconds((back - fixture.fixture.awake) / Int64(parts - part)))
             }
-            #expect(office.sentAt.isEmpty)
-            office.pass(.seconds(620))
-            let messages = office.office.messages
+            #expect(fixture.sentAt.isEmpty)
+            fixture.pass(.seconds(620))
+            let messages = fixture.fixture.messages
             #expect(messages.values.allSatisfy { $0.state == .sent })
             for id in messages.keys {
-                longest = max(longest, Double((office.sentAt[id] ?? .max) - back) / 1e9)
+                longest = max(longest, Double((fixture.sentAt[id] ?? .max) - back) / 1e9)
             }
         }
         // Each message takes 10 ms.
@@ -58,147 +58,147 @@ import TimerRunnerProtocol
 
     @Test func notifiersWhoseReceiversHangDelayNoOther() {
         let names = (0..<9).map { "hung\($0)" }
-        var office = ReceiverSimulation((names + ["well"]).map { Self.mail($0) }) { message, _ in
+        var fixture = ReceiverSimulation((names + ["well"]).map { Self.mail($0) }) { message, _ in
             message.notifier.description == "well"
                 ? (.milliseconds(10), MessageResult(.sent))
                 : (.seconds(60), MessageResult(.failed("no answer in time")))
         }
-        for name in names { office.office.add(20, .output, to: name) }
+        for name in names { fixture.fixture.add(20, .output, to: name) }
         // By then each of them has hung once.
-        office.pass(.seconds(240))
+        fixture.pass(.seconds(240))
         for _ in 0..<200 {
-            office.office.add(to: "well")
-            office.pass(.seconds(7))
+            fixture.fixture.add(to: "well")
+            fixture.pass(.seconds(7))
         }
-        let delays = office.office.messages.values.filter { $0.notifier.description == "well" }
+        let delays = fixture.fixture.messages.values.filter { $0.notifier.description == "well" }
             .map { message in
-                (office.sentAt[message.id] ?? .max) / 1000
+                (fixture.sentAt[message.id] ?? .max) / 1000
                     - (message.created.microsecondsSinceEpoch
-                        - (office.office.wall - office.office.awake / 1000))
+                        - (fixture.fixture.wall - fixture.fixture.awake / 1000))
             }
         #expect(delays.count == 200 && delays.allSatisfy { $0 <= 11_000 }, "\(delays)")
         // And the others have their turns.
         for name in names {
             #expect(
-                office.office.messages.values.contains {
+                fixture.fixture.messages.values.contains {
                     $0.notifier.description == name && $0.attempts > 1
                 })
         }
     }
 
     @Test func aMessageThatTheReceiverCannotProcessDelaysTheOthersLittle() {
-        var office = ReceiverSimulation([Self.mail("ops")]) { message, _ in
+        var fixture = ReceiverSimulation([Self.mail("ops")]) { message, _ in
             message.id == 1
                 ? (.zero, MessageResult(.failed("HTTP status 500")))
                 : (.zero, MessageResult(.sent))
         }
-        office.office.add(50, .output, to: "ops")
-        office.pass(.seconds(60))
-        #expect(office.sentAt.count == 49)
+        fixture.fixture.add(50, .output, to: "ops")
+        fixture.pass(.seconds(60))
+        #expect(fixture.sentAt.count == 49)
         // It is tried less and less often, and not after each of the others.
-        office.pass(.seconds(86_400))
+        fixture.pass(.seconds(86_400))
         for _ in 0..<100 {
-            office.office.add(to: "ops")
-            office.pass(.seconds(1))
+            fixture.fixture.add(to: "ops")
+            fixture.pass(.seconds(1))
         }
-        office.pass(.seconds(600))
-        #expect(office.sentAt.count == 149 && office.office.messages[1]?.state == .dead)
-        #expect((office.office.messages[1]?.attempts ?? 0) < 160)
+        fixture.pass(.seconds(600))
+        #expect(fixture.sentAt.count == 149 && fixture.fixture.messages[1]?.state == .dead)
+        #expect((fixture.fixture.messages[1]?.attempts ?? 0) < 160)
     }
 
     /// While a receiver is away, the attempts are as few for ten thousand messages as for one.
     @Test func thousandsOfMessagesWaitWithFewAttempts() {
         let back: Int64 = 1_000_000_000_000 + 3600 * 1_000_000_000
-        var office = ReceiverSimulation([Self.mail("ops"), OutboxTests.ping()]) { _, begin in
+        var fixture = ReceiverSimulation([Self.mail("ops"), OutboxTests.ping()]) { _, begin in
             begin < back
                 ? (.seconds(1), MessageResult(.failed("away")))
                 : (.milliseconds(1), MessageResult(.sent))
         }
         for (name, kind) in [("ops", NotificationKind.output), ("hc", .success)] {
             for _ in 0..<300 {
-                let row = Int64(office.office.rows.count) + 1
-                office.office.rows[row] = (Notifier.Name(name)!, kind, nil)
+                let row = Int64(fixture.fixture.rows.count) + 1
+                fixture.fixture.rows[row] = (Notifier.Name(name)!, kind, nil)
             }
         }
-        office.office.restart()
-        office.office.restart()
+        fixture.fixture.restart()
+        fixture.fixture.restart()
         // Of the pings only a few are messages before they can be sent.
-        #expect(office.office.messages.count == 300 + Outbox.pingsAhead)
-        #expect(office.office.outbox.waiting.values.reduce(0, +) == 600)
-        office.pass(.seconds(3500))
+        #expect(fixture.fixture.messages.count == 300 + Outbox.pingsAhead)
+        #expect(fixture.fixture.outbox.waiting.values.reduce(0, +) == 600)
+        fixture.pass(.seconds(3500))
         // After 0, 10, 30, 70, 150, 310, 630, … 3030 s; the first ones twice.
-        #expect(office.office.requested.count <= 2 * 13, "\(office.office.requested.count)")
-        office.pass(.seconds(100 + 601 + 2))
-        #expect(office.sentAt.count == 600)
+        #expect(fixture.fixture.requested.count <= 2 * 13, "\(fixture.fixture.requested.count)")
+        fixture.pass(.seconds(100 + 601 + 2))
+        #expect(fixture.sentAt.count == 600)
     }
 
     @Test func aNotifierThatIsChangedSendsWhatWaitsAtOnce() {
-        var office = PostOffice([Self.mail("ops"), Self.mail("other")])
-        office.answersAtOnce = MessageResult(.failed("no such host"))
-        office.add(3, .output, to: "ops")
-        office.add(3, .output, to: "other")
-        office.pass(.seconds(3600))
-        office.answersAtOnce = MessageResult(.sent)
-        office.handle(.reload([Self.mail("ops"), OutboxTests.mail("other", batch: .zero)]))
-        #expect(office.sent.map(\.notifier.description) == ["other", "other", "other"])
+        var fixture = OutboxFixture([Self.mail("ops"), Self.mail("other")])
+        fixture.answersAtOnce = MessageResult(.failed("no such host"))
+        fixture.add(3, .output, to: "ops")
+        fixture.add(3, .output, to: "other")
+        fixture.pass(.seconds(3600))
+        fixture.answersAtOnce = MessageResult(.sent)
+        fixture.handle(.reload([Self.mail("ops"), OutboxTests.mail("other", batch: .zero)]))
+        #expect(fixture.sent.map(\.notifier.description) == ["other", "other", "other"])
     }
 
     @Test func aRetryOfAUserIsMadeAtOnce() {
-        var office = PostOffice([Self.mail("ops")])
-        office.answersAtOnce = MessageResult(.failed("away"))
-        office.add(3, .output, to: "ops")
-        office.pass(.seconds(3000))
-        office.answersAtOnce = MessageResult(.sent)
-        office.handle(.retry(office.messages[2]!))
-        #expect(office.sent.map(\.id) == [1, 2, 3])
+        var fixture = OutboxFixture([Self.mail("ops")])
+        fixture.answersAtOnce = MessageResult(.failed("away"))
+        fixture.add(3, .output, to: "ops")
+        fixture.pass(.seconds(3000))
+        fixture.answersAtOnce = MessageResult(.sent)
+        fixture.handle(.retry(fixture.messages[2]!))
+        #expect(fixture.sent.map(\.id) == [1, 2, 3])
     }
 
     /// A machine may be off for days, and its network comes after the daemon.
     @Test func anHourAfterAStartNoMessageIsGivenUp() {
-        var office = PostOffice([Self.mail("ops")])
-        office.answersAtOnce = MessageResult(.failed("no such host"))
-        office.add(3, .output, to: "ops")
-        office.pass(.seconds(60))
-        office.wall += 3 * 86_400 * 1_000_000
-        office.restart()
-        office.pass(.seconds(3500))
-        #expect(office.messages.values.allSatisfy { $0.state == .waiting })
-        office.pass(.seconds(1000))
+        var fixture = OutboxFixture([Self.mail("ops")])
+        fixture.answersAtOnce = MessageResult(.failed("no such host"))
+        fixture.add(3, .output, to: "ops")
+        fixture.pass(.seconds(60))
+        fixture.wall += 3 * 86_400 * 1_000_000
+        fixture.restart()
+        fixture.pass(.seconds(3500))
+        #expect(fixture.messages.values.allSatisfy { $0.state == .waiting })
+        fixture.pass(.seconds(1000))
         // The last attempt of one tells as much about the others.
-        #expect(office.messages.values.allSatisfy { $0.state == .dead })
-        #expect(office.messages.values.allSatisfy { $0.error == "no such host" })
+        #expect(fixture.messages.values.allSatisfy { $0.state == .dead })
+        #expect(fixture.messages.values.allSatisfy { $0.error == "no such host" })
     }
 
     @Test func afterTheClockWasSetBackMessagesHaveTheRightDates() {
-        var office = PostOffice([OutboxTests.mail("ops", batch: .zero, perHour: 3)])
+        var fixture = OutboxFixture([OutboxTests.mail("ops", batch: .zero, perHour: 3)])
         let year: Int64 = 365 * 86_400_000_000
         for step: Int64 in [year, 7_200_000_000, -7_200_000_000, -year] {
-            office.wall += step
+            fixture.wall += step
             for _ in 0..<3 {
-                office.add(to: "ops")
-                let created = office.messages.values.max { $0.id < $1.id }?.created
-                #expect(abs((created?.microsecondsSinceEpoch ?? 0) - office.wall) < 1_000_000)
-                office.pass(.milliseconds(10))
+                fixture.add(to: "ops")
+                let created = fixture.messages.values.max { $0.id < $1.id }?.created
+                #expect(abs((created?.microsecondsSinceEpoch ?? 0) - fixture.wall) < 1_000_000)
+                fixture.pass(.milliseconds(10))
             }
-            office.pass(.seconds(3600))
+            fixture.pass(.seconds(3600))
         }
-        #expect(office.sent.count == 12)
+        #expect(fixture.sent.count == 12)
         // What was created in the future does not count for the limit, however often it starts.
-        office.restart()
-        office.add(to: "ops")
-        #expect(office.sent.count == 13)
+        fixture.restart()
+        fixture.add(to: "ops")
+        #expect(fixture.sent.count == 13)
     }
 
     /// Two messages of one instant of the wall clock are told apart, even if it comes again.
     @Test func anInstantThatComesAgainIsNotUsedAgain() {
-        var office = PostOffice([Self.mail("ops")])
-        office.answersAtOnce = nil
-        office.add(3, .output, to: "ops")
-        office.wall += 3_600_000_000
-        office.add(3, .output, to: "ops")
-        office.wall -= 3_600_000_000
-        office.add(6, .output, to: "ops")
-        #expect(office.messages.count == 12)
-        #expect(Set(office.messages.values.map(\.created)).count == office.messages.count)
+        var fixture = OutboxFixture([Self.mail("ops")])
+        fixture.answersAtOnce = nil
+        fixture.add(3, .output, to: "ops")
+        fixture.wall += 3_600_000_000
+        fixture.add(3, .output, to: "ops")
+        fixture.wall -= 3_600_000_000
+        fixture.add(6, .output, to: "ops")
+        #expect(fixture.messages.count == 12)
+        #expect(Set(fixture.messages.values.map(\.created)).count == fixture.messages.count)
     }
 }

@@ -10,7 +10,7 @@ import TimerRunnerProtocol
 
 /// An outbox in simulated time whose attempts take some time.
 struct ReceiverSimulation {
-    var office: PostOffice
+    var fixture: OutboxFixture
     /// What comes of an attempt that begins now: how long it takes, and its result. If it takes
     /// longer than it may, it fails.
     var attempt: (_ message: Store.Message, _ begin: Int64) -> (Duration, MessageResult)
@@ -23,40 +23,40 @@ struct ReceiverSimulation {
         _ notifiers: [Notifier],
         _ attempt: @escaping (Store.Message, Int64) -> (Duration, MessageResult)
     ) {
-        office = PostOffice(notifiers)
-        office.answersAtOnce = nil
+        fixture = OutboxFixture(notifiers)
+        fixture.answersAtOnce = nil
         self.attempt = attempt
     }
 
     mutating func pass(_ span: Duration) {
-        let until = office.awake + span.wholeNanoseconds
+        let until = fixture.awake + span.wholeNanoseconds
         var steps = 0
         while true {
             startAttempts()
-            let wake = office.outbox.nextWake(at: office.now.awake)?.nanoseconds
+            let wake = fixture.outbox.nextWake(at: fixture.now.awake)?.nanoseconds
             let end = ends.map(\.at).min()
-            let next = max(office.awake, min(wake ?? .max, end ?? .max))
-            steps = next == office.awake ? steps + 1 : 0
+            let next = max(fixture.awake, min(wake ?? .max, end ?? .max))
+            steps = next == fixture.awake ? steps + 1 : 0
             guard next <= until, steps < 50_000 else { break }
             advance(to: next)
-            if let end, end <= next { endAttempt(at: end) } else { office.handle(.wake) }
+            if let end, end <= next { endAttempt(at: end) } else { fixture.handle(.wake) }
         }
         #expect(steps < 50_000, "the outbox asks to be woken again and again")
         advance(to: until)
     }
 
     private mutating func advance(to instant: Int64) {
-        office.wall += (instant - office.awake) / 1000
-        office.awake = instant
+        fixture.wall += (instant - fixture.awake) / 1000
+        fixture.awake = instant
     }
 
     /// The runner starts an attempt once, even if it is requested again.
     private mutating func startAttempts() {
-        while handled < office.requested.count {
-            let one = office.requested[handled]
+        while handled < fixture.requested.count {
+            let one = fixture.requested[handled]
             handled += 1
             guard !ends.contains(where: { $0.id == one.message && $0.attempt == one.attempt }),
-                let message = office.messages[one.message]
+                let message = fixture.messages[one.message]
             else { continue }
             var (span, result) = attempt(message, one.at)
             if span > one.timeout {
@@ -70,6 +70,6 @@ struct ReceiverSimulation {
         guard let index = ends.firstIndex(where: { $0.at == instant }) else { return }
         let one = ends.remove(at: index)
         if one.result.verdict == .sent { sentAt[one.id] = instant }
-        office.end(one.id, one.result)
+        fixture.end(one.id, one.result)
     }
 }

@@ -19,7 +19,7 @@ extension Outbox {
         /// That happens once: a message that still fails then waits longer and longer.
         var wasHurried = false
         /// From then on a failed attempt is the last one.
-        var givesUp: AwakeInstant
+        var expires: AwakeInstant
         /// Whether it is recorded that it waits for its notifier.
         var isWithoutNotifier = false
         /// Its notifications, until it is stored.
@@ -27,7 +27,7 @@ extension Outbox {
     }
 
     /// The messages of one notifier.
-    struct Lane {
+    struct NotifierQueue {
         /// Nil if it is not in the configuration any more.
         var notifier: Notifier?
         /// The notifications that belong to no message yet, and since when they are known.
@@ -37,7 +37,7 @@ extension Outbox {
         var messages: [Message] = []
         /// The message that is being sent, the number of the attempt, and when that began.
         var active: (id: Int64, attempt: Int, began: AwakeInstant)?
-        /// In which order the lanes got their turn.
+        /// In which order the queues got their turn.
         var turn: UInt64 = 0
         /// When the last attempt began; the minimum if it is not known.
         var began = AwakeInstant(nanoseconds: .min)
@@ -76,7 +76,7 @@ extension Outbox {
         }
 
         /// Whether the message is stored, and is not being sent.
-        func canGiveUp(_ message: Message) -> Bool {
+        func canExpire(_ message: Message) -> Bool {
             message.creating == nil && message.id != active?.id
         }
 
@@ -111,7 +111,7 @@ extension Outbox {
             }
         }
 
-        /// From when on the time counts that decides which lane gets the next place: the one that has
+        /// From when on the time counts that decides which queue gets the next place: the one that has
         /// waited for the longest time. A receiver that did not answer waits from the begin of the
         /// last attempt, so that each of them is tried again after a limited time, whatever comes in
         /// for the others. The others are preferred for as long as that time allows it.
@@ -149,7 +149,7 @@ extension Outbox {
         }
 
         func nextWake(canSend: Bool) -> AwakeInstant? {
-            guard notifier != nil else { return messages.filter(canGiveUp).map(\.givesUp).min() }
+            guard notifier != nil else { return messages.filter(canExpire).map(\.expires).min() }
             let message =
                 active == nil && canSend
                 ? candidates.lazy.filter { $0.creating == nil }.map(\.next).min() : nil

@@ -9,7 +9,7 @@ import TimerRunnerProtocol
 @testable import timerd
 
 /// An outbox with a store, receivers and clocks that the test controls.
-struct PostOffice {
+struct OutboxFixture {
     var outbox: Outbox
     var notifiers: [Notifier]
     var awake: Int64 = 1_000_000_000_000
