@@ -67,7 +67,7 @@ struct AccountSnapshot: Sendable {
     /// another field has the number of those left out.
     private func listing(_ accounts: [JobAccount]) -> Logger.Metadata {
         var texts = [""]
-        var told = 0
+        var writtenCount = 0
         for account in accounts {
             let line =
                 "\(account.job) \(account.state) \(account.basis.rawValue) "
@@ -77,13 +77,15 @@ struct AccountSnapshot: Sendable {
                 texts.append("")
             }
             texts[texts.count - 1] += line
-            told += 1
+            writtenCount += 1
         }
         var fields: Logger.Metadata = [:]
         for (index, text) in texts.enumerated() {
             fields[index == 0 ? Self.name : "\(Self.name)_\(index + 1)"] = "\(text)"
         }
-        if told < accounts.count { fields["\(Self.name)_LEFT"] = "\(accounts.count - told)" }
+        if writtenCount < accounts.count {
+            fields["\(Self.name)_LEFT"] = "\(accounts.count - writtenCount)"
+        }
         return fields
     }
 

@@ -34,7 +34,7 @@ enum EventKind: String, CaseIterable {
     case incidentEnded = "incident-ended"
     case shutDown = "shut-down"
     case commanded
-    case oneOffMade = "one-off-made"
+    case oneOffCreated = "one-off-created"
     case oneOffCancelled = "one-off-cancelled"
     case oneOffRemoved = "one-off-removed"
     case loginLinkMade = "login-link-made"
@@ -84,7 +84,7 @@ enum EventKind: String, CaseIterable {
         case .incidentEnded: ("b1f7a3c2f5d84a5d9c1de0a86a7c4f3e", .none)
         case .shutDown: ("3359449f3cf842bcacd3e0bd559bdf34", .allJobs)
         case .commanded: ("d95ddf4912584eb1b62327cf20fc955f", .none)
-        case .oneOffMade: ("4c0f1a52f2d9463c9d3b5de8a6b1c7f0", .none)
+        case .oneOffCreated: ("4c0f1a52f2d9463c9d3b5de8a6b1c7f0", .none)
         case .oneOffCancelled: ("a1f3c6ad0b0c4e0d8b1b6f4d2c7e9a35", .none)
         case .oneOffRemoved: ("5be0a4a1e6f94b0f9b6a1f0c5b7f7d11", .none)
         case .loginLinkMade: ("8f0d2f6b1c9e4a57b3a4d1e7c65f9a20", .none)

@@ -121,9 +121,9 @@ final class EventLogger: Sendable {
     }
 
     /// Logs something that is no notice of the agenda.
-    func log(_ remark: Remark) {
-        feed.append(RecordedEvent(content: .remark(remark), time: wall()))
-        queue.async { [log] in log.log(remark) }
+    func log(_ notice: DaemonNotice) {
+        feed.append(RecordedEvent(content: .daemonNotice(notice), time: wall()))
+        queue.async { [log] in log.log(notice) }
     }
 
     /// Logs a line of a job, and calls `done` when it is written. The caller holds further lines
@@ -140,7 +140,7 @@ final class EventLogger: Sendable {
     /// Logs that a job wrote faster than the log could write, so that lines are missing.
     func logDroppedLines(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
         queue.async { [self] in
-            say(
+            logRunEvent(
                 "output-dropped", of: run, .warning,
                 """
                 \(run.firing.job): \(lines) lines of output were dropped here: run \(run) wrote faster \
@@ -154,7 +154,7 @@ final class EventLogger: Sendable {
     func logRateLimit(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
         queue.async { [self] in
             // Of the others no line is in the log, so none is missing there.
-            say(
+            logRunEvent(
                 "output-limited", of: run, .warning,
                 """
                 \(run.firing.job): \(plural(lines, "line")) of output of run \(run) \
@@ -170,7 +170,7 @@ final class EventLogger: Sendable {
     /// Logs that a job writes faster than the log can write, and has to wait.
     func logSlowdown(of run: Run.ID, done: @escaping @Sendable () -> Void) {
         queue.async { [self] in
-            say(
+            logRunEvent(
                 "output-slowed", of: run, .notice,
                 """
                 \(run.firing.job): run \(run) writes faster than the log takes its lines; its output is \
@@ -186,7 +186,7 @@ final class EventLogger: Sendable {
     ) {
         let names = Printable.text(String(decoding: named, as: UTF8.self))
         queue.async { [self] in
-            say(
+            logRunEvent(
                 "leftovers-ended", of: run, .notice,
                 """
                 \(run.firing.job): run \(run) left \(plural(count, "process", "processes")) behind, to \
@@ -196,8 +196,8 @@ final class EventLogger: Sendable {
         }
     }
 
-    /// Says something about a run that is no notice of the agenda. On the queue.
-    private func say(
+    /// Logs an event of a run that the agenda does not decide about. On the queue.
+    private func logRunEvent(
         _ word: String, of run: Run.ID, _ level: Logger.Level, _ message: String,
         _ fields: Logger.Metadata = [:], isLogged: Bool = true
     ) {

@@ -5,9 +5,9 @@ import Logging
 import TimerControl
 import TimerCore
 
-/// A log entry without a notice of the agenda. It has its own message id and fields, so that it can
+/// A log event of the daemon itself, not of the agenda. It has its own message id and fields, so that it can
 /// be found and explained like the others.
-struct Remark {
+struct DaemonNotice {
     let kind: EventKind
     let level: Logger.Level
     let message: String
@@ -21,7 +21,7 @@ struct Remark {
     /// A command for many jobs was executed. Each job that changed has an entry of its own, too.
     static func commanded(
         _ verb: Order.Verb, _ answers: [Answer], by initiator: String, note: String?
-    ) -> Remark {
+    ) -> DaemonNotice {
         var (changed, unchanged, refused) = (0, 0, 0)
         for answer in answers {
             switch answer {
@@ -31,7 +31,7 @@ struct Remark {
             }
         }
         let why = note.map { " (\(Printable.text($0)))" } ?? ""
-        return Remark(
+        return DaemonNotice(
             kind: .commanded, level: .notice,
             message:
                 "\(initiator) requested \(verb.rawValue) for \(plural(answers.count, "job"))\(why): "
@@ -44,11 +44,11 @@ struct Remark {
     }
 
     /// A user created a one-off job.
-    static func oneOffMade(_ job: Job, by initiator: String) -> Remark {
+    static func oneOffCreated(_ job: Job, by initiator: String) -> DaemonNotice {
         let at = job.schedule.at
-        return Remark(
-            kind: .oneOffMade, level: .notice,
-            message: "\(initiator) made the one-off job \(job.name), which runs at "
+        return DaemonNotice(
+            kind: .oneOffCreated, level: .notice,
+            message: "\(initiator) created the one-off job \(job.name), which runs at "
                 + (at?.rfc3339 ?? ""),
             job: job.name,
             fields: [
@@ -58,8 +58,8 @@ struct Remark {
     }
 
     /// A user removed a one-off job.
-    static func oneOffCancelled(_ job: Job.Name, by initiator: String) -> Remark {
-        Remark(
+    static func oneOffCancelled(_ job: Job.Name, by initiator: String) -> DaemonNotice {
+        DaemonNotice(
             kind: .oneOffCancelled, level: .notice,
             message: "\(initiator) cancelled the one-off job \(job)", job: job,
             fields: ["TIMERD_JOB": "\(job)", "TIMERD_BY": "\(initiator)"])
@@ -67,44 +67,44 @@ struct Remark {
 
     /// A one-off job finished a day ago, and is not shown any more. Only those who follow the events
     /// need to know.
-    static func oneOffRemoved(_ job: Job.Name) -> Remark {
-        Remark(
+    static func oneOffRemoved(_ job: Job.Name) -> DaemonNotice {
+        DaemonNotice(
             kind: .oneOffRemoved, level: .debug,
             message: "The one-off job \(job) finished a day ago and was removed", job: job,
             fields: ["TIMERD_JOB": "\(job)"])
     }
 
     /// A user got a link to the status page, which another person could use as well.
-    static func loginLinkMade(by user: String) -> Remark {
-        Remark(
+    static func loginLinkMade(by user: String) -> DaemonNotice {
+        DaemonNotice(
             kind: .loginLinkMade, level: .notice,
             message: "\(user) requested a login link for the status page",
             fields: ["TIMERD_BY": "\(user)"])
     }
 
     /// A login link was used.
-    static func loggedIn(_ user: String) -> Remark {
-        Remark(
+    static func loggedIn(_ user: String) -> DaemonNotice {
+        DaemonNotice(
             kind: .loggedIn, level: .notice,
             message: "\(user) logged in to the status page, with a login link",
             fields: ["TIMERD_BY": "\(user)"])
     }
 
     /// The saved state has disappeared, and the daemon does not start.
-    static func stateLost(_ error: any Error) -> Remark {
-        Remark(kind: .stateLost, level: .critical, message: "Cannot start: \(error)")
+    static func stateLost(_ error: any Error) -> DaemonNotice {
+        DaemonNotice(kind: .stateLost, level: .critical, message: "Cannot start: \(error)")
     }
 
     /// The saved state has disappeared, and the daemon starts because it was told to.
-    static func lossAccepted(_ error: any Error) -> Remark {
-        Remark(
+    static func lossAccepted(_ error: any Error) -> DaemonNotice {
+        DaemonNotice(
             kind: .lossAccepted, level: .warning,
-            message: "\(error). Started all the same, as --accept-data-loss says")
+            message: "\(error). Started nevertheless, because of --accept-data-loss")
     }
 
     /// A part of the saved state cannot have been written by timerd.
-    static func stateDamaged(_ fault: String, in path: String) -> Remark {
-        Remark(
+    static func stateDamaged(_ fault: String, in path: String) -> DaemonNotice {
+        DaemonNotice(
             kind: .stateDamaged, level: .error, message: "\(path): \(fault)",
             fields: ["TIMERD_DATABASE": "\(path)"])
     }
@@ -112,7 +112,7 @@ struct Remark {
 
 extension Logger {
     /// Logs the entry at once.
-    func log(_ remark: Remark) {
-        log(level: remark.level, "\(remark.message)", metadata: remark.metadata)
+    func log(_ notice: DaemonNotice) {
+        log(level: notice.level, "\(notice.message)", metadata: notice.metadata)
     }
 }

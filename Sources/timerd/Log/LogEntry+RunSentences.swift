@@ -1,0 +1,48 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import TimerCore
+
+/// Sentences about a run.
+extension LogEntry {
+    static func fired(_ run: Run, late: Duration, remaining: Duration?) -> String {
+        var text = "fires (run \(run.id))"
+        if late >= .milliseconds(100) { text += ", \(span(late, .milliseconds(1))) late" }
+        if run.firing.missed > 0 { text += ", for \(run.firing.missed + 1) due runs" }
+        return text + (remaining.map { "; next in \(span($0, .milliseconds(1)))" } ?? "")
+    }
+
+    static func retrying(_ run: Run.ID, after delay: Duration, retries: Int) -> String {
+        "attempt \(run.attempt) of \(retries + 1) starts in \(span(delay)) (run \(run))"
+    }
+
+    static func killed(_ run: Run.ID, by initiator: Initiator, _ signal: String?) -> String {
+        signal.map { "\($0) sent to run \(run), requested by \(initiator)" }
+            ?? "run \(run) is being stopped, requested by \(initiator)"
+    }
+
+    static func ended(
+        _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage, failed: Bool
+    ) -> (Logger.Level, String) {
+        let level: Logger.Level = failed ? .error : outcome.isIntended ? .notice : .info
+        switch outcome {
+        case .exited(0) where !failed:
+            return (level, "succeeded in \(span(usage.elapsed, .milliseconds(1)))")
+        case .exited, .signalled, .timedOut, .replaced, .stopped:
+            return (
+                level,
+                "run \(run) \(failed ? "failed" : "ended"): \(outcome) after \(span(usage.elapsed, .milliseconds(1)))"
+            )
+        case .spawnFailed: return (level, "run \(run) failed to start: \(outcome)")
+        case .lost(.reboot):
+            return (level, "run \(run) is \(outcome): the machine went down while it ran")
+        case .lost(.daemon):
+            return (level, "run \(run) is \(outcome): the daemon went down while it ran")
+        case .lost(.runner):
+            return (level, "run \(run) is \(outcome): the runner went down while it ran")
+        case .lost(.deadline):
+            return (level, "run \(run) is \(outcome): it did not start in time")
+        }
+    }
+}
