@@ -71,7 +71,7 @@ extension ConfigReading {
         warnings.insert(
             ConfigWarning(
                 code: .notChecked, file: file, mark: SourceMark(line: 1, column: 1),
-                message: PatientMachine.complaint),
+                message: TimeLimitedMachine.timeoutMessage),
             at: 0)
     }
 

@@ -58,6 +58,8 @@ struct Daemon {
     let options: Options
     let log: Logger
     let clocks: Clocks
+    /// When this instance started.
+    let since: WallInstant
     let supervision: Supervision
     let eventLogger: EventLogger
     let recorder: Recorder
@@ -177,7 +179,7 @@ struct Daemon {
     private static func readZones(_ names: [String], for loop: Loop, log: Logger) {
         let zones = ZoneReading(of: names)
         for failure in zones.failures {
-            log.warning("\(failure); its jobs go by the rules they have")
+            log.warning("\(failure); jobs keep the time zone rules that were read before")
         }
         loop.later { $0.receive(.zonesChanged(zones.named, local: zones.local)) }
     }

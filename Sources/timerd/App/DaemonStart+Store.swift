@@ -35,10 +35,10 @@ extension DaemonStart {
             loss = error
         }
         guard options.acceptsDataLoss else {
-            log.log(Remark.stateLost(loss))
+            log.log(DaemonNotice.stateLost(loss))
             throw ExitCode(1)
         }
-        tell(.lossAccepted(loss))
+        report(.lossAccepted(loss))
         let now = clocks.now().wall
         try saved.accept(at: now)
         heartbeat.clear()
@@ -73,10 +73,10 @@ extension DaemonStart {
             let store = try Store(path: path, mayMake: mayMake)
             try check(store.identity)
             let past = try store.recover(after: instance)
-            say(store.damage)
+            report(store.damage)
             return (store, past)
         } catch let error as StoreError where error.code == .full {
-            log.critical("\(error); what is there is read, and no run starts until there is room")
+            log.critical("\(error); the saved state is read, and no run starts until there is space")
         }
         var status = stat()
         guard stat(path, &status) == 0, status.st_size > 0 else {
@@ -85,18 +85,18 @@ extension DaemonStart {
         let store = try Store(readingOnly: path)
         try check(store.identity)
         let past = try store.recover(after: instance)
-        say(store.damage)
+        report(store.damage)
         return (nil, past)
     }
 
-    private func say(_ damage: [String]) {
+    private func report(_ damage: [String]) {
         let path = "\(options.state)/\(Store.fileName)"
-        for fault in damage { tell(.stateDamaged(fault, in: path)) }
+        for fault in damage { report(.stateDamaged(fault, in: path)) }
     }
 
     /// Says it in the log, and to those who follow the events from the first one on.
-    private func tell(_ remark: Remark) {
-        feed.append(RecordedEvent(content: .remark(remark), time: clocks.wall))
-        log.log(remark)
+    private func report(_ notice: DaemonNotice) {
+        feed.append(RecordedEvent(content: .daemonNotice(notice), time: clocks.wall))
+        log.log(notice)
     }
 }

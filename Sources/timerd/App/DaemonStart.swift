@@ -51,20 +51,50 @@ struct DaemonStart {
         try signals.check()
         let runner = try reachRunner(runtime, &past)
 
-        let eventLogger = makeEventLogger()
-        let recorder = Recorder(
+        let recorder = try makeRecorder(store, reading, past, in: state)
+        let daemon = startDaemon(
+            reading, past, recorder, runner, heartbeat, in: state, supervision
+        ) {
+            extraTime.end()
+        }
+        // From here on the daemon can answer requests.
+        watch.activate(queue: daemon.loop.executor.queue) {
+            daemon.loop.later { $0.receive(.clockChanged) }
+        }
+        let about = Control.About(
+            version: Timerd.versionNumber, pid: getpid(), since: daemon.since,
+            config: options.config)
+        let server = try listen(
+            on: socket, web: webSocket, for: daemon, about, Reloader.InUse(reading, digest: digest))
+        try withExtendedLifetime((watch, state, runtime)) { try serve(daemon, server) }
+    }
+
+    private func makeRecorder(
+        _ store: sending Store?, _ reading: ConfigReading, _ past: RecoveredState,
+        in state: Directory
+    ) throws -> Recorder {
+        Recorder(
             store: store, history: reading.settings.history, log: log,
             wall: { [clocks] in clocks.now().wall },
             open: try Self.opener(in: state, for: past.instance))
+    }
+
+    /// Creates the parts of the daemon, connects them, and starts the loop.
+    ///
+    /// - Parameter ready: called when the service manager need not wait any longer.
+    private func startDaemon(
+        _ reading: ConfigReading, _ past: RecoveredState, _ recorder: Recorder,
+        _ runner: RunnerClient, _ heartbeat: HeartbeatFile, in state: Directory,
+        _ supervision: Supervision, ready: @escaping @Sendable () -> Void
+    ) -> Daemon {
+        let eventLogger = makeEventLogger()
         let copies = StateCopies(of: state, recorder: recorder, log: log) {
             [clocks] in clocks.now().wall
         }
         let heartbeatWriter = HeartbeatWriter(file: heartbeat, log: log)
         let beginning = beginning(
-            reading, past, supervision: supervision, eventLogger: eventLogger
+            reading, past, supervision: supervision, eventLogger: eventLogger, ready: ready
         ) {
-            extraTime.end()
-        } saved: {
             copies.begin()
             recorder.prune()
         }
@@ -75,21 +105,15 @@ struct DaemonStart {
         let sender = sender(
             reading.jobSet.notifiers, recorder: recorder, runner: runner, loop: loop)
         connect(recorder, to: loop, sender, heartbeatWriter)
-        let about = Control.About(
-            version: Timerd.versionNumber, pid: getpid(), since: clocks.now().wall,
-            config: options.config)
+        let since = clocks.now().wall
         let daemon = Daemon(
-            options: options, log: log, clocks: clocks, supervision: supervision,
+            options: options, log: log, clocks: clocks, since: since, supervision: supervision,
             eventLogger: eventLogger,
             recorder: recorder, meters: meters, loop: loop, runner: runner, copies: copies,
-            events: makeEvents(since: about.since, of: loop), sender: sender)
+            events: makeEvents(since: since, of: loop), sender: sender)
         // The loop would ignore the end of a run that it does not know yet.
         daemon.listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
-        // From here on the daemon can answer requests.
-        watch.activate(queue: loop.executor.queue) { loop.later { $0.receive(.clockChanged) } }
-        let server = try listen(
-            on: socket, web: webSocket, for: daemon, about, Reloader.InUse(reading, digest: digest))
-        try withExtendedLifetime((watch, state, runtime)) { try serve(daemon, server) }
+        return daemon
     }
 
     /// The log of events. It also passes them to those who follow them.
@@ -129,12 +153,12 @@ struct DaemonStart {
     ) -> NotificationSender {
         let sender = NotificationSender(
             notifiers,
-            in: NotificationSender.Surroundings(
+            dependencies: NotificationSender.Dependencies(
                 clocks: clocks, recorder: recorder, launcher: runner, log: log,
                 definitions: { names, done in
                     loop.later { $0.definitions(of: names[...], done: done) }
                 },
-                order: { order, done in
+                execute: { order, done in
                     loop.later { loop in loop.handle(order) { answer, _ in done(answer) } }
                 }))
         sender.begin()
@@ -200,12 +224,12 @@ struct DaemonStart {
 
     /// Loads the jobs.
     /// - Parameters:
-    ///   - over: called when the service manager need not wait any longer.
+    ///   - ready: called when the service manager need not wait any longer.
     ///   - saved: called when the first records are on the disk.
     private func beginning(
         _ reading: ConfigReading, _ past: RecoveredState, supervision: Supervision,
         eventLogger: EventLogger,
-        over: @escaping @Sendable () -> Void, saved: @escaping @Sendable () -> Void
+        ready: @escaping @Sendable () -> Void, saved: @escaping @Sendable () -> Void
     ) -> Loop.Beginning {
         let now = clocks.now()
         let (agenda, actions) = Agenda.load(
@@ -215,13 +239,13 @@ struct DaemonStart {
             agenda: agenda, actions: actions, at: now, unstored: past.unstored(),
             rejected: reading.rejections, levels: EventLogger.levels(of: reading.jobSet.jobs)
         ) {
-            over()
+            ready()
             supervision.ready("Started")
             saved()
             // After the log entries about the start.
             eventLogger.afterwards { Heap.giveBackSoon() }
         } onDelayed: { error in
-            over()
+            ready()
             supervision.ready("Runs wait, since the state cannot be saved: \(error)")
         }
     }

@@ -60,12 +60,12 @@ extension Reloader {
     /// The machine at this time. The service of this process has its own /tmp, /var/tmp and /dev,
     /// which are not those of the jobs, so nothing in them is looked at. A home directory that
     /// ProtectHome= hides cannot be entered, so nothing in it is reported as missing.
-    private func machine() -> PatientMachine {
+    private func machine() -> TimeLimitedMachine {
         let own = ["/tmp", "/var/tmp", "/dev"]
-        let look = MachineLook(
+        let look = MachineCheck(
             runsAsRoot: !runsJobs, hidden: runsJobs ? [] : own,
             privileges: runsJobs ? OwnPrivileges() : nil)
-        return PatientMachine(Machine(look), on: lookUps)
+        return TimeLimitedMachine(Machine(look), on: lookUps)
     }
 
     func digest() -> Int { ConfigReader.digest(path: path, ownerUID: user) }
@@ -79,7 +79,7 @@ extension Reloader {
                 path: path, ownerUID: user, seed: MachineID.seed,
                 checks: ConfigChecks(at: clocks.now().wall, asking: machine),
                 concurrentRunsMax: concurrentRunsMax)
-            if machine.isSilent { reading.warnUnchecked(in: path) }
+            if machine.hasTimedOut { reading.warnUnchecked(in: path) }
             guard !reading.errors.isEmpty else { return .success(Readable(reading, part: nil)) }
             if !isStrict, let part = reading.part(over: state.withLock(\.origins)) {
                 return .success(Readable(reading, part: part))

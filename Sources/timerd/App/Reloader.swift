@@ -184,7 +184,7 @@ final class Reloader: Sendable {
         _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
         let refusal = Self.refusal(of: reading.refused)
-        tell(reading, refusal, because: cause)
+        report(reading, refusal, because: cause)
         let rejected = reading.rejected
         guard reading.part != nil else {
             accept(reading)
@@ -216,7 +216,7 @@ final class Reloader: Sendable {
 
     /// Logs the errors in the configuration that was read. After a change of a file that timerd noticed by itself, only
     /// those that are new; after a reload that a user requested, all of them.
-    private func tell(_ reading: Readable, _ refusal: String?, because cause: Cause) {
+    private func report(_ reading: Readable, _ refusal: String?, because cause: Cause) {
         var news = reading.findings
         if case .change = cause {
             news = news.without(state.withLock(\.findings))

@@ -46,7 +46,7 @@ struct RunCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The least level that is logged; debug also has what was restored for each job at a start.",
+            "The lowest level that is logged; debug also has what was restored for each job at a start.",
             valueName: "level"))
     var logLevel = LogLevel.info
 

@@ -80,7 +80,7 @@ struct RunnerConnector {
         }
         let path = String(decoding: buffer[..<max(0, count)], as: UTF8.self)
         guard let slash = path.lastIndex(of: "/") else {
-            throw RunnerClient.Failure("cannot tell where timerd lies: \(systemError())")
+            throw RunnerClient.Failure("cannot find the path of timerd: \(systemError())")
         }
         return "\(path[..<slash])/timerd-runner"
     }

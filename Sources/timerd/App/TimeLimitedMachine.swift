@@ -5,13 +5,13 @@ import Dispatch
 import Synchronization
 import TimerConfig
 
-/// The machine, asked on a queue that nothing else needs. A reload waits for each answer for a limited time only, and
-/// after the first that does not come asks nothing more.
-final class PatientMachine: MachineQueries {
-    /// How long one answer is waited for.
+/// Queries about this machine with a time limit, because a directory service or a network file system may not answer.
+/// They are made on a queue that nothing else uses. After the first one without an answer in time, no more are made.
+final class TimeLimitedMachine: MachineQueries {
+    /// How long to wait for one answer.
     static let timeout: DispatchTimeInterval = .seconds(3)
-    /// What is said when an answer did not come.
-    static let complaint =
+    /// The warning when an answer did not come in time.
+    static let timeoutMessage =
         "users, groups, programs and directories were not checked: a look-up takes longer than 3 s, as when a "
         + "directory service or a network file system does not answer"
 
@@ -21,23 +21,23 @@ final class PatientMachine: MachineQueries {
     private let state = Mutex(State())
 
     private struct State {
-        var isSilent = false
+        var hasTimedOut = false
     }
 
-    /// Whether an answer did not come, so that not everything was asked.
-    var isSilent: Bool { state.withLock(\.isSilent) }
+    /// Whether an answer did not come in time, so that not everything was checked.
+    var hasTimedOut: Bool { state.withLock(\.hasTimedOut) }
 
-    /// - Parameter queue: a serial queue for the look-ups. What hangs on it from before counts as a missing answer.
+    /// - Parameter queue: a serial queue for the queries. If an earlier query still blocks it, no answer comes in time.
     init(
         _ machine: any MachineQueries, on queue: DispatchQueue,
-        timeout: DispatchTimeInterval = PatientMachine.timeout
+        timeout: DispatchTimeInterval = TimeLimitedMachine.timeout
     ) {
         self.machine = machine
         self.queue = queue
         self.timeout = timeout
     }
 
-    func findings(for question: MachineLook.Question) -> [MachineLook.Finding] {
+    func findings(for question: MachineCheck.Question) -> [MachineCheck.Finding] {
         ask { [machine] in machine.findings(for: question) } ?? []
     }
 
@@ -55,7 +55,7 @@ final class PatientMachine: MachineQueries {
     }
 
     private func ask<Value: Sendable>(_ body: @escaping @Sendable () -> Value) -> Value? {
-        guard !isSilent else { return nil }
+        guard !hasTimedOut else { return nil }
         let reply = Reply<Value>()
         queue.async {
             let value = body()
@@ -63,7 +63,7 @@ final class PatientMachine: MachineQueries {
             reply.isThere.signal()
         }
         guard reply.isThere.wait(timeout: .now() + timeout) == .success else {
-            state.withLock { $0.isSilent = true }
+            state.withLock { $0.hasTimedOut = true }
             return nil
         }
         return reply.content.withLock(\.value)
