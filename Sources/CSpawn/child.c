@@ -54,8 +54,8 @@ CHILD static void check(const child_plan *plan, cspawn_step step, long result) {
 }
 
 /// Makes the kernel set a bit in the shared word when this process executes its program or ends: it does that for every
-/// robust futex that the process holds then. There is no other sign of a successful execve that the parent can read
-/// without waiting for it.
+/// robust futex that the process holds then. A pipe that is closed on exec would tell the same, but would need two
+/// descriptors for each start and a system call to read it.
 CHILD static void register_launch_futex(const child_plan *plan, robust_head *head, long pid) {
     cspawn_launch *launch = plan->launch;
     head->list = &launch->next;
@@ -99,8 +99,8 @@ CHILD static long unshare_descriptors(const cspawn_request *request) {
     return raw1(SYS_unshare, CLONE_FILES);
 }
 
-/// The code of the parent's signal handlers is not in this memory, and the program would inherit a disposition
-/// "ignore". All zeros are the default.
+/// Resets these signals to their default, which is all zeros for the kernel. The code of the parent's signal handlers
+/// is not in this memory, and the program would inherit that a signal is ignored.
 CHILD static long reset_signals(uint64_t signals) {
     uint64_t plain[4];
     for (int index = 0; index < 4; index++) ((volatile uint64_t *)plain)[index] = 0;
@@ -175,8 +175,9 @@ CHILD static long place_descriptors(const child_plan *plan) {
     return result == -ENOSYS || result == -EPERM ? close_listed(plan, first_closed) : result;
 }
 
-/// The daemon raises the limit for itself, and the raised limit would break programs that use select(2). This comes
-/// after the descriptors are placed, because none can be moved to a number above the limit.
+/// Sets a soft limit that the daemon has changed for itself: with its high limit of open files, programs that use
+/// select(2) could fail. This comes after the descriptors are placed, because none can be moved to a number above the
+/// limit.
 CHILD static long set_soft_limit(int resource, uint64_t most) {
     raw_limit limit;
     long result = raw4(SYS_prlimit64, 0, resource, NULL, &limit);
@@ -219,7 +220,8 @@ CHILD static bool has_same_groups(const gid_t *left, const gid_t *right, int cou
     return true;
 }
 
-/// Each id is read back, because a job that runs as the wrong user is worse than one that does not run.
+/// Switches to the user of the run. Each id is read back, because a job that runs as the wrong user is worse than one
+/// that does not run.
 CHILD static void switch_user(const child_plan *plan) {
     const cspawn_request *request = plan->request;
     int count = request->group_count;
@@ -286,7 +288,8 @@ CHILD static void limit_privileges(const child_plan *plan) {
           limit_capabilities(request->capabilities, request->switches_user, &plan->launch->item));
 }
 
-/// Runs after the switch of the user.
+/// Sets the capabilities, the security labels and `no_new_privileges`, after the switch of the user, which would change
+/// the capabilities again.
 CHILD static void set_privileges(const child_plan *plan) {
     const cspawn_request *request = plan->request;
     if (request->has_capabilities) {

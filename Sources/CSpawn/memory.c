@@ -17,10 +17,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/// After how many starts the memory is scanned again.
-enum { STARTS = 256 };
+/// After how many starts the memory is scanned again. Memory that was mapped since the last scan is copied for each
+/// child, which takes time, and so does a scan.
+enum { STARTS_PER_SCAN = 256 };
 
-/// How many addresses a child gets copies of.
+/// How many addresses are given whose memory ranges a child gets a copy of.
 enum { COPIED_MAX = 5 };
 
 /// How many scans there were, and the number of the scan at which this thread's own memory was last marked for copying.
@@ -110,7 +111,7 @@ void cspawn_rescan_memory(void) { starts = 0; }
 void cspawn_prepare_memory(const void *first, const void *second, cspawn_inherited *inherited) {
     static cspawn_inherited found;
     bool is_time = starts == 0;
-    starts = (starts + 1) % STARTS;
+    starts = (starts + 1) % STARTS_PER_SCAN;
     if (is_time) {
         found.has_oom_score = has_oom_score();
         found.has_affinity = has_affinity();

@@ -20,7 +20,7 @@ typedef struct {
 /// It scans the memory of this process from time to time, because the memory grows. Memory mapped since the last scan
 /// is copied as usual. At each scan it also looks for attributes of this process that a child has to reset.
 ///
-/// Call it with the lock held, before each start.
+/// Call it before each start. It is not thread-safe: `spawn.c` calls it with its lock held.
 void cspawn_prepare_memory(const void *first, const void *second, cspawn_inherited *inherited);
 
 /// Makes the next call of `cspawn_prepare_memory` scan.

@@ -35,7 +35,7 @@ CHILD static long apply_child_priority(const child_plan *plan) {
         common.priority = 0;
         common.runtime = common.deadline = common.period = 0;
         if (raw3(SYS_sched_setattr, 0, &common, 0) == 0) return 0;
-        // The kernel refuses the nice value, or a flag that this thread has: reset only the slice.
+        // The kernel refused the nice value, or the removal of a flag that this thread has: reset only the slice.
         if (raw4(SYS_sched_getattr, 0, &common, sizeof common, 0) == 0
             && common.policy == SCHED_OTHER) {
             common.size = sizeof common;
@@ -58,7 +58,7 @@ CHILD static void reset_inherited_attributes(const child_plan *plan) {
     }
 }
 
-/// Sets the scheduling policy. It makes no system call if the process already has the policy that it is to have.
+/// Sets the scheduling policy. It makes no system call if the process has the right policy already.
 CHILD static long set_cpu_policy(const child_plan *plan) {
     int policy = plan->request->cpu_policy;
     if (policy == SCHED_OTHER && !plan->inherited.has_policy) return 0;
@@ -68,12 +68,13 @@ CHILD static long set_cpu_policy(const child_plan *plan) {
     return policy == SCHED_OTHER ? 0 : result;
 }
 
+/// Sets the I/O class and level. The default, 0, is set as well, because the parent may have another one.
 CHILD static long set_io_priority(const cspawn_request *request) {
     long result = raw3(SYS_ioprio_set, 1 /* IOPRIO_WHO_PROCESS */, 0, request->io_priority);
     return request->io_priority == 0 ? 0 : result;
 }
 
-/// Sets the OOM score adjustment. It makes no system call if the process already has the one that it is to have.
+/// Sets the OOM score adjustment. It makes no system call if the process has the right one already.
 CHILD static long set_oom_score(const child_plan *plan) {
     bool is_declared = plan->request->has_oom_score;
     if (!is_declared && !plan->inherited.has_oom_score) return 0;

@@ -41,7 +41,8 @@ static inline long raw6(long number, long a, long b, long c, long d, long e, lon
 
 #else
 
-// On this architecture the child has all of its parent's memory (see `cspawn_start`), including the library.
+// Without these functions the child needs the C library, so here it gets a copy of all of its parent's memory:
+// `cspawn_prepare_memory` marks nothing.
 #include <errno.h>
 #include <unistd.h>
 static inline long raw6(long number, long a, long b, long c, long d, long e, long f) {

@@ -20,9 +20,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/// The start of the shared memory. The request points to the data behind it.
+/// The start of the shared memory in which a request is passed. The request points to the data behind it.
 typedef struct {
-    /// Another version of this program may use another layout.
+    /// Tells layouts apart: `timerd-session` may have been upgraded while the runner runs.
     char version[16];
     uint64_t request_bytes;
     /// The address at which it was mapped when it was written.

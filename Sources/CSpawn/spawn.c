@@ -27,8 +27,8 @@ enum { SIGNALS = 64 };
 /// How many starts may be in progress at a time.
 enum { LAUNCHES = 65536 };
 
-/// For how many starts low descriptor numbers are reserved, and how many descriptors each start needs.
-enum { PLACES = 32, HANDED = 3 };
+/// For how many starts low descriptor numbers are reserved, and how many of them each start needs.
+enum { SET_COUNT = 32, SET_SIZE = 3 };
 
 /// This makes the system call directly, because the C library's function refuses the two signals that it reserves for
 /// its own use. The kernel's structure starts with the handler, which is 0 for the default.
@@ -57,115 +57,115 @@ void cspawn_set_stage(cspawn_run_record *record, uint32_t stage) {
 typedef struct {
     /// The next free entry, if this one is free; -1 for none.
     int next_free;
-    /// The reserved place that holds its descriptors; -1 for none.
-    int place;
-    /// The copies of its descriptors that are not in a place; -1 for none.
-    int copies[HANDED];
+    /// The reserved set that holds its descriptors; -1 for none.
+    int set;
+    /// The copies of its descriptors that are not in a set; -1 for none.
+    int copies[SET_SIZE];
     /// The copy of what becomes its descriptor 3, and the text that it reads; -1 for none.
     int passed, text;
-} parent_side;
+} launch_resources;
 
 /// Protects everything below: several threads of a program may start processes, although the runner uses one.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /// Shared with the children; NULL before the first start.
 static cspawn_launch *launches;
-static parent_side sides[LAUNCHES];
+static launch_resources resources[LAUNCHES];
 /// The entry that was freed last, which is probably still in the CPU cache, or -1; and how many entries were ever used.
 static int first_free = -1, made_launches;
 
-/// Low descriptor numbers for what a child gets: the child copies the descriptor table up to the highest of them. They
-/// refer to /dev/null while they are unused; -1 before the first start.
+/// Reserved low descriptor numbers for what a child gets: the child copies the descriptor table up to the highest of
+/// them, so low numbers make a start cheap. They refer to /dev/null while they are unused.
 static struct {
     bool is_made;
-    int descriptors[HANDED];
+    int descriptors[SET_SIZE];
     bool is_taken;
-} places[PLACES];
+} descriptor_sets[SET_COUNT];
 
-/// The packed request, in memory that the child gets a copy of.
+/// The memory for a packed request: the request and everything that it points to. The child gets a copy of it.
 static struct {
     char *base;
     size_t size;
-} pad;
+} packed;
 
-/// The size above which it is unmapped after use.
-enum { PAD_MAX = 256 * 1024 };
+/// The size above which that memory is unmapped after use.
+enum { PACKED_MAX = 256 * 1024 };
 
-/// At least the size of a page on any machine.
-enum { PAD_EDGE = 64 * 1024 };
+/// The inaccessible bytes on each side of it: at least the size of a page on any machine.
+enum { GUARD_BYTES = 64 * 1024 };
 
 // MARK: - The packed request
 
-static void drop_pad(void) {
-    if (pad.size > 0) munmap(pad.base - PAD_EDGE, pad.size + 2 * PAD_EDGE);
-    pad.base = NULL;
-    pad.size = 0;
+static void free_packed(void) {
+    if (packed.size > 0) munmap(packed.base - GUARD_BYTES, packed.size + 2 * GUARD_BYTES);
+    packed.base = NULL;
+    packed.size = 0;
 }
 
-static int make_pad(size_t size) {
-    if (size <= pad.size) return 0;
+static int grow_packed(size_t size) {
+    if (size <= packed.size) return 0;
     size_t rounded = (size * 2 + 65535) / 65536 * 65536;
     // Inaccessible pages on both sides: without them the kernel would merge this range with its neighbours, and a child
     // would get a copy of all of it.
-    char *base = mmap(NULL, rounded + 2 * PAD_EDGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *base = mmap(NULL, rounded + 2 * GUARD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED) return -1;
-    if (mprotect(base + PAD_EDGE, rounded, PROT_READ | PROT_WRITE) != 0) {
+    if (mprotect(base + GUARD_BYTES, rounded, PROT_READ | PROT_WRITE) != 0) {
         int error = errno;
-        munmap(base, rounded + 2 * PAD_EDGE);
+        munmap(base, rounded + 2 * GUARD_BYTES);
         errno = error;
         return -1;
     }
-    drop_pad();
-    pad.base = base + PAD_EDGE;
-    pad.size = rounded;
+    free_packed();
+    packed.base = base + GUARD_BYTES;
+    packed.size = rounded;
     return 0;
 }
 
-static void shrink_pad(void) {
-    if (pad.size > PAD_MAX) drop_pad();
+static void shrink_packed(void) {
+    if (packed.size > PACKED_MAX) free_packed();
 }
 
-/// Copies everything that the request points to. False, with errno set, if there is not enough memory.
-static bool fill_pad(cspawn_request *request) {
-    if (make_pad(cspawn_packed_size(request)) != 0) return false;
-    cspawn_pack(request, pad.base);
+/// Copies everything that the request points to into that memory. False, with errno set, if there is not enough memory.
+static bool pack_request(cspawn_request *request) {
+    if (grow_packed(cspawn_packed_size(request)) != 0) return false;
+    cspawn_pack(request, packed.base);
     return true;
 }
 
 // MARK: - The child's descriptors
 
-static bool make_place(int index, int nothing) {
-    if (places[index].is_made) return true;
-    for (int each = 0; each < HANDED; each++) {
-        places[index].descriptors[each] = fcntl(nothing, F_DUPFD_CLOEXEC, 3);
-        if (places[index].descriptors[each] >= 0) continue;
-        while (each-- > 0) close(places[index].descriptors[each]);
+static bool make_set(int index, int null_device) {
+    if (descriptor_sets[index].is_made) return true;
+    for (int each = 0; each < SET_SIZE; each++) {
+        descriptor_sets[index].descriptors[each] = fcntl(null_device, F_DUPFD_CLOEXEC, 3);
+        if (descriptor_sets[index].descriptors[each] >= 0) continue;
+        while (each-- > 0) close(descriptor_sets[index].descriptors[each]);
         return false;
     }
-    return places[index].is_made = true;
+    return descriptor_sets[index].is_made = true;
 }
 
-/// /dev/null; -1 with errno set if it cannot be opened.
+/// The descriptor of /dev/null; -1 with errno set if it cannot be opened.
 static int dev_null(void) {
-    static int nothing = -1;
-    if (nothing < 0) nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    return nothing;
+    static int null_device = -1;
+    if (null_device < 0) null_device = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return null_device;
 }
 
-/// All places are created at the first start, while low numbers are free.
-static void make_places(void) {
+/// All sets are created at the first start, while low numbers are free.
+static void make_sets(void) {
     static bool are_made;
     if (are_made) return;
-    int nothing = dev_null();
-    for (int index = 0; index < PLACES && nothing >= 0; index++) make_place(index, nothing);
+    int null_device = dev_null();
+    for (int index = 0; index < SET_COUNT && null_device >= 0; index++) make_set(index, null_device);
     are_made = true;
 }
 
-static int take_place(void) {
-    make_places();
-    for (int index = 0; index < PLACES; index++) {
-        if (places[index].is_taken || !places[index].is_made) continue;
-        places[index].is_taken = true;
+static int take_set(void) {
+    make_sets();
+    for (int index = 0; index < SET_COUNT; index++) {
+        if (descriptor_sets[index].is_taken || !descriptor_sets[index].is_made) continue;
+        descriptor_sets[index].is_taken = true;
         return index;
     }
     return -1;
@@ -173,57 +173,58 @@ static int take_place(void) {
 
 /// Copies the descriptors for the child and keeps the copies until the child has its own table, so that the caller can
 /// close the originals at any time. False, with errno set, if there are no free descriptors.
-static bool copy_descriptors(cspawn_request *request, parent_side *side) {
-    int *handed[HANDED] = {&request->output, &request->error, &request->control_group};
-    side->place = take_place();
-    for (int each = 0; each < HANDED; each++) {
-        if (*handed[each] < 0) continue;
+static bool copy_descriptors(cspawn_request *request, launch_resources *held) {
+    int *passed_on[SET_SIZE] = {&request->output, &request->error, &request->control_group};
+    held->set = take_set();
+    for (int each = 0; each < SET_SIZE; each++) {
+        if (*passed_on[each] < 0) continue;
         int copy;
-        if (side->place >= 0) {
-            copy = dup3(*handed[each], places[side->place].descriptors[each], O_CLOEXEC);
+        if (held->set >= 0) {
+            copy = dup3(*passed_on[each], descriptor_sets[held->set].descriptors[each], O_CLOEXEC);
         } else {
-            copy = side->copies[each] = fcntl(*handed[each], F_DUPFD_CLOEXEC, 3);
+            copy = held->copies[each] = fcntl(*passed_on[each], F_DUPFD_CLOEXEC, 3);
         }
         if (copy < 0) return false;
-        *handed[each] = copy;
+        *passed_on[each] = copy;
     }
     if (request->passed < 0) return true;
     // Few children have one, so no number is reserved for it.
-    request->passed = side->passed = fcntl(request->passed, F_DUPFD_CLOEXEC, 3);
+    request->passed = held->passed = fcntl(request->passed, F_DUPFD_CLOEXEC, 3);
     return request->passed >= 0;
 }
 
-/// The same, and makes the text for its standard input. Returns the step that failed, with errno set, or NONE.
-static cspawn_step give_descriptors(cspawn_request *request, parent_side *side) {
+/// The same, and creates the file with the text for its standard input. Returns the step that failed, with errno set, or NONE.
+static cspawn_step give_descriptors(cspawn_request *request, launch_resources *held) {
     if (request->text != NULL) {
-        side->text = cspawn_make_text(request->text, request->text_length);
-        if (side->text < 0) return CSPAWN_STEP_INPUT;
-        request->input = side->text;
+        held->text = cspawn_make_text(request->text, request->text_length);
+        if (held->text < 0) return CSPAWN_STEP_INPUT;
+        request->input = held->text;
     }
-    return copy_descriptors(request, side) ? CSPAWN_STEP_NONE : CSPAWN_STEP_DESCRIPTORS;
+    return copy_descriptors(request, held) ? CSPAWN_STEP_NONE : CSPAWN_STEP_DESCRIPTORS;
 }
 
-/// Releases these copies: a pipe reaches its end only when all descriptors of it are closed.
-static void release_descriptors(parent_side *side) {
-    if (side->place >= 0) {
-        int nothing = dev_null();
-        for (int each = 0; each < HANDED; each++) {
-            int descriptor = places[side->place].descriptors[each];
-            if (nothing >= 0 && dup3(nothing, descriptor, O_CLOEXEC) >= 0) continue;
-            // This place cannot be used any more.
+/// Closes these copies: the reader of a pipe sees its end only when all descriptors of it are closed. Reserved numbers
+/// refer to /dev/null again.
+static void release_descriptors(launch_resources *held) {
+    if (held->set >= 0) {
+        int null_device = dev_null();
+        for (int each = 0; each < SET_SIZE; each++) {
+            int descriptor = descriptor_sets[held->set].descriptors[each];
+            if (null_device >= 0 && dup3(null_device, descriptor, O_CLOEXEC) >= 0) continue;
+            // This set cannot be used any more.
             close(descriptor);
-            places[side->place].is_made = false;
+            descriptor_sets[held->set].is_made = false;
         }
-        places[side->place].is_taken = false;
-        side->place = -1;
+        descriptor_sets[held->set].is_taken = false;
+        held->set = -1;
     }
-    for (int each = 0; each < HANDED; each++) {
-        if (side->copies[each] >= 0) close(side->copies[each]);
-        side->copies[each] = -1;
+    for (int each = 0; each < SET_SIZE; each++) {
+        if (held->copies[each] >= 0) close(held->copies[each]);
+        held->copies[each] = -1;
     }
-    if (side->passed >= 0) close(side->passed);
-    if (side->text >= 0) close(side->text);
-    side->passed = side->text = -1;
+    if (held->passed >= 0) close(held->passed);
+    if (held->text >= 0) close(held->text);
+    held->passed = held->text = -1;
 }
 
 // MARK: - Starts in progress
@@ -240,7 +241,7 @@ static bool make_launches(void) {
 static int take_launch(void) {
     int index = first_free;
     if (index >= 0) {
-        first_free = sides[index].next_free;
+        first_free = resources[index].next_free;
     } else if (made_launches < LAUNCHES) {
         index = made_launches++;
     } else {
@@ -253,13 +254,13 @@ static int take_launch(void) {
     __atomic_store_n(&launch->step, (uint32_t)CSPAWN_STEP_NONE, __ATOMIC_RELAXED);
     launch->error = 0;
     launch->item = 0;
-    sides[index] = (parent_side){.place = -1, .copies = {-1, -1, -1}, .passed = -1, .text = -1};
+    resources[index] = (launch_resources){.set = -1, .copies = {-1, -1, -1}, .passed = -1, .text = -1};
     return index;
 }
 
 static void free_launch(int index) {
-    release_descriptors(&sides[index]);
-    sides[index].next_free = first_free;
+    release_descriptors(&resources[index]);
+    resources[index].next_free = first_free;
     first_free = index;
 }
 
@@ -268,7 +269,7 @@ cspawn_progress cspawn_poll_launch(int number, cspawn_failure *failure) {
     cspawn_launch *launch = &launches[number];
     bool is_over = __atomic_load_n(&launch->word, __ATOMIC_ACQUIRE) & LAUNCH_OVER;
     bool has_own_descriptors = is_over || __atomic_load_n(&launch->has_own_descriptors, __ATOMIC_ACQUIRE) != 0;
-    if (has_own_descriptors) release_descriptors(&sides[number]);
+    if (has_own_descriptors) release_descriptors(&resources[number]);
     pthread_mutex_unlock(&lock);
     failure->step = (cspawn_step)__atomic_load_n(&launch->step, __ATOMIC_ACQUIRE);
     failure->error = launch->error;
@@ -309,14 +310,14 @@ static void make_process(child_plan *plan, cspawn_result *result) {
 }
 
 static void start(const cspawn_request *request, cspawn_result *result) {
-    cspawn_request handed = *request;
+    cspawn_request copy = *request;
     result->step = CSPAWN_STEP_MEMORY;
-    if (!make_launches() || !fill_pad(&handed)) {
+    if (!make_launches() || !pack_request(&copy)) {
         result->error = errno;
         return;
     }
-    child_plan plan = cspawn_make_plan(&handed);
-    cspawn_prepare_memory(pad.base, launches, &plan.inherited);
+    child_plan plan = cspawn_make_plan(&copy);
+    cspawn_prepare_memory(packed.base, launches, &plan.inherited);
     result->launch = take_launch();
     if (result->launch < 0) {
         result->error = errno;
@@ -324,20 +325,20 @@ static void start(const cspawn_request *request, cspawn_result *result) {
     }
     plan.launch = &launches[result->launch];
     plan.has_short_slice = clinux_has_short_slice();
-    result->step = give_descriptors(&handed, &sides[result->launch]);
+    result->step = give_descriptors(&copy, &resources[result->launch]);
     result->error = result->step == CSPAWN_STEP_NONE ? 0 : errno;
     if (result->step == CSPAWN_STEP_NONE) make_process(&plan, result);
-    shrink_pad();
+    shrink_packed();
     if (result->step != CSPAWN_STEP_NONE) free_launch(result->launch);
 }
 
 void cspawn_prepare(void) {
     pthread_mutex_lock(&lock);
-    make_places();
-    if (make_launches() && make_pad(1) == 0) {
+    make_sets();
+    if (make_launches() && grow_packed(1) == 0) {
         cspawn_inherited inherited;
         cspawn_rescan_memory();
-        cspawn_prepare_memory(pad.base, launches, &inherited);
+        cspawn_prepare_memory(packed.base, launches, &inherited);
     }
     pthread_mutex_unlock(&lock);
 }

@@ -194,18 +194,19 @@ uint64_t cspawn_signals(void);
 
 /// Creates a process in a new session and returns at once. The process sets itself up and executes its program.
 ///
-/// This function waits for nothing that the process touches. The working directory, the program and the path to them
-/// may belong to the user of the run and may be on a file server that does not answer, and the user may stop the
-/// process. So the process has its own memory. `cspawn_poll_launch` reports its progress, and the caller can kill it if
-/// the set-up takes too long. The process gets almost nothing of this process's memory, so the cost of a start does not
-/// grow with it.
+/// This function does not wait for the set-up, because that may take for ever: the working directory and the program
+/// may be on a file server that does not answer, and the user of the run may stop the process. So, unlike after
+/// vfork(2), the process has its own memory. `cspawn_poll_launch` reports its progress, and the caller can kill it if
+/// the set-up takes too long. On x86-64 and arm64 the process gets almost nothing of this process's memory, so the cost
+/// of a start does not grow with it; on other architectures it gets a copy of all of it.
 ///
 /// Copies of the descriptors are kept open until the process has its own descriptor table. Call `cspawn_release_launch`
 /// once for each process that was created.
 cspawn_result cspawn_start(const cspawn_request *_Nonnull request);
 
-/// Does now what the next start of the calling thread would otherwise do first, some 0.2 ms of work. Calling it is
-/// optional. It is worth calling after this process has allocated much memory.
+/// Does now what the next start of the calling thread would otherwise do first, some 0.2 ms of work: it reserves
+/// descriptors and marks the memory that children get. Calling it is optional. It is worth calling after this process
+/// has allocated much memory, because children get a copy of memory that is not marked.
 void cspawn_prepare(void);
 
 /// Reports the progress of a process's set-up without a system call. It closes the descriptors that were kept open for

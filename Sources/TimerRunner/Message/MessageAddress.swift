@@ -87,10 +87,11 @@ struct MessageAddress {
             }
     }
 
-    /// The address with the additions of a request.
+    /// The address, extended by the path and the query of a request. A parameter of the request
+    /// replaces the parameters of the address with the same name.
     func url(for request: MessageOrder.Request) -> String {
         var path = path
-        // The addition begins with a slash.
+        // The path of the request begins with a slash.
         if !request.path.isEmpty, path.hasSuffix("/") { path = path.dropLast() }
         let added = request.query.split(separator: "&")
         let names = Set(added.map { Self.name(of: $0) })
@@ -160,13 +161,14 @@ struct Redaction {
     func apply(to output: [UInt8], isCut: Bool) -> [UInt8] {
         guard let longest = texts.first?.count else { return output }
         let output = isCut ? Array(output.dropFirst(longest)) : output
-        // The words that curl writes before the status may be words of the address as well.
+        // The mark is not redacted, even if one of its words is a part of the address: the scheduler
+        // finds the HTTP status by it.
         guard let mark = Self.mark(in: output) else { return clean(output) }
         return clean(Array(output[..<mark.lowerBound])) + output[mark]
             + clean(Array(output[mark.upperBound...]))
     }
 
-    /// The last mark at the beginning of a line; nil if there is none.
+    /// The last `statusMark` at the beginning of a line; nil if there is none.
     private static func mark(in output: [UInt8]) -> Range<Int>? {
         let mark = Array(MessageResult.statusMark.utf8)
         var start = output.count - mark.count

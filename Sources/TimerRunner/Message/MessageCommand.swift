@@ -11,8 +11,9 @@ import TimerRunnerProtocol
 /// itself; the scheduler only adds the contents. The address of a request usually contains a secret,
 /// so it is on the standard input of curl(1), and neither in its arguments nor in its environment.
 struct MessageCommand: Sendable {
-    /// How long curl(1) tries to connect. It tries altogether for 5/6 of the timeout of the message;
-    /// if it ends by itself, it says why it failed.
+    /// The most seconds that curl(1) may take to connect. For the whole request it gets 5/6 of the
+    /// timeout of the message: a curl that ends by itself reports the reason, and one that the runner
+    /// kills does not.
     static let connectSeconds: Int64 = 20
     /// The most bytes that a receiver may answer, and how many of them are kept.
     static let answerBytesMax = 1 << 20
@@ -47,11 +48,12 @@ struct MessageCommand: Sendable {
         definition.execution.confinement.noNewPrivileges = true
         if case .mail(let recipients, let from, _) = notifier.transport {
             let sender = from.map { ["-f", $0] } ?? []
-            // Not -t, with which the contents would name the recipients.
+            // Without -t, because with it sendmail would take the recipients from the contents, which
+            // the scheduler provides.
             definition.command = .arguments(
                 [notifier.sendmail ?? "sendmail", "-i"] + sender + ["--"] + recipients)
-            // Some mail servers get the right to write into their queue from their program's file,
-            // and go on delivering when that program has ended.
+            // The sendmail of some mail servers is a set-group-ID program, which may write into the
+            // queue only by that group, and leaves a process that delivers the mail.
             definition.execution.confinement.noNewPrivileges = false
             definition.execution.killsLeftovers = false
         }
@@ -74,7 +76,8 @@ struct MessageCommand: Sendable {
         return "\(directory)/\(name)"
     }
 
-    /// Combines an order with what the configuration says.
+    /// Creates the command for a message: its contents come from the scheduler, everything else from
+    /// the configuration.
     ///
     /// - Parameter credential: the contents of the file with the address, if it has one.
     /// - Throws: what is wrong with one of them; the text contains no secret.
@@ -84,7 +87,7 @@ struct MessageCommand: Sendable {
         switch (order.content, notifier.transport) {
         case (.mail(let bytes), .mail):
             guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
-                throw Spawner.failure(EINVAL, "send a mail that is no text")
+                throw Spawner.failure(EINVAL, "send a mail that is not UTF-8 text")
             }
             input = text
         case (.request(let request), .webhook(let address, _)),
@@ -142,14 +145,16 @@ struct MessageCommand: Sendable {
         var lines = [
             "url = \(quoted(address.url(for: request)))",
             "request = \(quoted(request.method))",
-            // Brackets and braces in an address are no patterns. No other protocol is used, and no
-            // redirection is followed: the answer of a receiver cannot choose another one.
+            // Without globoff, curl would expand brackets and braces in the address. Redirections are
+            // not followed, and no other protocol is allowed, so that an answer cannot make curl
+            // connect elsewhere.
             "globoff", "proto = \(quoted("=\(address.scheme)"))",
             "connect-timeout = \(min(connectSeconds, seconds))", "max-time = \(seconds)",
             "max-filesize = \(answerBytesMax)", "silent", "show-error",
             "write-out = \(quoted("\n\(MessageResult.statusMark)%{http_code}\n"))",
         ]
-        // Without TLS a proxy would see everything, and such an address is one of this machine.
+        // An address with http is always one of this machine, which needs no proxy; and without TLS
+        // the proxy could read the request.
         if let proxy, address.scheme == "https" { lines.append("proxy = \(quoted(proxy))") }
         let names = request.headers.map { $0.name.lowercased() }
         if !names.contains("content-type"), request.method != "GET" {
@@ -164,7 +169,7 @@ struct MessageCommand: Sendable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The scheduler sends the request, and is not trusted with what it may contain.
+    /// Refuses a request with anything unexpected in it: the scheduler sends it and is not trusted.
     private static func check(_ request: MessageOrder.Request) throws(Spawner.Failure) {
         func refuse(_ what: String) -> Spawner.Failure {
             Spawner.failure(EPERM, "send a request with \(what)")

@@ -7,7 +7,7 @@ import TimerCore
 
 /// The user as whom a run executes.
 struct Account: Hashable, Sendable {
-    /// The path for programs that are named without a slash, unless a job declares its own PATH.
+    /// The PATH in which programs named without a slash are searched, unless a job declares its own.
     static let searchPath = Execution.searchPath
     /// The most supplementary groups of a user.
     static let groupsMax = 1024
@@ -70,8 +70,8 @@ struct Account: Hashable, Sendable {
         return account
     }
 
-    /// Some user databases accept numbers as names, and a typing error could become root. So only a
-    /// text that cannot be a number is a name.
+    /// Some user databases also find a user by its number, so a typing error such as `0` could mean
+    /// root. So a text that could be a number is not accepted as a name.
     private static func isName(_ text: String) -> Bool {
         guard let first = text.utf8.first, text.utf8.count <= 256 else { return false }
         let isLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first | 0x20)
@@ -83,13 +83,13 @@ struct Account: Hashable, Sendable {
         _ user: String
     ) throws(Spawner.Failure) -> UserDatabase.User {
         let what = "look up the user \(user.debugDescription)"
-        guard isName(user) else { throw Spawner.failure(EINVAL, "\(what): no name of a user") }
+        guard isName(user) else { throw Spawner.failure(EINVAL, "\(what): not a valid user name") }
         return try found(UserDatabase.user(named: user), what)
     }
 
     private static func lookUpGroup(_ name: String) throws(Spawner.Failure) -> gid_t {
         let what = "look up the group \(name.debugDescription)"
-        guard isName(name) else { throw Spawner.failure(EINVAL, "\(what): no name of a group") }
+        guard isName(name) else { throw Spawner.failure(EINVAL, "\(what): not a valid group name") }
         return try found(UserDatabase.group(named: name), what).gid
     }
 

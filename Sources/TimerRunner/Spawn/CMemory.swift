@@ -43,7 +43,7 @@ final class CMemory {
         return array
     }
 
-    /// A copy of the values; nil if there is none.
+    /// A copy of the values; nil if there are none.
     func array<Value: BitwiseCopyable>(_ values: [Value]) -> UnsafePointer<Value>? {
         guard !values.isEmpty else { return nil }
         let array = allocate(
@@ -63,7 +63,7 @@ final class CMemory {
             }
         }
         let count = max(bytes, Self.blockBytes)
-        // As elsewhere in Swift, a process that runs out of memory ends. The result of malloc is
+        // As elsewhere in Swift, the process aborts if there is no memory. The result of malloc is
         // aligned for any type.
         guard let block = malloc(count) else { abort() }
         blocks.append(block)

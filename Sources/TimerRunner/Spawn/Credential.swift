@@ -13,9 +13,14 @@ struct Credential: Sendable {
     var name: String
     var bytes: [UInt8]
 
-    /// Reads the files with the permissions of the runner: the user of the run need not be able to
-    /// read them, because the author of the configuration decides what a run gets. No part of a
-    /// path may be a symbolic link, because the user of the run may own a directory in the path.
+    /// Reads the files with the permissions of the runner, because the user of the run need not be
+    /// able to read them: the author of the configuration decides what a run gets. No part of a path
+    /// may be a symbolic link, because the user of the run may own a directory in the path, and
+    /// could make the runner read another file.
+    ///
+    /// - Parameters:
+    ///   - paths: the path of each credential, by its name.
+    ///   - identity: of the user of the run, who may own the files; nil: the runner's user.
     static func load(
         _ paths: [String: String], for identity: Account.Identity?
     ) throws(Spawner.Failure) -> [Self] {

@@ -21,13 +21,13 @@ struct EnvironmentFile {
         var what: String
     }
 
-    /// Reads the file with the permissions of the user of the run: the runner may be root, and the
-    /// run gets the contents of the file. No part of the path may be a symbolic link, because the
-    /// user may own a directory in the path.
+    /// Reads the file with the permissions of the user of the run. The run gets the contents of the
+    /// file, so a runner that is root must not read a file for a user who cannot. No part of the path
+    /// may be a symbolic link, because the user may own a directory in the path.
     ///
     /// It must be a regular file that is owned by root, the runner's user or the user of the run,
-    /// that no other user can write to, and that has only one name: with `LD_PRELOAD` alone, a
-    /// writer decides what the run executes.
+    /// that no other user can write to, and that has only one name (hard link). Another user who can
+    /// write to the file could decide what the run executes, with `LD_PRELOAD` for example.
     ///
     /// - Parameters:
     ///   - path: with a `-` in front, the file may be missing.
@@ -99,31 +99,32 @@ struct EnvironmentFile {
                 }
                 return name
             }
-            throw Fault(line: start, what: "no NAME=value")
+            throw Fault(line: start, what: "not of the form NAME=value")
         }
 
         private mutating func value() throws(Fault) -> String {
             var value = String.UnicodeScalarView()
-            // The length to which trailing spaces are removed.
-            var firm = 0
+            // How many characters remain when the spaces at the end are removed. A quoted space is
+            // not removed.
+            var kept = 0
             while let scalar = rest.first, scalar == " " || scalar == "\t" { _ = take() }
             let start = line
             while let scalar = take(), scalar != "\n" {
                 switch scalar {
                 case "'", "\"":
                     try quoted(by: scalar, from: start, into: &value)
-                    firm = value.count
+                    kept = value.count
                 case "\\":
                     guard let next = take() else { continue }
                     if next != "\n" { value.append(next) }
-                    firm = value.count
+                    kept = value.count
                 case " ", "\t", "\r": value.append(scalar)
                 default:
                     value.append(scalar)
-                    firm = value.count
+                    kept = value.count
                 }
             }
-            value.removeLast(value.count - firm)
+            value.removeLast(value.count - kept)
             guard !value.contains("\0") else { throw Fault(line: start, what: "a NUL character") }
             return String(value)
         }

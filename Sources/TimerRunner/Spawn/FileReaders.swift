@@ -6,9 +6,9 @@ import HostThreads
 import Synchronization
 
 /// Threads that read the files of runs: environment files and credentials. A file may be on a file
-/// server that does not answer, or in a file system that its user has created, so a reader may hang
-/// on its file. Nothing else waits for it, except other files of the same user when `perUser`
-/// readers of that user hang.
+/// server that does not answer, or in a file system that its user has created (FUSE), so a thread may
+/// wait for ever. Nothing else waits for it, except further files of the same user while `perUser`
+/// threads of that user wait.
 final class FileReaders: Sendable {
     /// The most files of one user that are read at a time.
     static let perUser = 16
@@ -26,7 +26,7 @@ final class FileReaders: Sendable {
 
     /// By user; nil for the runner's own.
     private let queues = Mutex<[UInt32?: UserQueue]>([:])
-    /// Whether there is room for the contents of more files.
+    /// Whether the memory limit of the runner allows the contents of more files.
     private let hasRoom: @Sendable () -> Bool
 
     /// No file is read while `hasRoom` returns false.
@@ -52,8 +52,8 @@ final class FileReaders: Sendable {
         guard needsThread else { return }
         let code = WorkerThread.start("timerd.files") { [self] in serve(user) }
         guard code != 0 else { return }
-        // If no further thread can be created, the existing threads read the file. If there is
-        // none, reading it fails.
+        // Without another thread, the existing threads of this user read the file. If there are
+        // none, no thread would ever read it, so it fails.
         let unserved = queues.withLock { queues -> [Request] in
             queues[user]?.threads -= 1
             guard queues[user]?.threads == 0 else { return [] }

@@ -5,8 +5,8 @@ import Glibc
 import TimerCore
 import TimerRunnerProtocol
 
-/// A request with everything that was looked up or read for it. That may take long, so it is done
-/// before the runner's thread gets the request.
+/// A request to start a run, with everything that was looked up or read for it. A user database or a
+/// file may answer late, so this is done on other threads, before the runner's thread gets it.
 struct Preparation: Sendable {
     let request: RunRequest
     let result: Result<Ready, Spawner.Failure>
@@ -33,7 +33,8 @@ struct Preparation: Sendable {
     ) {
         self.request = request
         do throws(Spawner.Failure) {
-            // The scheduler asks for them, and is not trusted with what the configuration does not allow.
+            // The scheduler requests these variables. It is not trusted, so only those are set that
+            // the configuration, as the runner has read it, allows.
             let allowed = request.definition.execution.runVariables
             if let fault = request.variables.fault(allowed: allowed) {
                 throw Spawner.Failure(outcome: .spawnFailed(errno: "EPERM", what: fault))
@@ -44,7 +45,8 @@ struct Preparation: Sendable {
                 let command = try MessageCommand(
                     message.order, for: message.notifier, credential: contents.address)
                 cost = Self.cost(of: message.order)
-                // It gets no variables of the runner, which could name a proxy or a configuration.
+                // It gets none of the runner's own variables: curl(1) would take a proxy or a
+                // configuration file from them.
                 result = .success(
                     Ready(account: account, variables: account.variables, message: command))
                 return
@@ -63,7 +65,7 @@ struct Preparation: Sendable {
         }
     }
 
-    /// The memory of a request without files, in bytes.
+    /// The approximate memory of a request without files, in bytes.
     static let costOfOne = 2 << 10
 
     /// The memory of a message, which is stored as the order and as the input of the program.

@@ -58,7 +58,7 @@ struct RunFiles: Sendable {
             file, for: nil, upTo: MessageCommand.credentialBytesMax, what)
     }
 
-    /// The files as named in an error.
+    /// The files, as an error message names them.
     var description: String {
         let credentials =
             switch credentials.count {
@@ -110,8 +110,8 @@ enum RunFile {
             throw Spawner.failure(
                 EPERM, "\(what), which belongs to uid \(status.st_uid): give it to the run's user")
         }
-        // Another user could have created a second name for a file that the user cannot read, to
-        // make a run reveal it.
+        // A user can create a second name (hard link) for a file that belongs to another user. A run
+        // that is given that name would reveal a file that was not meant for it.
         guard status.st_nlink == 1 else {
             throw Spawner.failure(
                 EPERM, "\(what), which has \(status.st_nlink) names (hard links): copy it")
@@ -121,7 +121,8 @@ enum RunFile {
         }
     }
 
-    /// The text for an error message that says how to solve an error of opening the file.
+    /// The end of an error message about opening a file: what the user can do about it; empty if
+    /// nothing special is known.
     static func hint(for code: Int32, _ identity: Account.Identity?) -> String {
         switch code {
         case ELOOP: return ", whose path has a symbolic link in it: name the file itself"

@@ -12,8 +12,11 @@ struct SecurityLabel {
     var text: String
     /// Whether the program still runs if it cannot be set.
     var isOptional: Bool
+    /// What setting it is called in an error.
     private var what: String
+    /// The name of the security module that it belongs to.
     private var module: String
+    /// Whether the kernel uses that module.
     private var isEnabled: @Sendable () -> Bool
 
     /// The labels that a definition declares, in the order in which they are set.

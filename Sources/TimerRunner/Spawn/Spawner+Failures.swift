@@ -58,7 +58,7 @@ extension Spawner {
         case CSPAWN_STEP_GROUPS: return "set the groups of \(account.name)"
         case CSPAWN_STEP_GROUP: return "set the group of \(account.name)"
         case CSPAWN_STEP_USER: return "switch to the user \(account.name)"
-        case CSPAWN_STEP_KEYS: return "join a session of keys"
+        case CSPAWN_STEP_KEYS: return "join a new session keyring"
         case CSPAWN_STEP_CAPABILITIES:
             let names = CapabilitySet.names
             let index = Int(failure.item)

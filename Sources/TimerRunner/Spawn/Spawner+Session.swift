@@ -20,7 +20,8 @@ extension Spawner {
         return ["\(folder)/../libexec/timerd-session", "\(folder)/timerd-session"]
     }()
 
-    /// Only root can switch users and has the privileges that most modules need.
+    /// Refuses a job with `pam-service` if this process is not root: only root can switch users and
+    /// has the privileges that most PAM modules need.
     static func checkSession(_ definition: Definition) throws(Failure) {
         guard let service = definition.execution.pamService, geteuid() != 0 else { return }
         throw failure(

@@ -42,12 +42,14 @@ struct Spawner {
         var outcome: RunOutcome
     }
 
-    /// Where a process writes its output, and its control group; -1 for none of its own.
+    /// Where a process writes its output, and the control group in which it runs.
     struct SpawnContext {
+        /// The descriptors that become 1 and 2.
         var output: Int32
         var error: Int32
         /// The signals whose disposition in this process is not the default; see `cspawn_signals`.
         var signals: UInt64
+        /// The file `cgroup.procs` of its control group, open for writing; -1: that of the runner.
         var controlGroup: Int32 = -1
         /// What becomes its descriptor 3; -1 for nothing.
         var passed: Int32 = -1
@@ -131,12 +133,12 @@ struct Spawner {
             record_file: context.record?.file ?? -1, record_offset: context.record?.offset ?? 0)
     }
 
-    /// C strings end at a NUL byte, and environment entries have the form NAME=value. A text that
-    /// would arrive changed is refused.
+    /// Refuses texts that the program would not get unchanged: C strings end at a NUL byte, and
+    /// environment entries have the form NAME=value.
     private static func check(
         _ program: Program, _ variables: [String: String]
     ) throws(Failure) {
-        guard !program.arguments.isEmpty else { throw failure(EINVAL, "exec nothing") }
+        guard !program.arguments.isEmpty else { throw failure(EINVAL, "exec an empty command") }
         guard !program.arguments.contains(where: { $0.utf8.contains(0) }) else {
             throw failure(EINVAL, "exec with a NUL byte in an argument")
         }
