@@ -98,7 +98,7 @@ extension Machine {
             for renaming in change.renamed { rename(renaming) }
             for record in change.records { keep(record) }
             for job in change.erased { erase(job) }
-        case .tell(let notice): hear(notice)
+        case .log(let notice): hear(notice)
         case .notify(let told, let changes): observe(told, changes)
         case .armIncidents(let instant): incidentTimer = instant.map(nanoseconds)
         case .answer(let answer):

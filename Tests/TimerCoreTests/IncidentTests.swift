@@ -196,7 +196,7 @@ import Testing
         #expect(told.map(\.kind) == [.failure] && changes.count == 1)
         #expect(
             actions.contains {
-                if case .tell(.incidentBegan) = $0 { true } else { false }
+                if case .log(.incidentBegan) = $0 { true } else { false }
             })
     }
 

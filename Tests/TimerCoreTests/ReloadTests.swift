@@ -15,7 +15,7 @@ import Testing
         let actions = world.handle(
             .reload(JobSet([.every(.seconds(60), "a"), .every(.seconds(60), "b")])))
         #expect(world.timers == before)
-        #expect(actions == [.tell(.reloaded(added: [], changed: [], removed: [], kept: 2))])
+        #expect(actions == [.log(.reloaded(added: [], changed: [], removed: [], kept: 2))])
     }
 
     @Test func aChangedCommandKeepsTheElapsedTime_andTheTimer() {

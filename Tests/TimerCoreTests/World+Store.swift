@@ -97,7 +97,7 @@ extension World {
             for renaming in change.renamed { rename(renaming) }
             keep(change.records)
             for job in change.erased { records[job] = nil }
-        case .tell(let notice):
+        case .log(let notice):
             if case .skipped(let firing, let reason) = notice {
                 judge(firing, reason)
                 keep(firing, reason)

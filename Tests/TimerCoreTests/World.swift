@@ -120,7 +120,7 @@ struct World {
         for action in actions {
             switch action {
             case .close: closes += 1
-            case .tell(.skipped): skips += 1
+            case .log(.skipped): skips += 1
             default: break
             }
         }

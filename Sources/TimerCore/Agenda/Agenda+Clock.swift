@@ -46,7 +46,7 @@ extension Agenda {
             skippedWallRange = (after: now.wall - step, through: now.wall)
         }
         counts.addStep(isCorrection: isCorrection)
-        return actions + [.tell(.clockStepped(by: step, isCorrection: isCorrection))]
+        return actions + [.log(.clockStepped(by: step, isCorrection: isCorrection))]
     }
 
     /// Sets the timers of jobs again whose time counts while the machine sleeps. The sleep brought
@@ -77,7 +77,7 @@ extension Agenda {
             batch.timers += updateTimer(slot, &entry, at: now)
             switch (before.phase, entry.phase) {
             case (.armed, .finished): noteSetPast(&entry, before, at: now, into: &batch)
-            case (.finished, .armed): batch.notices.append(.tell(entry.scheduledAgain(at: now)))
+            case (.finished, .armed): batch.notices.append(.log(entry.scheduledAgain(at: now)))
             default: break
             }
             // Without this record, a daemon that starts later would search for occurrences after
@@ -108,7 +108,7 @@ extension Agenda {
         let id = Firing.ID(job: before.job.name, scheduled: first)
         let firing = Firing(id: id, missed: count - 1, active: before.active(at: now))
         skip(firing, .clockSet, &entry, at: now, into: &batch)
-        batch.notices.append(.tell(before.finished))
+        batch.notices.append(.log(before.finished))
     }
 
     /// Fires what is due by the clocks as they are now, and sets all wall clock timers again.
@@ -154,7 +154,7 @@ extension Agenda {
             entries[slot] = entry
             changed.append(entry.job.name)
         }
-        return changed.isEmpty ? [] : timers + [.tell(.zonesChanged(changed))]
+        return changed.isEmpty ? [] : timers + [.log(.zonesChanged(changed))]
     }
 
     /// The positions of the jobs in the configuration. They change when a reload is finished.
@@ -190,7 +190,7 @@ extension Agenda {
         }
         return timers + [
             .save(records, durable: true),
-            .tell(.shutDown(counting: wereCounting, live: runs.startedCount)),
+            .log(.shutDown(counting: wereCounting, live: runs.startedCount)),
         ]
     }
 }

@@ -12,7 +12,7 @@ extension Agenda {
             end(
                 active, as: .replaced, of: .slot(slot), grace: entry.job.execution.killTimeout,
                 into: &batch)
-            batch.notices.append(.tell(.replacing(active.id, by: run.id)))
+            batch.notices.append(.log(.replacing(active.id, by: run.id)))
         }
     }
 
@@ -55,7 +55,7 @@ extension Agenda {
             batch.ends.append(.close(summary))
             batch.ends += notices(of: summary, slot, &entry)
             batch.notices.append(
-                .tell(notice?(run) ?? .runEnded(run, outcome, RunUsage(), failed: false)))
+                .log(notice?(run) ?? .runEnded(run, outcome, RunUsage(), failed: false)))
         }
         guard !cancelled.isEmpty else { return }
         batch.timers += updateRetryTimer(slot, entry)
@@ -92,9 +92,9 @@ extension Agenda {
             return batch.actions + [.answer(.killed(running, cancelled: []))]
         }
         // The cancellation is on the disk before the answer and the notices.
-        let told = batch.notices
+        let notices = batch.notices
         batch.notices = []
-        return batch.actions + [.save([], durable: true)] + told
+        return batch.actions + [.save([], durable: true)] + notices
             + [.answer(.killed(running, cancelled: cancelled))]
     }
 
@@ -133,7 +133,7 @@ extension Agenda {
                 end(run, as: .stopped, of: job, grace: grace(run), into: &batch)
             }
             running.append(run.id)
-            batch.notices.append(.tell(.killed(run.id, by: order.by, signal: order.signal)))
+            batch.notices.append(.log(.killed(run.id, by: order.by, signal: order.signal)))
         }
         return (running, isEnding)
     }

@@ -126,7 +126,7 @@ extension Agenda {
         if !entry.countsFromEnd { batch.timers += updateTimer(slot, &entry, at: now) }
         make(points, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
         if entry.countsFromEnd { batch.timers += updateTimer(slot, &entry, at: now) }
-        if entry.phase == .finished { batch.notices.append(.tell(entry.finished)) }
+        if entry.phase == .finished { batch.notices.append(.log(entry.finished)) }
         batch.records.append(entry.record(at: now, instance: instance))
         entries[slot] = entry
     }
@@ -240,7 +240,7 @@ extension Agenda {
                 scheduled: firing.id.scheduled, count: firing.missed + 1, reason: reason.kind,
                 at: now.wall))
         batch.watch(notices(of: firing, reason, &entry))
-        batch.notices.append(.tell(.skipped(firing, reason)))
+        batch.notices.append(.log(.skipped(firing, reason)))
     }
 
     /// How many of the first occurrences were missed, which means that they were due while nothing

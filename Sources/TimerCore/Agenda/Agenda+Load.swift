@@ -12,7 +12,7 @@ extension Agenda {
         instance = past.instance
         downtimeEnd = now
         startedAt = now
-        let ending = past.ending(at: now)
+        let ending = past.previousExit(at: now)
         let credited = CreditedRecords(past, jobSet, at: now)
         counts.lost = credited.lostAtMost
         archived = credited.records.mapValues { record in
@@ -43,7 +43,7 @@ extension Agenda {
         timers += settleIntervals(at: now).timers
         change.records =
             jobSlots.compactMap { entries[$0]?.record(at: now, instance: instance) } + kept
-        let began = Action.tell(
+        let began = Action.log(
             .daemonStarted(
                 ending, away: past.away(until: now), jobs: jobSet.jobs.count,
                 wereCounting: credited.wereCounting, lostAtMost: credited.lostAtMost))
@@ -74,7 +74,7 @@ extension Agenda {
         else { return [] }
         let isCorrection = step.length >= Self.correctionMin
         counts.addStep(isCorrection: isCorrection)
-        return [.tell(.clockStepped(by: step, isCorrection: isCorrection))]
+        return [.log(.clockStepped(by: step, isCorrection: isCorrection))]
     }
 
     /// Gives the job a slot. It restores the state that is saved for the name of the job, or else
@@ -86,7 +86,7 @@ extension Agenda {
         _ job: Job, at now: Now, start: Start? = nil, into change: inout JobSetChange
     ) -> [Action] {
         var entry = JobEntry(new: job, at: now, seed: seed)
-        var told: [Action] = []
+        var notices: [Action] = []
         var names: Set<Job.Name> = [job.name]
         var record: JobRecord?
         forgetFormerOneOff(of: job)
@@ -102,7 +102,7 @@ extension Agenda {
             entry.boxedOutcomes = found.boxedOutcomes
             names.insert(old)
             change.renamed.append(Renaming(from: old, to: job.name))
-            told = [.tell(.renamed(job.name, from: old))]
+            notices = [.log(.renamed(job.name, from: old))]
         }
         entry.follow(BootFiring(after: record, at: start, now), at: now)
         let slot: Int
@@ -122,17 +122,17 @@ extension Agenda {
         jobSlots.append(slot)
         let incidents = takeIncidents(of: names, for: job.name)
         if !job.policy.notify.isEmpty {
-            told += updateWatch(slot, &entry, incidents: incidents, from: record, at: now)
+            notices += updateWatch(slot, &entry, incidents: incidents, from: record, at: now)
         } else if !incidents.isEmpty {
-            told.append(.notify([], incidents: incidents.map { .remove($0.id) }))
+            notices.append(.notify([], incidents: incidents.map { .remove($0.id) }))
         }
         let timers = updateTimer(slot, &entry, at: now)
         if let record, record.phase == .finished, entry.phase == .armed,
             entry.clockEpoch > record.clockEpoch
         {
-            told.append(.tell(entry.scheduledAgain(at: now)))
+            notices.append(.log(entry.scheduledAgain(at: now)))
         }
-        return timers + told
+        return timers + notices
     }
 
     /// Closes the records of jobs that are not in the configuration, and erases those of jobs that
@@ -234,7 +234,7 @@ private struct CreditedRecords {
 
     init(_ past: RecoveredState, _ jobSet: JobSet, at now: Now) {
         records = Dictionary(past.records.map { ($0.job, $0) }) { _, later in later }
-        let isClean = past.ending(at: now) == .clean
+        let isClean = past.previousExit(at: now) == .clean
         // Jobs that count from the boot restart at zero in a new boot: their saved time is from the
         // previous boot.
         let newInBoot = jobSet.newInBoot(past.records, at: now)
@@ -247,7 +247,7 @@ private struct CreditedRecords {
             else { continue }
             lostAtMost = max(lostAtMost, credit.maxLoss)
             notices.append(
-                .tell(
+                .log(
                     .recovered(
                         record.job, accrued: record.accrued + credit.counted,
                         credited: credit.counted, maxLoss: credit.maxLoss, record.basis)))

@@ -61,12 +61,12 @@ extension Agenda {
         noteEnd(summary, of: open.job)
         batch.ends.append(.close(summary))
         batch.ends += notices(of: summary, of: open.job)
-        batch.notices.append(.tell(.runEnded(open.id, outcome, RunUsage(), failed: true)))
+        batch.notices.append(.log(.runEnded(open.id, outcome, RunUsage(), failed: true)))
     }
 
     /// Adds a run that kept running across the restart to the active runs.
     private mutating func reattach(_ open: RecoveredState.OpenRun, into batch: inout Batch) {
-        batch.notices.append(.tell(.runReattached(open.id)))
+        batch.notices.append(.log(.runReattached(open.id)))
         let slot = slot(of: open.job)
         let run = ActiveRun(
             id: open.id, firing: open.firing, job: slot.flatMap { entries[$0]?.boxedJob },
@@ -88,6 +88,6 @@ extension Agenda {
             wait = .retryDelay(until: now.awake + max(.zero, delay - waited))
         }
         runs.add(ActiveRun(run, .waiting(wait)), of: .slot(slot))
-        batch.notices.append(.tell(.runRecovered(run.id)))
+        batch.notices.append(.log(.runRecovered(run.id)))
     }
 }

@@ -103,10 +103,10 @@ extension Agenda {
         jobSlots = state.jobSlots
         freeSlots += state.freed
         let kept = jobSlots.count - state.added.count - state.changed.count
-        let told = Action.tell(
+        let notice = Action.log(
             .reloaded(
                 added: state.added, changed: state.changed, removed: state.removed, kept: kept))
-        return (state.hasActed ? [.save([], durable: true)] : []) + [told]
+        return (state.hasActed ? [.save([], durable: true)] : []) + [notice]
     }
 
     /// Renames a job, if a job of the new configuration says that it had this name, or removes it,
@@ -193,7 +193,7 @@ extension Agenda {
         slots.insert(slot, in: entries)
         // An earlier job of the new name may have left runs that have not ended.
         runs.attach([name], to: slot, job: name)
-        batch.notices.append(.tell(.renamed(name, from: old)))
+        batch.notices.append(.log(.renamed(name, from: old)))
     }
 
     /// Replaces the definition of a job. Its elapsed time is kept and counts towards the new

@@ -22,7 +22,7 @@ extension Agenda {
         batch.records.append(entry.record(at: now, instance: instance))
         entries[slot] = entry
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
-        batch.notices.append(.tell(.runOrdered(run, by: order.by, remaining: remaining)))
+        batch.notices.append(.log(.runOrdered(run, by: order.by, remaining: remaining)))
         return batch.actions + [.answer(.requested(run.id))]
     }
 

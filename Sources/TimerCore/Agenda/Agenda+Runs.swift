@@ -20,10 +20,10 @@ extension Agenda {
         }
         if case .schedule = firing.cause { counts.lateness.add(late) }
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
-        batch.notices.append(.tell(.fired(run, late: late, remaining: remaining)))
+        batch.notices.append(.log(.fired(run, late: late, remaining: remaining)))
         let active = runs[slot]
         if active.last?.wait == .previousRun, let other = active.dropLast().last?.id {
-            batch.notices.append(.tell(.held(run, behind: other)))
+            batch.notices.append(.log(.held(run, behind: other)))
         }
     }
 
@@ -116,16 +116,16 @@ extension Agenda {
         }
         guard let change,
             case .stoppingAtStart = change.before
-        else { return [.tell(.runBegan(run))] }
+        else { return [.log(.runBegan(run))] }
         var grace = change.run.killTimeout
         if case .slot(let slot) = key, let job = entries[slot]?.job {
             grace = job.execution.killTimeout
         }
-        return [.end(run, grace: grace), .tell(.runBegan(run))]
+        return [.end(run, grace: grace), .log(.runBegan(run))]
     }
 
     mutating func noteEnd(
-        of run: Run.ID, _ told: RunOutcome, _ usage: RunUsage, ended: WallInstant,
+        of run: Run.ID, _ reported: RunOutcome, _ usage: RunUsage, ended: WallInstant,
         hasOutput: Bool, at now: Now
     ) -> [Action] {
         let job = owner(of: run)
@@ -134,7 +134,7 @@ extension Agenda {
         // use.
         guard
             let change = runs.apply(
-                .end(told), to: run, of: slot.map { .slot($0) } ?? .other(job)),
+                .end(reported), to: run, of: slot.map { .slot($0) } ?? .other(job)),
             case .ended(let outcome) = change.run.state
         else { return [] }
         runs.forgetJob(of: run)
@@ -142,7 +142,7 @@ extension Agenda {
         let failed = outcome.isFailure(codes)
         var batch = Batch()
         var closing: [Action] = []
-        batch.notices.append(.tell(.runEnded(run, outcome, usage, failed: failed)))
+        batch.notices.append(.log(.runEnded(run, outcome, usage, failed: failed)))
         let summary = RunSummary(
             id: run, began: change.before.began, ended: ended, outcome: outcome, usage: usage,
             failed: failed)
@@ -183,7 +183,7 @@ extension Agenda {
         record(attempt, .waiting(.retryDelay(until: now.awake + delay)), slot, into: &batch)
         batch.timers += updateRetryTimer(slot, entry)
         batch.notices.append(
-            .tell(.retrying(attempt.id, after: delay, retries: retry.retries)))
+            .log(.retrying(attempt.id, after: delay, retries: retry.retries)))
         return true
     }
 

@@ -75,6 +75,6 @@ extension Agenda {
         noteEnd(summary, of: job)
         batch.ends.append(.close(summary))
         batch.ends += notices(of: summary, of: job)
-        batch.notices.append(.tell(.runEnded(run, outcome, RunUsage(), failed: false)))
+        batch.notices.append(.log(.runEnded(run, outcome, RunUsage(), failed: false)))
     }
 }

@@ -25,69 +25,64 @@ extension Agenda {
         return execute(order, slot, &entry, at: now)
     }
 
-    /// Every pair of verb and phase has its own line: none is an error, and all verbs are
-    /// idempotent except `run` and `kill` with a signal.
+    /// Each pair of verb and phase has a case, so that a new verb or phase does not compile until it
+    /// is decided for all of them. No pair is an error, and all verbs are idempotent except `run`,
+    /// `retry` and `kill` with a signal.
     private mutating func execute(
         _ order: Order, _ slot: Int, _ entry: inout JobEntry, at now: Now
     ) -> [Action] {
-        switch (order.verb, entry.phase) {
-        case (.kill, .armed), (.kill, .paused), (.kill, .stopped), (.kill, .finished):
-            return kill(slot, &entry, order, at: now)
+        func unchanged(_ reason: String) -> [Action] { [.answer(.unchanged(reason))] }
 
-        case (.pause, .armed):
-            return pause(slot, &entry, order, at: now)
+        switch (order.verb, entry.phase) {
+        case (.pause, .armed): return pause(slot, &entry, order, at: now)
         case (.pause, .paused(let pause)):
             if let end = pause.until, end <= now.wall {
                 return endPause(slot, &entry, pause, at: now) + execute(order, at: now)
             }
             return change(slot, &entry, pause, order, at: now)
         case (.pause, .stopped), (.resume, .stopped):
-            return [.answer(.unchanged("stopped; `timerctl start` restarts its timer"))]
+            return unchanged("stopped; `timerctl start` restarts its timer")
         case (.pause, .finished), (.resume, .finished):
-            return [.answer(.unchanged("finished; `timerctl start` restarts its timer"))]
+            return unchanged("finished; `timerctl start` restarts its timer")
 
+        case (.resume, .armed): return unchanged("not paused")
         case (.resume, .paused(let pause)) where !order.means(pause):
-            return [
-                .answer(
-                    .refused(
-                        "its pause has changed: it is paused by \(pause.by) since "
-                            + "\(pause.since.rfc3339)"))
-            ]
-        case (.resume, .paused(let pause)):
-            return resume(slot, &entry, pause, order, at: now)
-        case (.resume, .armed):
-            return [.answer(.unchanged("not paused"))]
+            return refuseChanged(pause)
+        case (.resume, .paused(let pause)): return resume(slot, &entry, pause, order, at: now)
 
-        case (.start, .stopped), (.start, .finished):
-            return start(slot, &entry, order, at: now)
-        case (.start, .armed):
-            return [.answer(.unchanged("started already"))]
+        case (.start, .armed): return unchanged("started already")
         case (.start, .paused(let pause)):
-            return [
-                .answer(.unchanged("paused by \(pause.by); `timerctl resume` loses nothing of it"))
-            ]
+            return unchanged(
+                "paused by \(pause.by); `timerctl resume` continues it without losing elapsed time")
+        case (.start, .stopped), (.start, .finished): return start(slot, &entry, order, at: now)
 
         case (.stop, .armed), (.stop, .paused), (.stop, .finished):
             return stop(slot, &entry, order, at: now)
-        case (.stop, .stopped):
-            return [.answer(.unchanged("stopped already"))]
+        case (.stop, .stopped): return unchanged("stopped already")
 
         case (.run, .armed), (.run, .paused), (.run, .stopped), (.run, .finished):
             return runNow(slot, &entry, order, at: now)
-
         case (.retry, .armed), (.retry, .paused), (.retry, .stopped), (.retry, .finished):
-            if let reason = entry.reasonNotToRetry(beside: runs[slot]) {
-                return [.answer(.unchanged(reason))]
-            }
+            if let reason = entry.reasonNotToRetry(beside: runs[slot]) { return unchanged(reason) }
             return runNow(slot, &entry, order, at: now)
+        case (.kill, .armed), (.kill, .paused), (.kill, .stopped), (.kill, .finished):
+            return kill(slot, &entry, order, at: now)
 
         case (.skipNext, .armed), (.skipNext, .paused):
             return skipNext(slot, &entry, order, at: now)
-        case (.skipNext, .stopped):
-            return [.answer(.unchanged("stopped; nothing is to come"))]
-        case (.skipNext, .finished):
-            return [.answer(.unchanged("finished; nothing is to come"))]
+        case (.skipNext, .stopped): return unchanged("stopped; there is no run to skip")
+        case (.skipNext, .finished): return unchanged("finished; there is no run to skip")
         }
+    }
+
+    /// The command was meant for a pause that has been replaced by another one.
+    private func refuseChanged(_ pause: Pause) -> [Action] {
+        [
+            .answer(
+                .refused(
+                    "its pause has changed: it is paused by \(pause.by) since "
+                        + "\(pause.since.rfc3339)"))
+        ]
     }
 
     private mutating func pause(
@@ -149,9 +144,9 @@ extension Agenda {
         entries[slot] = entry
         // The notices are logged after the write. The actions that follow from the end of the pause
         // do not wait for it.
-        let told = batch.notices
+        let notices = batch.notices
         batch.notices = []
-        return batch.actions + [.save([record], durable: true)] + told + [.answer(.done)]
+        return batch.actions + [.save([record], durable: true)] + notices + [.answer(.done)]
     }
 
     /// Ends a pause as `on-resume` of the job says.
@@ -170,7 +165,7 @@ extension Agenda {
         entry.countedAfterPause = .zero
         batch.timers += updateTimer(slot, &entry, at: now)
         batch.notices.append(
-            .tell(
+            .log(
                 .resumed(
                     entry.job.name, from: pause, by: initiator, accrued: entry.accrued(at: now),
                     remaining: entry.remaining(at: now))))
@@ -264,7 +259,7 @@ extension Agenda {
         let record = entry.record(at: now, instance: instance)
         entries[slot] = entry
         return timer + batch.actions
-            + [.save([record], durable: true), .tell(notice(entry)), .answer(answer)]
+            + [.save([record], durable: true), .log(notice(entry)), .answer(answer)]
     }
 }
 

@@ -178,7 +178,7 @@ extension Agenda {
                 watching.due.set(first.slot, due: now.wall + .microseconds(1))
             }
         }
-        actions += watching.notices.map { .tell($0) }
+        actions += watching.notices.map { .log($0) }
         watching.notices = []
         let next = watching.due.first?.due
         if next != watching.armed || (isUnset && next != nil) {

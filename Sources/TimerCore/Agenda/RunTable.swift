@@ -242,8 +242,8 @@ extension ActiveRun {
     /// Changes the name of the job. The definition stays as it was when the job fired.
     fileprivate mutating func rename(_ name: Job.Name) {
         firing.id.job = name
-        guard let told = job, told.wrappedValue.name != name else { return }
-        var renamed = told.wrappedValue
+        guard let definition = job, definition.wrappedValue.name != name else { return }
+        var renamed = definition.wrappedValue
         renamed.name = name
         job = Boxed(wrappedValue: renamed)
     }

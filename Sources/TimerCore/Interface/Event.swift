@@ -218,7 +218,7 @@ public enum Action: Hashable, Sendable {
     /// the disk before the later actions in the list.
     case storeJobSet(JobSetChange, durable: Bool)
     /// Write the notice to the log.
-    case tell(Notice)
+    case log(Notice)
     /// Answer the request that was just handled.
     case answer(Answer)
 }

@@ -8,7 +8,7 @@ public enum Notice: Hashable, Sendable {
     /// (nil if no clock can tell); the number of jobs; how many of them were counting when the
     /// previous instance ended; and the maximum elapsed time that a single job may have lost.
     case daemonStarted(
-        Ending, away: Duration?, jobs: Int, wereCounting: Int, lostAtMost: Duration = .zero)
+        PreviousExit, away: Duration?, jobs: Int, wereCounting: Int, lostAtMost: Duration = .zero)
     /// The elapsed time of a job was restored. Time since it was saved was added, or may have been
     /// lost.
     case recovered(

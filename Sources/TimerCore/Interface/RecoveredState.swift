@@ -153,7 +153,7 @@ public struct RecoveredState: Sendable {
 }
 
 /// How the previous instance ended, which determines how much time may be lost.
-public enum Ending: Hashable, Sendable {
+public enum PreviousExit: Hashable, Sendable {
     /// There was no previous instance.
     case firstStart
     /// It was asked to stop and closed all ledgers.
@@ -181,15 +181,15 @@ extension RecoveredState {
     public static let lossAtPowerCut: Duration = .seconds(30)
 
     /// How the previous instance ended, as seen at the start of this one.
-    public func ending(at now: Now) -> Ending {
+    public func previousExit(at now: Now) -> PreviousExit {
         guard let previous else { return .firstStart }
-        if previous.ended != nil, !hasUnstoredLife { return .clean }
+        if previous.ended != nil, !hasUnstoredInstance { return .clean }
         return lastHeartbeat(of: previous).bootID == now.bootID ? .killed : .reboot
     }
 
     /// The last reading of the clocks at which the instance was certainly running.
     func lastHeartbeat(of previous: PreviousInstance) -> Now {
-        if let heartbeat, hasUnstoredLife { return heartbeat.at }
+        if let heartbeat, hasUnstoredInstance { return heartbeat.at }
         if let ended = previous.ended { return ended }
         var last = previous.began
         if let heartbeat, heartbeat.instance == previous.instance { last = heartbeat.at }
@@ -200,7 +200,7 @@ extension RecoveredState {
     }
 
     /// Whether an instance ran after the one in the store, and ended before it stored anything.
-    private var hasUnstoredLife: Bool {
+    private var hasUnstoredInstance: Bool {
         guard let heartbeat, let unstored = heartbeat.unstored else { return false }
         return unstored.storedInstance == previous?.instance ?? 0
     }
