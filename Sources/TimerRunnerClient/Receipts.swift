@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Tracks which messages of one lane a client has received, and up to which number they are
+/// Tracks which messages of one sequence a client has received, and up to which number they are
 /// handled.
 struct Receipts {
     /// The highest number that was received.

@@ -7,8 +7,8 @@ package import TimerCore
 /// bytes, little-endian), a kind (1 byte) and the payload.
 ///
 /// The scheduler starts with `hello`; the runner replies with the list of its runs and then sends
-/// events. It sends them in two lanes: the output of runs in one, everything else in the other, so
-/// that no start or end waits for output. Each message has a number, counted in its lane from 1 for
+/// events. It sends them in two sequences: the output of runs in one, everything else in the other, so
+/// that no start or end waits for output. Each message has a number, counted in its sequence from 1 for
 /// each instance of the runner, and is kept until the scheduler has acknowledged it with `seen`. On
 /// a new connection the messages that were not acknowledged are sent again.
 package enum Wire {

@@ -11,7 +11,7 @@ extension TimerdRunner {
     /// Writes to the log. Under systemd, standard error is a stream to the journal, which blocks
     /// while the journal hangs and stays broken after the journal was restarted. Native entries
     /// have neither problem. In the foreground, standard error is the scheduler's.
-    static func say(_ text: String, priority: Int = warning) {
+    static func log(_ text: String, priority: Int = warning) {
         if isJSON.load(ordering: .relaxed) { return put(line(text, priority)) }
         guard let journal else { return put("timerd-runner: \(text)\n") }
         journal.send(

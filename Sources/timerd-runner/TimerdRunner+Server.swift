@@ -34,7 +34,7 @@ extension TimerdRunner {
                 // Reading needs several times the memory of its result.
                 clinux_heap_give_back()
                 return definitions
-            }, say: { Self.say($0) })
+            }, log: { Self.log($0) })
         settings.options.adoptsOrphans = true
         settings.options.credentials = try credentials.resolvedPath()
         settings.options.usesControlGroups = controlGroups && enterControlGroup()
@@ -49,7 +49,7 @@ extension TimerdRunner {
         settings.discard = { jobs in
             do throws(Directory.Failure) {
                 try OneOffDirectory(besideConfig: path).remove(jobs.map(\.description))
-            } catch { Self.say("\(error)") }
+            } catch { Self.log("\(error)") }
         }
         settings.didApply = { trace.take() }
         settings.freeFormer = {
@@ -72,7 +72,7 @@ extension TimerdRunner {
             try Runner.enterControlGroup()
             return true
         } catch {
-            Self.say(
+            Self.log(
                 "no control groups for runs: \(error); processes that leave the process group of their run are not ended with it"
             )
             return false

@@ -141,10 +141,10 @@ struct TimerdRunner: ParsableCommand {
             let server = try makeServer(for: user, replacing: notify.isSupervised ? program : nil)
             try server.handleSignals(grace: Self.grace)
             _ = notify.ready(status: "Serving")
-            ready?.tell()
+            ready?.notifyParent()
             server.run()
         } catch {
-            Self.say("cannot start: \(error)", priority: Self.error)
+            Self.log("cannot start: \(error)", priority: Self.error)
             throw ExitCode(1)
         }
     }

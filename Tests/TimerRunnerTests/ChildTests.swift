@@ -132,13 +132,13 @@ import TimerCore
         defer { close(leak) }
         let before = limits()
         let slice = try commonSlice(folder)
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let request = fixture.request(
             .arguments(["\(folder)/probe", "a b"]), environment: ["WHOM": "a b", "PATH": "/bin"],
             in: "/tmp")
-        DispatchQueue(label: "starter", qos: .background).sync { bench.runner.start([request]) }
-        let end = bench.end(of: request)
+        DispatchQueue(label: "starter", qos: .background).sync { fixture.runner.start([request]) }
+        let end = fixture.end(of: request)
         #expect(end.outcome == .exited(0) && end.errors == [])
         let account = getpwuid(geteuid())!
         let user = String(cString: account.pointee.pw_name)
@@ -167,15 +167,15 @@ import TimerCore
         let folder = try build()
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let slice = try commonSlice(folder)
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         // Enough for two loop iterations; the second one has many starts.
         let requests = (0..<100).map { number in
-            bench.request(.arguments(["\(folder)/probe"])) { $0.nice = number % 2 == 0 ? 0 : 5 }
+            fixture.request(.arguments(["\(folder)/probe"])) { $0.nice = number % 2 == 0 ? 0 : 5 }
         }
-        bench.runner.start(requests)
+        fixture.runner.start(requests)
         for (number, request) in requests.enumerated() {
-            let lines = bench.end(of: request).lines
+            let lines = fixture.end(of: request).lines
             let nice = "nice \(number % 2 == 0 ? 0 : 5)"
             #expect(lines.contains(nice) && lines.contains(slice), "\(number): \(lines)")
         }
@@ -185,16 +185,16 @@ import TimerCore
         let folder = try build()
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let slice = try commonSlice(folder)
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(.arguments(["\(folder)/probe"])) {
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let request = fixture.request(.arguments(["\(folder)/probe"])) {
             $0.umask = 0o027
             $0.nice = 5
             $0.limits = [
                 .nofile: 100, .core: .some(0), .fsize: 1 << 30, .cpu: 60, .as: 8 << 30,
             ]
         }
-        let lines = bench.run(request).lines
+        let lines = fixture.run(request).lines
         for line in [
             "umask 27", "nice 5", slice, "limit \(RLIMIT_NOFILE.rawValue) 100 100",
             "limit \(RLIMIT_CORE.rawValue) 0 0", "limit \(RLIMIT_CPU.rawValue) 60 60",
@@ -207,10 +207,10 @@ import TimerCore
     func aRunHasTheDeclaredUser_withItsGroupsAndNoOthers() throws {
         let folder = try build()
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let end = bench.run(
-            bench.request(.arguments(["\(folder)/probe"])) { $0.user = "nobody" })
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let end = fixture.run(
+            fixture.request(.arguments(["\(folder)/probe"])) { $0.user = "nobody" })
         #expect(end.outcome == .exited(0))
         let entry = getpwnam("nobody")!
         let uid = entry.pointee.pw_uid
@@ -219,8 +219,8 @@ import TimerCore
         #expect(end.lines.filter { $0.hasPrefix("member") } == ["member \(gid)"])
         #expect(end.lines.contains("variable USER=nobody"))
         #expect(end.lines.contains("variable HOME=\(String(cString: entry.pointee.pw_dir))"))
-        let grouped = bench.run(
-            bench.request(.arguments(["\(folder)/probe"])) {
+        let grouped = fixture.run(
+            fixture.request(.arguments(["\(folder)/probe"])) {
                 $0.user = "nobody"
                 $0.group = "adm"
             })
@@ -232,18 +232,18 @@ import TimerCore
 
     @Test(arguments: [
         ("nosuchuser", "spawn-failed(ENOENT, look up the user \"nosuchuser\")"),
-        ("0", "spawn-failed(EINVAL, look up the user \"0\": no name of a user)"),
-        ("65534", "spawn-failed(EINVAL, look up the user \"65534\": no name of a user)"),
-        ("-1", "spawn-failed(EINVAL, look up the user \"-1\": no name of a user)"),
-        ("0x0", "spawn-failed(EINVAL, look up the user \"0x0\": no name of a user)"),
-        ("+0", "spawn-failed(EINVAL, look up the user \"+0\": no name of a user)"),
-        ("", "spawn-failed(EINVAL, look up the user \"\": no name of a user)"),
+        ("0", "spawn-failed(EINVAL, look up the user \"0\": not a valid user name)"),
+        ("65534", "spawn-failed(EINVAL, look up the user \"65534\": not a valid user name)"),
+        ("-1", "spawn-failed(EINVAL, look up the user \"-1\": not a valid user name)"),
+        ("0x0", "spawn-failed(EINVAL, look up the user \"0x0\": not a valid user name)"),
+        ("+0", "spawn-failed(EINVAL, look up the user \"+0\": not a valid user name)"),
+        ("", "spawn-failed(EINVAL, look up the user \"\": not a valid user name)"),
     ])
     func anUnknownUserFailsTheRun(user: String, outcome: String) throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        #expect(bench.shell("true") { $0.user = user }.outcome.description == outcome)
-        let group = bench.shell("true") { $0.group = user }.outcome.description
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        #expect(fixture.shell("true") { $0.user = user }.outcome.description == outcome)
+        let group = fixture.shell("true") { $0.group = user }.outcome.description
         let expected = outcome.replacing("the user", with: "the group")
             .replacing("of a user", with: "of a group")
         #expect(group == expected)

@@ -13,41 +13,41 @@ import TimerCore
 /// The users whose jobs can run.
 extension ConfinementTests {
     @Test func withAllowedUsersAJobMustNameItsUser() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         let name = Account.current().name
-        bench.runner.allow(AllowedUsers(users: [name], groups: []))
+        fixture.runner.allow(AllowedUsers(users: [name], groups: []))
         #expect(
-            bench.shell("exit 3").outcome.description
+            fixture.shell("exit 3").outcome.description
                 == "spawn-failed(EPERM, run as \(name): allowed-users is set, so the job must name its user)"
         )
-        bench.runner.allow(nil)
-        #expect(bench.shell("exit 3").outcome == .exited(3))
+        fixture.runner.allow(nil)
+        #expect(fixture.shell("exit 3").outcome == .exited(3))
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
     func onlyAllowedUsersRun() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         func outcome(_ user: String, group: String? = nil) -> String {
-            let request = bench.request(.shell("exit 3"), in: "/") {
+            let request = fixture.request(.shell("exit 3"), in: "/") {
                 $0.user = user
                 $0.group = group
             }
-            return bench.run(request).outcome.description
+            return fixture.run(request).outcome.description
         }
         let refused = "spawn-failed(EPERM, run as daemon, who is not one of allowed-users)"
-        bench.runner.allow(AllowedUsers(users: ["nobody"], groups: []))
+        fixture.runner.allow(AllowedUsers(users: ["nobody"], groups: []))
         #expect(outcome("nobody") == "exited(3)")
         #expect(outcome("daemon") == refused)
         #expect(outcome("root") == refused.replacing("daemon", with: "root"))
-        bench.runner.allow(AllowedUsers(users: [], groups: ["root", "nogroup"]))
+        fixture.runner.allow(AllowedUsers(users: [], groups: ["root", "nogroup"]))
         #expect(outcome("nobody") == "exited(3)")
         #expect(outcome("root") == "exited(3)")
         #expect(outcome("daemon") == refused)
         // A group that the job itself declares does not count.
         #expect(outcome("daemon", group: "nogroup") == refused)
-        bench.runner.allow(AllowedUsers(users: ["nobody"], groups: ["no-such-group"]))
+        fixture.runner.allow(AllowedUsers(users: ["nobody"], groups: ["no-such-group"]))
         #expect(outcome("nobody") == "exited(3)")
         #expect(outcome("daemon") == "spawn-failed(ENOENT, look up the group \"no-such-group\")")
     }

@@ -13,12 +13,13 @@ import TimerCore
 /// The privileges of the processes of a job according to the kernel.
 @Suite struct ConfinementTests {
     /// The lines of `/proc/self/status` that start with one of these names, by their names.
-    private func status(of bench: Bench, _ execution: (inout Execution) -> Void) -> [String: String]
+    private func status(of fixture: RunnerFixture, _ execution: (inout Execution) -> Void)
+        -> [String: String]
     {
-        let request = bench.request(
+        let request = fixture.request(
             .arguments(["grep", "-E", "^(Cap|NoNewPrivs)", "/proc/self/status"]), in: "/", execution
         )
-        let end = bench.run(request)
+        let end = fixture.run(request)
         #expect(end.outcome == .exited(0))
         return Dictionary(
             end.lines.map { line in
@@ -39,11 +40,11 @@ import TimerCore
 
     @Test(arguments: geteuid() == 0 ? [nil, "nobody"] : [nil])
     func noNewPrivilegesIsSet_whereItIsDeclared(user: String?) throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         let own = ProcFile.text("/proc/self/status")?.contains("NoNewPrivs:\t1") == true
         for isDeclared in [false, true] {
-            let found = status(of: bench) {
+            let found = status(of: fixture) {
                 $0.user = user
                 $0.confinement.noNewPrivileges = isDeclared
             }
@@ -59,11 +60,11 @@ import TimerCore
             CapabilitySet.names,
         ])
     func aRunHasExactlyTheCapabilitiesThatAreListed(user: String?, names: [String]) throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         let own = try #require(Self.permitted)
         let wanted = set(names.filter { own & set([$0]).bits != 0 })
-        let found = status(of: bench) {
+        let found = status(of: fixture) {
             $0.user = user
             $0.confinement.capabilities = wanted
             $0.confinement.noNewPrivileges = names.count == 1
@@ -75,10 +76,10 @@ import TimerCore
 
     @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
     func withoutTheKeyTheBoundingSetIsTheRunners() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         for user in [nil, "nobody"] {
-            let found = status(of: bench) { $0.user = user }
+            let found = status(of: fixture) { $0.user = user }
             #expect(
                 found["CapBnd"] == Self.line("CapBnd") && found["CapAmb"] == Self.line("CapAmb"))
             #expect(
@@ -103,10 +104,10 @@ import TimerCore
         await #expect(processExitsWith: .success) {
             // PR_CAPBSET_DROP, CAP_SYS_TIME.
             #expect(Native.prctl(24, 25) == 0)
-            let bench = try Bench()
-            defer { bench.runner.shutdown(grace: .zero) }
+            let fixture = try RunnerFixture()
+            defer { fixture.runner.shutdown(grace: .zero) }
             for user in [nil, "nobody"] {
-                let end = bench.shell("exit 3") {
+                let end = fixture.shell("exit 3") {
                     var wanted = CapabilitySet()
                     _ = wanted.insert("CAP_CHOWN") && wanted.insert("CAP_SYS_TIME")
                     $0.user = user
@@ -122,9 +123,9 @@ import TimerCore
 
     @Test(.enabled(if: geteuid() != 0, "root may"))
     func withoutThePrivilegeToLimitCapabilitiesARunFails() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let end = bench.shell("exit 3") { $0.confinement.capabilities = CapabilitySet() }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let end = fixture.shell("exit 3") { $0.confinement.capabilities = CapabilitySet() }
         #expect(end.outcome.description == "spawn-failed(EPERM, limit the capabilities)")
     }
 
@@ -132,8 +133,8 @@ import TimerCore
     /// the label is optional.
     @Test(arguments: ["AppArmor profile", "SELinux context"])
     func aLabelThatCannotBeSetFailsTheRun_unlessItIsOptional(what: String) throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         let isAppArmor = what == "AppArmor profile"
         let name = isAppArmor ? "no-such-profile" : "no_u:no_r:no_such_t"
         let module = isAppArmor ? "AppArmor" : "SELinux"
@@ -143,7 +144,7 @@ import TimerCore
             : ProcFile.text("/proc/filesystems")?.contains("selinuxfs") == true
         for user in geteuid() == 0 ? [nil, "nobody"] : [nil] {
             func outcome(_ name: String) -> RunOutcome {
-                let request = bench.request(.shell("exit 3"), in: "/") {
+                let request = fixture.request(.shell("exit 3"), in: "/") {
                     $0.user = user
                     if isAppArmor {
                         $0.confinement.appArmorProfile = name
@@ -151,7 +152,7 @@ import TimerCore
                         $0.confinement.seLinuxContext = name
                     }
                 }
-                return bench.run(request).outcome
+                return fixture.run(request).outcome
             }
             let failure = outcome(name).description
             if isEnabled {
@@ -248,14 +249,14 @@ import TimerCore
     /// Only a PAM module sets it: the audit records of a service's runs contain no login user.
     @Test(.enabled(if: access("/proc/self/loginuid", R_OK) == 0, "no audit in this kernel"))
     func theLoginUIDIsThatOfTheRunner() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         let own = try #require(ProcFile.text("/proc/self/loginuid"))
         for user in geteuid() == 0 ? [nil, "nobody"] : [nil] {
-            let request = bench.request(.arguments(["cat", "/proc/self/loginuid"]), in: "/") {
+            let request = fixture.request(.arguments(["cat", "/proc/self/loginuid"]), in: "/") {
                 $0.user = user
             }
-            #expect(bench.run(request).lines == [own])
+            #expect(fixture.run(request).lines == [own])
         }
     }
 

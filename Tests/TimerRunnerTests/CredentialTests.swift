@@ -15,7 +15,7 @@ import TimerCore
     private final class Vault {
         let folder = "/tmp/timerd-vault-\(UUID().uuidString)"
         var store: String { "\(folder)/store" }
-        let bench: Bench
+        let fixture: RunnerFixture
 
         init() throws {
             mkdir(folder, 0o755)
@@ -23,11 +23,11 @@ import TimerCore
             chmod("\(folder)/store", 0o711)
             var options = Runner.Options()
             options.credentials = "\(folder)/store"
-            bench = try Bench(options: options)
+            fixture = try RunnerFixture(options: options)
         }
 
         deinit {
-            bench.runner.shutdown(grace: .zero)
+            fixture.runner.shutdown(grace: .zero)
             try? FileManager.default.removeItem(atPath: folder)
         }
 
@@ -39,15 +39,16 @@ import TimerCore
             return path
         }
 
-        func run(_ line: String, user: String? = nil, _ credentials: [String: String]) -> Bench.End
+        func run(_ line: String, user: String? = nil, _ credentials: [String: String])
+            -> RunnerFixture.End
         {
-            bench.run(request(line, user: user, credentials))
+            fixture.run(request(line, user: user, credentials))
         }
 
         func request(
             _ line: String, user: String? = nil, _ credentials: [String: String]
         ) -> RunRequest {
-            bench.request(.shell(line), in: "/") {
+            fixture.request(.shell(line), in: "/") {
                 $0.user = user
                 $0.credentials = credentials
             }
@@ -68,7 +69,7 @@ import TimerCore
             "cd \"$CREDENTIALS_DIRECTORY\" && pwd && ls && cat token && stat -c %s empty",
             user: user,
             ["token": token, "empty": empty])
-        let end = vault.bench.run(request)
+        let end = vault.fixture.run(request)
         let path = "\(vault.store)/\(request.id)"
         #expect(end.outcome == .exited(0), "\(end.errors)")
         #expect(end.lines == [path, "empty", "token", "secret", "0"])
@@ -97,19 +98,19 @@ import TimerCore
             chmod 600 token 2>/dev/null && echo loosened
             echo ready; exec sleep 300
             """, user: "nobody", ["token": token])
-        vault.bench.runner.start([request])
-        vault.bench.wait(forLine: "ready")
+        vault.fixture.runner.start([request])
+        vault.fixture.wait(forLine: "ready")
         let path = "\(vault.store)/\(request.id)"
         var status = stat()
         #expect(stat("\(path)/token", &status) == 0)
         let hasLists = status.st_uid == 0
         #expect(
-            vault.bench.lines(of: request) == (hasLists ? ["ready"] : ["loosened", "ready"]))
+            vault.fixture.lines(of: request) == (hasLists ? ["ready"] : ["loosened", "ready"]))
         let other = vault.run("cat \(path)/token || ls \(path)", user: "daemon", [:])
         #expect(other.outcome != .exited(0) || !hasLists)
         #expect(!other.lines.contains("secret"))
-        vault.bench.runner.end(request.id, grace: .zero)
-        #expect(vault.bench.end(of: request).outcome == .stopped)
+        vault.fixture.runner.end(request.id, grace: .zero)
+        #expect(vault.fixture.end(of: request).outcome == .stopped)
         #expect(vault.left.isEmpty)
     }
 
@@ -219,28 +220,28 @@ import TimerCore
     @Test func aMissingProgramLeavesNothing() throws {
         let vault = try Vault()
         let token = vault.file("token", [1])
-        let request = vault.bench.request(.arguments(["/no/such/program"])) {
+        let request = vault.fixture.request(.arguments(["/no/such/program"])) {
             $0.credentials = ["a": token]
         }
         #expect(
-            vault.bench.run(request).outcome.description
+            vault.fixture.run(request).outcome.description
                 == "spawn-failed(ENOENT, exec /no/such/program)")
         // This fails before a process is created.
-        let other = vault.bench.request(.arguments(["true", "\0"])) {
+        let other = vault.fixture.request(.arguments(["true", "\0"])) {
             $0.credentials = ["a": token]
         }
-        #expect(vault.bench.run(other).outcome.description.hasPrefix("spawn-failed(EINVAL"))
+        #expect(vault.fixture.run(other).outcome.description.hasPrefix("spawn-failed(EINVAL"))
         #expect(vault.left.isEmpty)
     }
 
     @Test func withoutADirectoryForThemARunFails() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         let path = "/tmp/timerd-credential-\(UUID().uuidString)"
         defer { unlink(path) }
         #expect(FileManager.default.createFile(atPath: path, contents: Data("x".utf8)))
         chmod(path, 0o600)
-        let end = bench.shell("exit 3") { $0.credentials = ["a": path] }
+        let end = fixture.shell("exit 3") { $0.credentials = ["a": path] }
         #expect(
             end.outcome.description
                 == "spawn-failed(EOPNOTSUPP, provide credentials: this runner has no directory for them)"
@@ -286,8 +287,8 @@ import TimerCore
         _ = try next.add(credentials, of: requests[2].id, for: nil)
         var options = Runner.Options()
         options.credentials = vault.store
-        let bench = try Bench(options: options)
-        bench.runner.shutdown(grace: .zero)
+        let fixture = try RunnerFixture(options: options)
+        fixture.runner.shutdown(grace: .zero)
         #expect(vault.left.isEmpty)
     }
 }

@@ -30,7 +30,7 @@ import TimerCore
     }
 
     @Test(arguments: [
-        ("A=1\nB", 2, "no NAME=value"),
+        ("A=1\nB", 2, "not of the form NAME=value"),
         ("1A=x", 1, "the text before the = is not a valid variable name"),
         ("A='x\n\n", 1, "a quote is not closed"),
         ("NOTIFY_SOCKET=/x", 1, "NOTIFY_SOCKET is reserved for timerd and systemd"),
@@ -53,12 +53,12 @@ import TimerCore
 
     @Test(.enabled(if: own != nil, "the tests have nothing in their environment"))
     func aRunGetsTheNamedVariablesOfTheRunner_andDeclaredOnesOverrideThem() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         let (name, value) = try #require(Self.own)
         func run(_ names: Set<String>, _ environment: [String: String] = [:]) -> [String] {
-            bench.run(
-                bench.request(
+            fixture.run(
+                fixture.request(
                     .arguments(["/usr/bin/env"]), environment: environment, in: "/"
                 ) { $0.passEnvironment = names }
             ).lines.filter { $0.hasPrefix("\(name)=") || $0.hasPrefix("NO_SUCH_VARIABLE") }
@@ -69,14 +69,14 @@ import TimerCore
     }
 
     @Test func aFileAddsToTheEnvironment_andMayBeMissingOnlyAfterADash() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let path = "\(bench.registry)-environment"
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let path = "\(fixture.registry)-environment"
         defer { unlink(path) }
         try "A=file\nB='two words'\n".write(toFile: path, atomically: true, encoding: .utf8)
-        func run(_ file: String) -> Bench.End {
-            bench.run(
-                bench.request(
+        func run(_ file: String) -> RunnerFixture.End {
+            fixture.run(
+                fixture.request(
                     .shell("echo $A-$B-$C"), environment: ["A": "declared", "C": "c"],
                     in: "/"
                 ) { $0.environmentFile = file })
@@ -92,19 +92,20 @@ import TimerCore
         try "A\n".write(toFile: path, atomically: true, encoding: .utf8)
         #expect(
             run(path).outcome.description
-                == "spawn-failed(EINVAL, read the environment file \(path), line 1: no NAME=value)")
+                == "spawn-failed(EINVAL, read the environment file \(path), line 1: not of the form NAME=value)"
+        )
     }
 
     @Test func aFileIsNotRead_ifOthersMayWriteToIt_orItIsALink() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let path = "\(bench.registry)-planted"
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let path = "\(fixture.registry)-planted"
         defer {
             unlink(path)
             unlink("\(path)-link")
         }
         func outcome(_ file: String) -> String {
-            bench.run(bench.request(.shell("exit 3")) { $0.environmentFile = file })
+            fixture.run(fixture.request(.shell("exit 3")) { $0.environmentFile = file })
                 .outcome.description
         }
         try "A=1\n".write(toFile: path, atomically: true, encoding: .utf8)
@@ -130,10 +131,10 @@ import TimerCore
 
     /// A directory of the path may belong to the user, who could replace its entries.
     @Test func aFileIsNotRead_ifItsPathContainsALink() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let folder = "\(bench.registry)-folder"
-        let link = "\(bench.registry)-way"
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let folder = "\(fixture.registry)-folder"
+        let link = "\(fixture.registry)-way"
         defer {
             try? FileManager.default.removeItem(atPath: folder)
             unlink(link)
@@ -142,7 +143,7 @@ import TimerCore
         try "A=1\n".write(toFile: "\(folder)/file", atomically: true, encoding: .utf8)
         symlink(folder, link)
         func outcome(_ file: String) -> String {
-            bench.run(bench.request(.shell("exit 3")) { $0.environmentFile = file })
+            fixture.run(fixture.request(.shell("exit 3")) { $0.environmentFile = file })
                 .outcome.description
         }
         #expect(outcome("\(folder)/file") == "exited(3)")
@@ -189,19 +190,19 @@ import TimerCore
 
     @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
     func aFileIsReadWithThePermissionsOfTheRunsUser() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let folder = "\(bench.registry)-rights"
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let folder = "\(fixture.registry)-rights"
         defer { try? FileManager.default.removeItem(atPath: folder) }
         mkdir(folder, 0o755)
         let path = "\(folder)/file"
         try "SECRET=yes\n".write(toFile: path, atomically: true, encoding: .utf8)
         func outcome(_ user: String?) -> String {
-            let request = bench.request(.shell("[ \"$SECRET\" = yes ] && exit 3"), in: "/") {
+            let request = fixture.request(.shell("[ \"$SECRET\" = yes ] && exit 3"), in: "/") {
                 $0.environmentFile = path
                 $0.user = user
             }
-            return bench.run(request).outcome.description
+            return fixture.run(request).outcome.description
         }
         chmod(path, 0o600)
         #expect(outcome(nil) == "exited(3)")

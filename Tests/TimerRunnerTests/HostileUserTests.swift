@@ -19,9 +19,9 @@ import TimerCore
         arguments: [nil, "nobody"], ["directory", "program", "environment file", "credential"])
     func aSetUpThatHangsDelaysNoOtherRun(user: String?, what: String) throws {
         let folder = try HangingFolder()
-        let bench = try Bench()
+        let fixture = try RunnerFixture()
         let held = (0..<10).map { _ in
-            bench.request(
+            fixture.request(
                 .arguments([what == "program" ? "\(folder.path)/program" : "/bin/true"]),
                 in: what == "directory" ? folder.path : "/"
             ) {
@@ -30,35 +30,35 @@ import TimerCore
                 if what == "credential" { $0.credentials = ["a": "\(folder.path)/file"] }
             }
         }
-        bench.runner.start(held)
+        fixture.runner.start(held)
         let clock = ContinuousClock()
         for _ in 0..<10 {
-            let other = bench.request(.arguments(["/bin/true"]), in: "/") { $0.user = user }
-            let span = clock.measure { #expect(bench.run(other).outcome == .exited(0)) }
+            let other = fixture.request(.arguments(["/bin/true"]), in: "/") { $0.user = user }
+            let span = clock.measure { #expect(fixture.run(other).outcome == .exited(0)) }
             // Much more than it takes, and much less than a second for each run that hangs.
             #expect(span < .seconds(2), "it took \(span)")
         }
         // They have not started, and can be terminated.
-        #expect(bench.ends == 10)
+        #expect(fixture.ends == 10)
         let span = clock.measure {
-            for request in held { bench.runner.end(request.id, grace: .seconds(60)) }
-            for request in held { #expect(bench.end(of: request).outcome == .stopped) }
+            for request in held { fixture.runner.end(request.id, grace: .seconds(60)) }
+            for request in held { #expect(fixture.end(of: request).outcome == .stopped) }
         }
         #expect(span < .seconds(30), "it took \(span)")
-        bench.runner.shutdown(grace: .zero)
+        fixture.runner.shutdown(grace: .zero)
     }
 
     @Test(.enabled(if: HangingFolder.isPossible, "no FUSE, or not root"))
     func theTimeLimitIncludesTheSetUp() throws {
         let folder = try HangingFolder()
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(.arguments(["/bin/true"]), in: folder.path) {
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let request = fixture.request(.arguments(["/bin/true"]), in: folder.path) {
             $0.timeout = .milliseconds(300)
             $0.killTimeout = .seconds(60)
         }
         let clock = ContinuousClock()
-        let span = clock.measure { #expect(bench.run(request).outcome == .timedOut) }
+        let span = clock.measure { #expect(fixture.run(request).outcome == .timedOut) }
         #expect(span < .seconds(20), "it took \(span)")
     }
 
@@ -67,10 +67,10 @@ import TimerCore
         arguments: ["directory", "environment file", "credential"])
     func aSetUpThatHangsIsAborted(what: String) throws {
         let folder = try HangingFolder()
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let end = bench.run(
-            bench.request(.arguments(["true"]), in: what == "directory" ? folder.path : "/") {
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let end = fixture.run(
+            fixture.request(.arguments(["true"]), in: what == "directory" ? folder.path : "/") {
                 if what == "environment file" { $0.environmentFile = "-\(folder.path)/file" }
                 if what == "credential" { $0.credentials = ["a": "\(folder.path)/file"] }
             })
@@ -81,7 +81,7 @@ import TimerCore
             default: "read the environment file -\(folder.path)/file within 10 seconds"
             }
         #expect(end.outcome.description == "spawn-failed(ETIMEDOUT, \(wanted))")
-        #expect(!bench.events.contains { if case .began = $0 { true } else { false } })
+        #expect(!fixture.events.contains { if case .began = $0 { true } else { false } })
     }
 
     private func compile(_ folder: String, _ name: String) throws {
@@ -107,11 +107,13 @@ import TimerCore
             """
         try source.write(toFile: "\(folder)/keys.c", atomically: true, encoding: .utf8)
         try compile(folder, "keys")
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         func session(_ user: String?) -> String? {
-            let request = bench.request(.arguments(["\(folder)/keys"]), in: "/") { $0.user = user }
-            return bench.run(request).lines.first
+            let request = fixture.request(.arguments(["\(folder)/keys"]), in: "/") {
+                $0.user = user
+            }
+            return fixture.run(request).lines.first
         }
         // For root as well as for another user, which has more runs than the kernel allows it keys.
         let users = geteuid() == 0 ? [nil, nil, "nobody", "nobody"] : [nil, nil]
@@ -144,25 +146,25 @@ import TimerCore
             """
         try source.write(toFile: "\(folder)/trace.c", atomically: true, encoding: .utf8)
         try compile(folder, "trace")
-        let bench = try Bench()
-        let request = bench.request(.arguments(["\(folder)/trace"]))
-        bench.runner.start([request])
-        bench.wait { $0.contains { if case .output = $0 { true } else { false } } }
-        let tracer = try #require(bench.lines(of: request).first.flatMap { Int32($0) })
-        bench.runner.limit(to: 1)
-        let next = bench.request(.shell("echo next"))
-        bench.runner.start([next])
-        bench.runner.end(request.id, grace: .milliseconds(100))
-        #expect(bench.end(of: request).outcome == .stopped)
-        #expect(bench.end(of: next).outcome == .exited(0))
+        let fixture = try RunnerFixture()
+        let request = fixture.request(.arguments(["\(folder)/trace"]))
+        fixture.runner.start([request])
+        fixture.wait { $0.contains { if case .output = $0 { true } else { false } } }
+        let tracer = try #require(fixture.lines(of: request).first.flatMap { Int32($0) })
+        fixture.runner.limit(to: 1)
+        let next = fixture.request(.shell("echo next"))
+        fixture.runner.start([next])
+        fixture.runner.end(request.id, grace: .milliseconds(100))
+        #expect(fixture.end(of: request).outcome == .stopped)
+        #expect(fixture.end(of: next).outcome == .exited(0))
         #expect(kill(tracer, 0) == 0, "the first process was not traced any more")
         kill(tracer, SIGKILL)
         // The runner does not adopt orphans here, because other tests wait for their own children.
-        for case .began(_, let pid, _) in bench.events {
+        for case .began(_, let pid, _) in fixture.events {
             var status: Int32 = 0
             waitpid(pid, &status, 0)
         }
-        bench.runner.shutdown(grace: .zero)
+        fixture.runner.shutdown(grace: .zero)
     }
 
     /// The number of a process group is reused once the group is empty.
@@ -193,28 +195,28 @@ import TimerCore
 
     @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
     func aRunMayOpenItsOutputAgain() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         for user in [nil, "nobody"] {
-            let request = bench.request(
+            let request = fixture.request(
                 .shell("echo out >/dev/stdout; echo bad >/dev/stderr"), in: "/"
             ) {
                 $0.user = user
             }
-            let end = bench.run(request)
+            let end = fixture.run(request)
             #expect(end.lines == ["out"] && end.errors == ["bad"], "\(user ?? "root")")
         }
     }
 
     /// A user who may not read the file could have created its second name.
     @Test func anEnvironmentFileHasOneName() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let path = "\(bench.registry)-two"
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let path = "\(fixture.registry)-two"
         defer { for path in [path, "\(path)-names"] { unlink(path) } }
         try "A=1\n".write(toFile: path, atomically: true, encoding: .utf8)
         link(path, "\(path)-names")
-        let end = bench.shell("exit 3") { $0.environmentFile = path }
+        let end = fixture.shell("exit 3") { $0.environmentFile = path }
         #expect(
             end.outcome.description == "spawn-failed(EPERM, read the environment file \(path), "
                 + "which has 2 names (hard links): copy it)")
@@ -225,14 +227,15 @@ import TimerCore
     func noRunExecutesAsTheUserOfTheScheduler() throws {
         var options = Runner.Options()
         options.refusedUser = 65_534
-        let bench = try Bench(options: options)
-        defer { bench.runner.shutdown(grace: .zero) }
-        let refused = bench.run(bench.request(.arguments(["true"]), in: "/") { $0.user = "nobody" })
+        let fixture = try RunnerFixture(options: options)
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let refused = fixture.run(
+            fixture.request(.arguments(["true"]), in: "/") { $0.user = "nobody" })
         #expect(
             refused.outcome.description
                 == "spawn-failed(EPERM, run as nobody, who is the user of the "
                 + "scheduler: give the job another user)")
-        #expect(bench.run(bench.request(.arguments(["true"]), in: "/")).outcome == .exited(0))
+        #expect(fixture.run(fixture.request(.arguments(["true"]), in: "/")).outcome == .exited(0))
     }
 
     /// A run that continues must not be reported as lost because of the name of its program.
@@ -250,9 +253,9 @@ import TimerCore
             #expect(Native.prctl(3) == 1)
             RunnerProcess.hideMemory()
             #expect(Native.prctl(3) == (geteuid() == 0 ? 0 : 1))
-            let bench = try Bench()
-            #expect(bench.shell("exit 3").outcome == .exited(3))
-            bench.runner.shutdown(grace: .zero)
+            let fixture = try RunnerFixture()
+            #expect(fixture.shell("exit 3").outcome == .exited(3))
+            fixture.runner.shutdown(grace: .zero)
         }
     }
 }

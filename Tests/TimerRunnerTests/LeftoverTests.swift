@@ -25,10 +25,10 @@ extension ControlGroups {
 /// Processes that a run leaves in its control group.
 @Suite(.enabled(if: ControlGroups.canBeMade, "no control group of version 2 is delegated"))
 struct LeftoverTests {
-    private static func bench(registry: String? = nil) throws -> Bench {
+    private static func fixture(registry: String? = nil) throws -> RunnerFixture {
         var options = Runner.Options()
         options.usesControlGroups = true
-        return try Bench(registry: registry, options: options)
+        return try RunnerFixture(registry: registry, options: options)
     }
 
     /// A process identified only by its pidfd, because its process id may be reused when it has
@@ -59,22 +59,23 @@ struct LeftoverTests {
     /// Runs a command that leaves a process behind, which has its own session and prints its
     /// process id before the run ends.
     private func leave(
-        _ script: String, by bench: Bench, _ execution: (inout Execution) -> Void = { _ in }
+        _ script: String, by fixture: RunnerFixture,
+        _ execution: (inout Execution) -> Void = { _ in }
     ) throws -> (request: RunRequest, left: Held) {
-        let fifo = "\(bench.registry)-\(UUID().uuidString)"
+        let fifo = "\(fixture.registry)-\(UUID().uuidString)"
         mkfifo(fifo, 0o600)
         defer { unlink(fifo) }
         let line =
             "setsid sh -c '\(script.replacing("READY", with: "echo $$ >\(fifo)"))' "
             + "</dev/null >/dev/null 2>&1 & read left <\(fifo); echo $left; exit 3"
-        let request = bench.request(.shell(line), execution)
-        let end = bench.run(request)
+        let request = fixture.request(.shell(line), execution)
+        let end = fixture.run(request)
         #expect(end.outcome == .exited(3))
         return (request, Held(try #require(end.lines.first.flatMap { Int32($0) })))
     }
 
-    private func told(_ bench: Bench, of request: RunRequest) -> [String] {
-        bench.events.compactMap { event in
+    private func told(_ fixture: RunnerFixture, of request: RunRequest) -> [String] {
+        fixture.events.compactMap { event in
             guard case .leftBehind(request.id, let count, let named) = event else { return nil }
             return "\(count): \(String(decoding: named, as: UTF8.self))"
         }
@@ -83,68 +84,68 @@ struct LeftoverTests {
     /// It ends by SIGTERM and has time for that; the run does not wait for it.
     @Test(arguments: ["exec sleep 300", "kill -STOP $$; exec sleep 300"])
     func isTerminated_andReported(_ rest: String) throws {
-        let bench = try Self.bench()
-        let (request, left) = try leave("READY; \(rest)", by: bench) {
+        let fixture = try Self.fixture()
+        let (request, left) = try leave("READY; \(rest)", by: fixture) {
             $0.killTimeout = .seconds(600)
         }
-        bench.wait { _ in !told(bench, of: request).isEmpty }
+        fixture.wait { _ in !told(fixture, of: request).isEmpty }
         #expect(left.ends())
-        let texts = told(bench, of: request)
+        let texts = told(fixture, of: request)
         #expect(texts.count == 1)
         #expect(
             texts == ["1: sleep (\(left.pid))"] || texts == ["1: sh (\(left.pid))"], "\(texts)")
-        bench.runner.shutdown(grace: .zero)
+        fixture.runner.shutdown(grace: .zero)
     }
 
     @Test func isKilled_ifItIgnoresSIGTERM() throws {
-        let bench = try Self.bench()
+        let fixture = try Self.fixture()
         let (request, left) = try leave(
-            "trap : TERM; READY; while :; do sleep 300; done", by: bench
+            "trap : TERM; READY; while :; do sleep 300; done", by: fixture
         ) {
             $0.killTimeout = .milliseconds(200)
         }
         #expect(left.ends())
-        bench.wait { _ in !told(bench, of: request).isEmpty }
-        bench.runner.shutdown(grace: .zero)
+        fixture.wait { _ in !told(fixture, of: request).isEmpty }
+        fixture.runner.shutdown(grace: .zero)
     }
 
     /// As under cron, a daemon that a job starts continues, even if the runner ends or the run is
     /// terminated.
     @Test func continues_ifTheJobDeclaresIt() throws {
-        let bench = try Self.bench()
-        let (kept, stays) = try leave("READY; exec sleep 300", by: bench) {
+        let fixture = try Self.fixture()
+        let (kept, stays) = try leave("READY; exec sleep 300", by: fixture) {
             $0.killsLeftovers = false
         }
-        let (request, left) = try leave("READY; exec sleep 300", by: bench)
+        let (request, left) = try leave("READY; exec sleep 300", by: fixture)
         #expect(left.ends())
-        bench.wait { _ in !told(bench, of: request).isEmpty }
-        let stopped = bench.request(
+        fixture.wait { _ in !told(fixture, of: request).isEmpty }
+        let stopped = fixture.request(
             .shell("setsid sh -c 'echo $$; exec sleep 300' & wait")
         ) { $0.killsLeftovers = false }
-        bench.runner.start([stopped])
-        bench.wait { _ in !bench.lines(of: stopped).isEmpty }
-        let other = Held(try #require(bench.lines(of: stopped).first.flatMap { Int32($0) }))
-        bench.runner.end(stopped.id, grace: .zero)
-        #expect(bench.end(of: stopped).outcome == .stopped)
-        bench.runner.shutdown(grace: .zero)
+        fixture.runner.start([stopped])
+        fixture.wait { _ in !fixture.lines(of: stopped).isEmpty }
+        let other = Held(try #require(fixture.lines(of: stopped).first.flatMap { Int32($0) }))
+        fixture.runner.end(stopped.id, grace: .zero)
+        #expect(fixture.end(of: stopped).outcome == .stopped)
+        fixture.runner.shutdown(grace: .zero)
         #expect(!stays.ends(within: 0) && !other.ends(within: 0))
-        #expect(told(bench, of: kept) == [] && told(bench, of: stopped) == [])
+        #expect(told(fixture, of: kept) == [] && told(fixture, of: stopped) == [])
     }
 
     /// The runner does not end before the left process.
     @Test(arguments: [Duration.zero, .seconds(600)])
     func endsWithTheRunner(grace: Duration) throws {
-        let bench = try Self.bench()
-        let (_, left) = try leave("READY; exec sleep 300", by: bench)
-        bench.runner.shutdown(grace: grace)
+        let fixture = try Self.fixture()
+        let (_, left) = try leave("READY; exec sleep 300", by: fixture)
+        fixture.runner.shutdown(grace: grace)
         #expect(left.ends())
     }
 
     /// The run ended, and its runner was killed before the left process had ended.
     @Test(arguments: ["ended", "lost"])
     func isEndedByTheNextRunner(_ what: String) throws {
-        let bench = try Bench()
-        let request = bench.request(.shell("true"))
+        let fixture = try RunnerFixture()
+        let request = fixture.request(.shell("true"))
         let groups = try ControlGroups()
         let name = groups.name(UInt64.random(in: 1 ... .max), isKept: false)
         let file = try groups.make(name)
@@ -162,26 +163,26 @@ struct LeftoverTests {
             RecordFile.line(request.id.description, group: name),
             end: what == "ended" ? "ended 5 0 0 0 0 exited(0)" : "")
         try registry.write()
-        let next = try Self.bench(registry: registry.folder)
+        let next = try Self.fixture(registry: registry.folder)
         #expect(left.ends())
         process.waitUntilExit()
         next.wait { _ in told(next, of: request) == ["1: sleep (\(left.pid))"] }
         next.runner.shutdown(grace: .zero)
-        bench.runner.shutdown(grace: .zero)
+        fixture.runner.shutdown(grace: .zero)
         groups.closeAll()
     }
 
     /// A limited number of processes is named and gets SIGTERM, and none remains.
     @Test func areAllTerminated_howeverMany() throws {
-        let bench = try Self.bench()
+        let fixture = try Self.fixture()
         let (request, left) = try leave(
             "i=0; while [ $i -lt 100 ]; do i=$((i+1)); sleep 300 & done; READY; exec sleep 300",
-            by: bench)
+            by: fixture)
         #expect(left.ends())
-        bench.wait { _ in !told(bench, of: request).isEmpty }
-        let text = try #require(told(bench, of: request).first)
+        fixture.wait { _ in !told(fixture, of: request).isEmpty }
+        let text = try #require(told(fixture, of: request).first)
         #expect(text.hasPrefix("101: ") && text.hasSuffix(", …"), "\(text)")
         #expect(text.split(separator: ",").count == RunnerThread.leftoversNamed + 1)
-        bench.runner.shutdown(grace: .zero)
+        fixture.runner.shutdown(grace: .zero)
     }
 }

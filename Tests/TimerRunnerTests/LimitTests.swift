@@ -21,9 +21,9 @@ import TimerCore
     private func isRunning(_ pid: Int32) -> Bool { kill(pid, 0) == 0 }
 
     @Test func aRunIsTerminatedAtItsTimeLimit() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let end = bench.shell("trap 'echo bye; exit 0' TERM; echo up; sleep 300 & wait") {
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let end = fixture.shell("trap 'echo bye; exit 0' TERM; echo up; sleep 300 & wait") {
             $0.timeout = .seconds(2)
         }
         #expect(end.outcome == .timedOut && end.lines == ["up", "bye"])
@@ -31,9 +31,9 @@ import TimerCore
     }
 
     @Test func aRunThatIgnoresSIGTERMIsKilled_withItsWholeGroup() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let end = bench.shell("trap '' TERM; sleep 300 & echo $!; while :; do sleep 300; done") {
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let end = fixture.shell("trap '' TERM; sleep 300 & echo $!; while :; do sleep 300; done") {
             $0.timeout = .milliseconds(200)
             $0.killTimeout = .milliseconds(300)
         }
@@ -45,79 +45,79 @@ import TimerCore
     /// SIGTERM ends a shell; the program that it waited for has the same grace period. Only then
     /// the run is over.
     @Test func aRunEndsWhenItsGroupIsEmpty() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let request = fixture.request(
             .shell(
                 "sh -c 'trap \"sleep 0.5; echo cleaned; exit\" TERM; echo up; while :; do sleep 0.1; done'; :"
             ))
-        bench.runner.start([request])
-        bench.wait(forLine: "up")
-        bench.runner.end(request.id, grace: .seconds(60))
-        let end = bench.end(of: request)
+        fixture.runner.start([request])
+        fixture.wait(forLine: "up")
+        fixture.runner.end(request.id, grace: .seconds(60))
+        let end = fixture.end(of: request)
         #expect(end.outcome == .stopped && end.lines == ["up", "cleaned"])
     }
 
     @Test func aTerminatedRunIsStopped_andAWaitingOneNeverStarts() throws {
-        let bench = try Bench()
-        let first = bench.request(.shell("echo up; exec sleep 300"))
-        bench.runner.start([first])
-        bench.wait(forLine: "up")
-        bench.runner.end(first.id, grace: .seconds(60))
-        #expect(bench.end(of: first).outcome == .stopped)
+        let fixture = try RunnerFixture()
+        let first = fixture.request(.shell("echo up; exec sleep 300"))
+        fixture.runner.start([first])
+        fixture.wait(forLine: "up")
+        fixture.runner.end(first.id, grace: .seconds(60))
+        #expect(fixture.end(of: first).outcome == .stopped)
         // More than are started in one loop iteration; the last of them is cancelled at once.
-        let others = (0..<200).map { _ in bench.request(.arguments(["/bin/true"])) }
-        bench.runner.start(others)
-        bench.runner.end(others[199].id, grace: .zero)
-        bench.wait(forEnds: 201)
-        #expect(bench.end(of: others[199]).outcome == .stopped)
-        #expect(others.dropLast().allSatisfy { bench.end(of: $0).outcome == .exited(0) })
-        bench.runner.shutdown(grace: .zero)
+        let others = (0..<200).map { _ in fixture.request(.arguments(["/bin/true"])) }
+        fixture.runner.start(others)
+        fixture.runner.end(others[199].id, grace: .zero)
+        fixture.wait(forEnds: 201)
+        #expect(fixture.end(of: others[199]).outcome == .stopped)
+        #expect(others.dropLast().allSatisfy { fixture.end(of: $0).outcome == .exited(0) })
+        fixture.runner.shutdown(grace: .zero)
     }
 
     @Test func theGracePeriodCanBeShortened() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(.shell("trap '' TERM; echo up; while :; do sleep 300; done"))
-        bench.runner.start([request])
-        bench.wait(forLine: "up")
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let request = fixture.request(.shell("trap '' TERM; echo up; while :; do sleep 300; done"))
+        fixture.runner.start([request])
+        fixture.wait(forLine: "up")
         let span = span {
-            bench.runner.end(request.id, grace: .seconds(60))
-            bench.runner.end(request.id, grace: .milliseconds(100))
-            bench.runner.end(request.id, grace: .seconds(60))
-            _ = bench.end(of: request)
+            fixture.runner.end(request.id, grace: .seconds(60))
+            fixture.runner.end(request.id, grace: .milliseconds(100))
+            fixture.runner.end(request.id, grace: .seconds(60))
+            _ = fixture.end(of: request)
         }
-        #expect(bench.end(of: request).outcome == .stopped && span < .seconds(10))
+        #expect(fixture.end(of: request).outcome == .stopped && span < .seconds(10))
     }
 
     @Test func theTimeLimitIsSuspendedWithTheRun() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(.shell("echo up; while :; do sleep 0.05; done")) {
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let request = fixture.request(.shell("echo up; while :; do sleep 0.05; done")) {
             $0.timeout = .milliseconds(600)
         }
-        bench.runner.start([request])
-        bench.wait(forLine: "up")
-        bench.runner.suspend(request.id)
+        fixture.runner.start([request])
+        fixture.wait(forLine: "up")
+        fixture.runner.suspend(request.id)
         usleep(1_000_000)
-        #expect(bench.events.count == 2, "it ended while it was suspended")
-        bench.runner.resume(request.id)
-        let end = bench.end(of: request)
+        #expect(fixture.events.count == 2, "it ended while it was suspended")
+        fixture.runner.resume(request.id)
+        let end = fixture.end(of: request)
         #expect(end.outcome == .timedOut)
         #expect(end.usage.elapsed >= .milliseconds(1600) && end.usage.elapsed < .seconds(60))
         // A suspended run can be terminated too.
-        let other = bench.request(.shell("echo standing; exec sleep 300"))
-        bench.runner.start([other])
-        bench.wait(forLine: "standing")
-        bench.runner.suspend(other.id)
-        bench.runner.end(other.id, grace: .seconds(60))
-        #expect(bench.end(of: other).outcome == .stopped)
+        let other = fixture.request(.shell("echo standing; exec sleep 300"))
+        fixture.runner.start([other])
+        fixture.wait(forLine: "standing")
+        fixture.runner.suspend(other.id)
+        fixture.runner.end(other.id, grace: .seconds(60))
+        #expect(fixture.end(of: other).outcome == .stopped)
     }
 
     /// When a descriptor table that threads share grows, the thread that causes it has to wait.
     @Test func theDescriptorTableIsLargeEnoughForManyRunsFromTheStart() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
@@ -127,30 +127,32 @@ import TimerCore
     }
 
     @Test func manyTimeLimitsAtOnceAreEachEnforcedInTime() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         var seed = SystemRandomNumberGenerator()
         let requests = (0..<100).map { _ in
             let timeout = Duration.milliseconds(Int.random(in: 50...1500, using: &seed))
-            return (bench.request(.arguments(["sleep", "300"])) { $0.timeout = timeout }, timeout)
+            return (
+                fixture.request(.arguments(["sleep", "300"])) { $0.timeout = timeout }, timeout
+            )
         }
-        bench.runner.start(requests.map(\.0))
+        fixture.runner.start(requests.map(\.0))
         for (request, timeout) in requests {
-            let end = bench.end(of: request)
+            let end = fixture.end(of: request)
             #expect(end.outcome == .timedOut)
             #expect(end.usage.elapsed >= timeout && end.usage.elapsed < .seconds(60))
         }
     }
 
     @Test func outputWithoutANewlineAndBinaryOutputArriveComplete_inBoundedPieces() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let request = fixture.request(
             .shell(
                 "head -c 1000000 /dev/urandom | tee /dev/stderr | md5sum | cut -c1-32 >/dev/null"))
-        #expect(bench.run(request).outcome == .exited(0))
+        #expect(fixture.run(request).outcome == .exited(0))
         var bytes = 0
-        for case .output(_, .stderr, let line, let isCut) in bench.events {
+        for case .output(_, .stderr, let line, let isCut) in fixture.events {
             #expect(line.count <= LineCutter.lineBytesMax)
             bytes += line.count + (isCut ? 0 : 1)
         }
@@ -197,19 +199,19 @@ import TimerCore
     /// All runs of a job share one limit, and dropped lines are counted for the run that wrote
     /// them.
     @Test func beyondItsLimitTheLinesOfAJobAreDroppedAndCounted() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         func run(_ line: String, of job: String = "loud", keeping tail: Int = 10) -> [Int] {
-            var request = bench.request(.shell(line)) {
+            var request = fixture.request(.shell(line)) {
                 $0.logRateLimitInterval = .seconds(3600)
                 $0.logRateLimitBurst = 100
                 $0.outputTail = tail
             }
             request.id.firing.job = Job.Name(job)!
-            let end = bench.run(request)
+            let end = fixture.run(request)
             #expect(end.outcome == .exited(0))
             var limited = 0
-            for case .limited(request.id, let lines) in bench.events { limited += lines }
+            for case .limited(request.id, let lines) in fixture.events { limited += lines }
             #expect(tail == 0 || !end.tail.isEmpty)
             return [end.lines.count + end.errors.count, limited]
         }
@@ -223,36 +225,36 @@ import TimerCore
 
     /// When the interval is over, lines are passed on again, after the report of the dropped ones.
     @Test func afterTheIntervalAJobMayWriteAgain() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(
-            .shell("seq 100; read go < \(bench.registry)-go; echo again; exec sleep 300")
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let request = fixture.request(
+            .shell("seq 100; read go < \(fixture.registry)-go; echo again; exec sleep 300")
         ) {
             $0.logRateLimitInterval = .milliseconds(500)
             $0.logRateLimitBurst = 10
         }
-        mkfifo("\(bench.registry)-go", 0o600)
-        defer { unlink("\(bench.registry)-go") }
-        bench.runner.start([request])
+        mkfifo("\(fixture.registry)-go", 0o600)
+        defer { unlink("\(fixture.registry)-go") }
+        fixture.runner.start([request])
         // It is reported although nothing more is written.
-        bench.wait { $0.contains { if case .limited = $0 { true } else { false } } }
-        try "go\n".write(toFile: "\(bench.registry)-go", atomically: false, encoding: .utf8)
-        bench.wait(forLine: "again")
-        let lines = bench.lines(of: request)
+        fixture.wait { $0.contains { if case .limited = $0 { true } else { false } } }
+        try "go\n".write(toFile: "\(fixture.registry)-go", atomically: false, encoding: .utf8)
+        fixture.wait(forLine: "again")
+        let lines = fixture.lines(of: request)
         var told: [Int] = []
-        for case .limited(_, let lines) in bench.events { told.append(lines) }
+        for case .limited(_, let lines) in fixture.events { told.append(lines) }
         #expect(lines.count + told.reduce(0, +) == 101 && lines.count >= 11)
-        let last = try #require(bench.events.last)
+        let last = try #require(fixture.events.last)
         #expect(last == .output(request.id, .stdout, line: Array("again".utf8), isCut: false))
-        bench.runner.end(request.id, grace: .zero)
-        _ = bench.end(of: request)
+        fixture.runner.end(request.id, grace: .zero)
+        _ = fixture.end(of: request)
     }
 
     @Test func aTailHasTheRequestedLength() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         for size in [0, 1, 100, 70_000] {
-            let end = bench.shell("yes 12345678 | head -n 10000") { $0.outputTail = size }
+            let end = fixture.shell("yes 12345678 | head -n 10000") { $0.outputTail = size }
             #expect(end.tail.count == size)
             #expect(
                 String(decoding: end.tail.suffix(10), as: UTF8.self).hasSuffix(size > 0 ? "\n" : "")
@@ -263,35 +265,35 @@ import TimerCore
     /// A scheduler does not start more runs than `max-concurrent`; if one does, the runner lets
     /// them wait, in their order.
     @Test func runsAboveTheLimitOfTheRunnerWaitForAnother() throws {
-        let bench = try Bench()
+        let fixture = try RunnerFixture()
         let requests = ["first", "second", "third", "fourth"].map {
-            bench.request(.shell("echo \($0); exec sleep 300"))
+            fixture.request(.shell("echo \($0); exec sleep 300"))
         }
-        func place(_ isIt: (RunnerEvent) -> Bool) -> Int? { bench.events.firstIndex(where: isIt) }
+        func place(_ isIt: (RunnerEvent) -> Bool) -> Int? { fixture.events.firstIndex(where: isIt) }
         func start(of request: RunRequest) -> Int? {
             place { if case .began(request.id, _, _) = $0 { true } else { false } }
         }
         func end(of request: RunRequest) -> Int? {
             place { if case .ended(request.id, _) = $0 { true } else { false } }
         }
-        bench.runner.limit(to: 2)
-        bench.runner.start(requests)
-        bench.wait(forLine: "first")
-        bench.wait(forLine: "second")
+        fixture.runner.limit(to: 2)
+        fixture.runner.start(requests)
+        fixture.wait(forLine: "first")
+        fixture.wait(forLine: "second")
         // A waiting run is cancelled, and the next one takes its place.
-        bench.runner.end(requests[2].id, grace: .seconds(60))
-        #expect(bench.end(of: requests[2]).outcome == .stopped)
-        bench.runner.end(requests[0].id, grace: .seconds(60))
-        bench.wait(forLine: "fourth")
+        fixture.runner.end(requests[2].id, grace: .seconds(60))
+        #expect(fixture.end(of: requests[2]).outcome == .stopped)
+        fixture.runner.end(requests[0].id, grace: .seconds(60))
+        fixture.wait(forLine: "fourth")
         #expect(start(of: requests[2]) == nil)
         #expect(try #require(start(of: requests[3])) > #require(end(of: requests[0])))
         // A higher limit takes effect at once, a lower one for further runs.
-        let more = ["fifth", "sixth"].map { bench.request(.shell("echo \($0); exec sleep 300")) }
-        bench.runner.start(more)
-        bench.runner.limit(to: 3)
-        bench.wait(forLine: "fifth")
-        bench.runner.limit(to: 1)
-        bench.runner.shutdown(grace: .zero)
+        let more = ["fifth", "sixth"].map { fixture.request(.shell("echo \($0); exec sleep 300")) }
+        fixture.runner.start(more)
+        fixture.runner.limit(to: 3)
+        fixture.wait(forLine: "fifth")
+        fixture.runner.limit(to: 1)
+        fixture.runner.shutdown(grace: .zero)
         #expect(start(of: more[1]) == nil)
     }
 }

@@ -17,7 +17,7 @@ import WebReceiver
 extension MessageTests {
     @Test func anOrderThatDoesNotFitTheConfigurationIsRefused() throws {
         let url = Notifier.Address.url("https://example.org/x")
-        let box = try Postbox([
+        let fixture = try MessageFixture([
             "hook": .webhook(url, .json), "mail": .mail(to: ["a"], from: nil, contentType: nil),
             "secret": .ping(.credential("x"), .kuma),
         ])
@@ -39,7 +39,8 @@ extension MessageTests {
             ("hook", .request(Request(headers: [.init("Title", "ä")])), "that value"),
         ]
         for (name, content, what) in faults {
-            guard case .spawnFailed(_, let text) = box.send(box.order(name, content))?.outcome
+            guard
+                case .spawnFailed(_, let text) = fixture.send(fixture.order(name, content))?.outcome
             else {
                 Issue.record("\(name) was sent")
                 continue
@@ -50,7 +51,7 @@ extension MessageTests {
 
     @Test func tooManyMessagesThatWaitCloseTheConnection() throws {
         let mayRead = DispatchSemaphore(value: 0)
-        let box = try Postbox([:]) { settings in
+        let fixture = try MessageFixture([:]) { settings in
             settings.limits.messages = 3
             let read = settings.definitions
             settings.definitions = {
@@ -58,9 +59,9 @@ extension MessageTests {
                 return read()
             }
         }
-        let configuration = box.desk.configuration
+        let configuration = fixture.server.configuration
         func said() -> [String] { configuration.said.withLock { $0 } }
-        for _ in 0..<5 { box.client.send(box.order("ops", .mail([]))) }
+        for _ in 0..<5 { fixture.client.send(fixture.order("ops", .mail([]))) }
         while said().isEmpty { usleep(1000) }
         #expect(said()[0].contains("4 messages that wait, and at most 3 may"))
         for _ in 0..<100 { mayRead.signal() }

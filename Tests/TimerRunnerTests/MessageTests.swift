@@ -32,16 +32,16 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
             proxy.stop()
             receiver.stop()
         }
-        let box = try Postbox(
+        let fixture = try MessageFixture(
             [
                 "far": .webhook(.url("https://hooks.invalid/\(Self.secret)"), .json),
                 "near": .webhook(Self.hook(receiver), .json),
             ], proxy: "http://127.0.0.1:\(proxy.port)")
-        let far = MessageResult(try #require(box.send("far")), isRequest: true)
+        let far = MessageResult(try #require(fixture.send("far")), isRequest: true)
         guard case .failed = far.verdict else { return #expect(far.verdict == .failed("")) }
         #expect(proxy.requests.map(\.line) == ["CONNECT hooks.invalid:443 HTTP/1.1"])
         #expect(!proxy.requests.contains { $0.header.joined().contains(Self.secret) })
-        let near = MessageResult(try #require(box.send("near")), isRequest: true)
+        let near = MessageResult(try #require(fixture.send("near")), isRequest: true)
         #expect(near.verdict == .sent)
         #expect(proxy.requests.count == 1 && receiver.requests.count == 1)
     }
@@ -50,13 +50,13 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
     func aRequestReachesTheAddressOfTheConfiguration_withItsBody() throws {
         let receiver = WebReceiver()
         defer { receiver.stop() }
-        let box = try Postbox([
+        let fixture = try MessageFixture([
             "ops": .webhook(Self.hook(receiver, "?a=1&status=up&b=2"), .json),
             "ping": .ping(Self.hook(receiver, "/"), .healthchecks),
         ])
         // Everything that has a meaning in the configuration of curl, and bytes that are no text.
         let body = Array("\"\\ '@/etc/passwd\nurl = \"x\"\r\n%{url}".utf8) + [0, 255, 10]
-        let end = box.send(
+        let end = fixture.send(
             "ops",
             MessageOrder.Request(
                 query: "status=down&m=a%20b",
@@ -68,9 +68,9 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
         #expect(MessageResult(try #require(end), isRequest: true).verdict == .sent)
         let large = [UInt8](repeating: UInt8(ascii: "x"), count: MessageOrder.bytesMax)
         #expect(
-            box.send("ping", MessageOrder.Request(path: "/start", body: large))?.outcome
+            fixture.send("ping", MessageOrder.Request(path: "/start", body: large))?.outcome
                 == .exited(0))
-        #expect(box.send("ping", MessageOrder.Request(method: "GET"))?.outcome == .exited(0))
+        #expect(fixture.send("ping", MessageOrder.Request(method: "GET"))?.outcome == .exited(0))
         let requests = receiver.requests
         try #require(requests.count == 3)
         #expect(
@@ -93,9 +93,11 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
             return .status(500, "cannot POST \(path) (\(path.uppercased()))")
         }
         defer { receiver.stop() }
-        let box = try Postbox(["ops": .webhook(Self.hook(receiver, "?key=K3ySecret"), .json)])
-        let order = box.order("ops", .request(MessageOrder.Request(body: Array("body".utf8))))
-        box.client.send(order)
+        let fixture = try MessageFixture([
+            "ops": .webhook(Self.hook(receiver, "?key=K3ySecret"), .json)
+        ])
+        let order = fixture.order("ops", .request(MessageOrder.Request(body: Array("body".utf8))))
+        fixture.client.send(order)
         #expect(receiver.wait { !$0.isEmpty })
         var programs = 0
         for name in try FileManager.default.contentsOfDirectory(atPath: "/proc")
@@ -110,7 +112,7 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
         }
         #expect(programs > 0)
         mayAnswer.signal()
-        let end = try #require(box.end(of: order.run))
+        let end = try #require(fixture.end(of: order.run))
         let told = String(decoding: end.tail, as: UTF8.self)
         #expect(told.contains("cannot POST") && told.contains("[removed]"), "\(told)")
         for part in ["s3cr3t", "k3ysecret", "tok3n", "/hook"] {
@@ -120,10 +122,11 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
         #expect(result.status == 500)
         guard case .failed(let why) = result.verdict else { return #expect(Bool(false)) }
         #expect(why.hasPrefix("HTTP status 500: cannot POST"))
-        let registry = FileManager.default.contents(atPath: "\(box.desk.folder)/registry/registry")
+        let registry = FileManager.default.contents(
+            atPath: "\(fixture.server.folder)/registry/registry")
         #expect(registry?.firstRange(of: Data("S3cr3t".utf8)) == nil)
         // Lines of output are never sent to the scheduler, which would log them.
-        #expect(!box.ear.events.contains { if case .output = $0 { true } else { false } })
+        #expect(!fixture.events.events.contains { if case .output = $0 { true } else { false } })
     }
 
     @Test func aMailGoesToTheRecipientsOfTheConfiguration() throws {
@@ -144,12 +147,12 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
             """
         #expect(FileManager.default.createFile(atPath: program, contents: Data(script.utf8)))
         chmod(program, 0o755)
-        let box = try Postbox(
+        let fixture = try MessageFixture(
             ["ops": .mail(to: ["root", "a@b.org"], from: "t@b.org", contentType: nil)],
             sendmail: program
         ) { $0.messageUser = geteuid() == 0 ? "nobody" : nil }
         let mail = Array("To: other@example.org\nSubject: x\n\n.\nÄ\n".utf8)
-        let end = try #require(box.send(box.order("ops", .mail(mail))))
+        let end = try #require(fixture.send(fixture.order("ops", .mail(mail))))
         #expect(end.outcome == .exited(75))
         #expect(
             MessageResult(end, isRequest: false).verdict
@@ -177,10 +180,10 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
         rules.activeMax = 1
         rules.notifiers[name] = Notifier(name: name, transport: .webhook(hook, .json))
         let fixed = rules
-        let box = try Postbox([:]) { $0.didApply = { fixed } }
-        box.desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
-        let orders = (0..<6).map { _ in box.order("ops", .request(MessageOrder.Request())) }
-        for order in orders { box.client.send(order) }
+        let fixture = try MessageFixture([:]) { $0.didApply = { fixed } }
+        fixture.server.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let orders = (0..<6).map { _ in fixture.order("ops", .request(MessageOrder.Request())) }
+        for order in orders { fixture.client.send(order) }
         #expect(receiver.wait { $0.count == RunnerThread.activeMessagesMax })
         var runs: [Run] = []
         for number in 0..<20 {
@@ -190,39 +193,39 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
                 id: Firing.ID(job: job.name, scheduled: scheduled), missed: 0, active: .zero)
             runs.append(Run(firing: firing, job: job))
         }
-        box.client.start(runs)
+        fixture.client.start(runs)
         for run in runs {
-            guard case .ended(_, let end) = box.ear.end(of: run) else { continue }
+            guard case .ended(_, let end) = fixture.events.end(of: run) else { continue }
             #expect(end.outcome == .exited(3))
         }
         // The limit is of requests that wait, too: no further one has come.
         #expect(receiver.requests.count == RunnerThread.activeMessagesMax)
         // A message that waits can be cancelled, and one that is being sent be ended.
-        for order in orders.reversed() { box.client.end(order.run, grace: .zero) }
-        for order in orders { #expect(box.end(of: order.run)?.outcome == .stopped) }
+        for order in orders.reversed() { fixture.client.end(order.run, grace: .zero) }
+        for order in orders { #expect(fixture.end(of: order.run)?.outcome == .stopped) }
     }
 
     @Test(.enabled(if: hasCurl)) func anAttemptThatIsRequestedAgainIsNotMadeAgain() throws {
         let receiver = WebReceiver()
         defer { receiver.stop() }
-        let box = try Postbox(["ops": .webhook(Self.hook(receiver), .json)])
-        var order = box.order("ops", .request(MessageOrder.Request()))
-        #expect(box.send(order)?.outcome == .exited(0))
-        box.client.close()
+        let fixture = try MessageFixture(["ops": .webhook(Self.hook(receiver), .json)])
+        var order = fixture.order("ops", .request(MessageOrder.Request()))
+        #expect(fixture.send(order)?.outcome == .exited(0))
+        fixture.client.close()
         // The next scheduler does not know what became of it.
-        let ear = Ear()
-        let client = try RunnerClient(timeout: .seconds(30)) { [desk = box.desk] in
-            let socket = desk.connect()
+        let events = ReceivedEvents()
+        let client = try RunnerClient(timeout: .seconds(30)) { [server = fixture.server] in
+            let socket = server.connect()
             return socket >= 0 ? .success(socket) : .failure(.init("no process listens"))
         }
         #expect(client.holdings.map(\.run) == [order.run])
-        client.begin(adopting: []) { ear.take($0, $1) }
+        client.begin(adopting: []) { events.take($0, $1) }
         client.send(order)
-        ear.wait { $0.contains { if case .ended(order.run, _) = $0 { true } else { false } } }
+        events.wait { $0.contains { if case .ended(order.run, _) = $0 { true } else { false } } }
         #expect(receiver.requests.count == 1)
         order.run.attempt = 2
         client.send(order)
-        ear.wait { $0.contains { if case .ended(order.run, _) = $0 { true } else { false } } }
+        events.wait { $0.contains { if case .ended(order.run, _) = $0 { true } else { false } } }
         #expect(receiver.requests.count == 2)
         client.close()
     }
@@ -245,11 +248,11 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
         put("huge", String(repeating: "x", count: 10_000))
         symlink("good", "\(folder)/link")
         let names = ["good", "open", "two", "plain", "huge", "link", "none"]
-        let box = try Postbox(
+        let fixture = try MessageFixture(
             Dictionary(
                 uniqueKeysWithValues: names.map { ($0, .webhook(.credential($0), .slack)) })
         ) { $0.messageCredentials = folder }
-        #expect(box.send("good")?.outcome == .exited(0))
+        #expect(fixture.send("good")?.outcome == .exited(0))
         #expect(receiver.requests.map(\.line) == ["POST /\(Self.secret) HTTP/1.1"])
         let faults = [
             ("open", "EPERM", "which others may write to"),
@@ -258,7 +261,7 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
             ("link", "ELOOP", "symbolic link"), ("none", "ENOENT", "LoadCredential="),
         ]
         for (name, code, what) in faults {
-            guard case .spawnFailed(let errno, let text) = box.send(name)?.outcome else {
+            guard case .spawnFailed(let errno, let text) = fixture.send(name)?.outcome else {
                 Issue.record("\(name) was sent")
                 continue
             }

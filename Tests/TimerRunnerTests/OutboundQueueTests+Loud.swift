@@ -111,9 +111,9 @@ extension OutboundQueueTests {
     @Test(arguments: [1, 3, 30], [1, 10])
     func aJobWithLittleOutputLosesNoLineToThoseWithMuch(jobs: Int, runs: Int) {
         let outbound = OutboundQueue()
-        let cost = 2000 + OutputLane.lineCost
+        let cost = 2000 + OutputQueue.lineCost
         let many = min(1200, 1 + 16_000 / (jobs * runs))
-        let few = OutputLane.bytesMax / (jobs + 5) / 2 / cost / 2
+        let few = OutputQueue.bytesMax / (jobs + 5) / 2 / cost / 2
         func all(_ kind: String, _ jobs: Int, _ runs: Int) -> [Run.ID] {
             (0..<jobs).flatMap { job in (0..<runs).map { run($0, of: "\(kind)\(job)") } }
         }
@@ -134,8 +134,8 @@ extension OutboundQueueTests {
             #expect(lines + (dropped[run] ?? 0) == many + many / 5)
             kept += lines
         }
-        #expect(kept * cost <= OutputLane.bytesMax)
-        if loud.count >= 10 { #expect(kept * cost > OutputLane.bytesMax / 3) }
+        #expect(kept * cost <= OutputQueue.bytesMax)
+        if loud.count >= 10 { #expect(kept * cost > OutputQueue.bytesMax / 3) }
     }
 
     /// If the common room is full, a run has a second before its lines are dropped, as when its own
@@ -145,8 +145,8 @@ extension OutboundQueueTests {
         _ = outbound.connect(at: now)
         for number in 1...100 { write(1000, by: run(number, of: "loud\(number)"), to: outbound) }
         let last = run(100, of: "loud100")
-        #expect(outbound.outputGate(of: last, at: now) == .slow(until: now + OutputLane.slowMax))
-        #expect(outbound.outputGate(of: last, at: now + OutputLane.slowMax) == .discard)
+        #expect(outbound.outputGate(of: last, at: now) == .slow(until: now + OutputQueue.slowMax))
+        #expect(outbound.outputGate(of: last, at: now + OutputQueue.slowMax) == .discard)
         outbound.disconnect()
         #expect(outbound.outputGate(of: last, at: now) == .discard)
     }
@@ -160,7 +160,7 @@ extension OutboundQueueTests {
         for run in [run(1), run(2)] {
             let kept = lines(told, of: run)
             #expect(
-                kept * 8192 <= OutputLane.runBytesMax && kept * 8192 > OutputLane.runBytesMax / 2)
+                kept * 8192 <= OutputQueue.runBytesMax && kept * 8192 > OutputQueue.runBytesMax / 2)
             let drops = told.filter { if case .dropped(run, _) = $0.event { true } else { false } }
             #expect(drops.map(\.event) == [.dropped(run, lines: 4000 - kept)])
         }
@@ -176,7 +176,7 @@ extension OutboundQueueTests {
         write(100, by: run(1), to: outbound)
         #expect(outbound.outputGate(of: run(1), at: now) == .open)
         write(2000, by: run(1), to: outbound)
-        let until = now + OutputLane.slowMax
+        let until = now + OutputQueue.slowMax
         #expect(outbound.outputGate(of: run(1), at: now) == .slow(until: until))
         #expect(outbound.outputGate(of: run(1), at: until - 1) == .slow(until: until))
         #expect(outbound.outputGate(of: run(1), at: until) == .discard)

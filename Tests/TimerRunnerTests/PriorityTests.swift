@@ -30,36 +30,36 @@ import TimerCore
     private static let users: [String?] = geteuid() == 0 ? [nil, "nobody"] : [nil]
 
     private func lines(
-        _ user: String?, on bench: Bench, _ change: (inout Execution) -> Void = { _ in }
+        _ user: String?, on fixture: RunnerFixture, _ change: (inout Execution) -> Void = { _ in }
     ) -> [String] {
-        let request = bench.request(.shell(Self.probe), in: "/") {
+        let request = fixture.request(.shell(Self.probe), in: "/") {
             $0.user = user
             change(&$0)
         }
-        let end = bench.run(request)
+        let end = fixture.run(request)
         #expect(end.outcome == .exited(0), "\(end.errors)")
         return end.lines
     }
 
     @Test(arguments: users)
     func withoutTheKeysARunHasTheDefaultsOfTheKernel(user: String?) throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        #expect(lines(user, on: bench) == ["none: prio 0", "0 0 0", "0"])
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        #expect(lines(user, on: fixture) == ["none: prio 0", "0 0 0", "0"])
     }
 
     @Test(arguments: users)
     func aRunHasTheDeclaredPriorities(user: String?) throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let batch = lines(user, on: bench) {
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let batch = lines(user, on: fixture) {
             $0.nice = 7
             $0.priorities.io = .bestEffort(2)
             $0.priorities.cpu = .batch
             $0.priorities.oomScore = 321
         }
         #expect(batch == ["best-effort: prio 2", "3 0 7", "321"])
-        let idle = lines(user, on: bench) {
+        let idle = lines(user, on: fixture) {
             $0.priorities.io = .idle
             $0.priorities.cpu = .idle
             $0.priorities.oomScore = 0
@@ -69,15 +69,15 @@ import TimerCore
 
     @Test(.enabled(if: mayRaise, "needs CAP_SYS_NICE"), arguments: users)
     func aRunHasTheDeclaredRealtimePriorities(user: String?) throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let fifo = lines(user, on: bench) {
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let fifo = lines(user, on: fixture) {
             $0.priorities.io = .realtime(7)
             $0.priorities.cpu = .fifo(1)
         }
         #expect(fifo == ["realtime: prio 7", "1 1 0", "0"])
         // No capability that the job keeps is needed for it.
-        let rr = lines(user, on: bench) {
+        let rr = lines(user, on: fixture) {
             $0.priorities.io = .realtime(0)
             $0.priorities.cpu = .rr(99)
             $0.confinement.noNewPrivileges = true
@@ -88,13 +88,13 @@ import TimerCore
 
     @Test(arguments: users)
     func aLowOOMScoreNeedsAPrivilege_andTheErrorNamesIt(user: String?) throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(.arguments(["cat", "/proc/self/oom_score_adj"]), in: "/") {
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let request = fixture.request(.arguments(["cat", "/proc/self/oom_score_adj"]), in: "/") {
             $0.user = user
             $0.priorities.oomScore = -1000
         }
-        let end = bench.run(request)
+        let end = fixture.run(request)
         if Self.has("CAP_SYS_RESOURCE") {
             #expect(end.lines == ["-1000"])
         } else {
@@ -113,10 +113,10 @@ import TimerCore
                 #expect(Native.prctl(24, UInt(capability)) == 0)
             }
             try PriorityTests.dropCapabilities([21, 23])
-            let bench = try Bench()
-            defer { bench.runner.shutdown(grace: .zero) }
+            let fixture = try RunnerFixture()
+            defer { fixture.runner.shutdown(grace: .zero) }
             for (change, outcome) in PriorityTests.refused {
-                let end = bench.shell("exit 3") { change(&$0) }
+                let end = fixture.shell("exit 3") { change(&$0) }
                 #expect(end.outcome.description == outcome)
             }
         }
@@ -153,12 +153,12 @@ import TimerCore
             // SCHED_BATCH, for this thread and the threads that it creates.
             var parameter = sched_param()
             #expect(sched_setscheduler(0, 3, &parameter) == 0)
-            let bench = try Bench()
-            defer { bench.runner.shutdown(grace: .zero) }
+            let fixture = try RunnerFixture()
+            defer { fixture.runner.shutdown(grace: .zero) }
             for user in PriorityTests.users {
-                let lines = PriorityTests().lines(user, on: bench)
+                let lines = PriorityTests().lines(user, on: fixture)
                 #expect(lines == ["none: prio 0", "0 0 0", "0"])
-                let declared = PriorityTests().lines(user, on: bench) {
+                let declared = PriorityTests().lines(user, on: fixture) {
                     $0.priorities.cpu = .idle
                     $0.priorities.oomScore = 1000
                 }
@@ -179,21 +179,22 @@ import TimerCore
     @Test(arguments: users, texts.indices)
     func aRunReadsExactlyTheText_thenTheEnd(user: String?, index: Int) throws {
         let text = Self.texts[index]
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(.shell("cat | wc -c; wc -c </dev/stdin; cat; echo $?"), in: "/")
-        {
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let request = fixture.request(
+            .shell("cat | wc -c; wc -c </dev/stdin; cat; echo $?"), in: "/"
+        ) {
             $0.user = user
             $0.stdin = text
         }
-        let sum = bench.request(.arguments(["cksum"]), in: "/") { $0.stdin = text }
-        bench.runner.start([request, sum])
-        let end = bench.end(of: request)
+        let sum = fixture.request(.arguments(["cksum"]), in: "/") { $0.stdin = text }
+        fixture.runner.start([request, sum])
+        let end = fixture.end(of: request)
         #expect(end.outcome == .exited(0))
         // What was read does not come again, except for a program that opens /dev/stdin.
         let count = "\(text.utf8.count)"
         #expect(end.lines == [count, count, "0"], "\(end.errors)")
-        #expect(bench.end(of: sum).lines == [Self.sum(of: text)])
+        #expect(fixture.end(of: sum).lines == [Self.sum(of: text)])
     }
 
     private static func sum(of text: String) -> String {
@@ -213,27 +214,27 @@ import TimerCore
 
     /// Runs that have different texts at the same time, and one that has none.
     @Test func eachRunHasItsOwnText() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         let requests = (0..<200).map { number in
-            bench.request(.arguments(["cat"])) {
+            fixture.request(.arguments(["cat"])) {
                 if number % 3 != 0 { $0.stdin = "text \(number)" }
             }
         }
-        bench.runner.start(requests)
+        fixture.runner.start(requests)
         for (number, request) in requests.enumerated() {
             let expected = number % 3 == 0 ? [] : ["text \(number)"]
-            #expect(bench.end(of: request).lines == expected)
+            #expect(fixture.end(of: request).lines == expected)
         }
     }
 
     /// A job that never reads its input neither hangs nor fails, and none can change the text.
     @Test func aTextNeedNotBeRead_andCannotBeChanged() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         let text = String(repeating: "x", count: 64 << 10)
         for line in ["exit 3", "exec <&-; exit 3", "echo y 1<>/dev/stdin && exit 4; exit 3"] {
-            let end = bench.shell(line) { $0.stdin = text }
+            let end = fixture.shell(line) { $0.stdin = text }
             #expect(end.outcome == .exited(3), "\(line): \(end.errors)")
         }
     }
@@ -241,14 +242,14 @@ import TimerCore
     /// In a process of its own, in which no other test starts runs.
     @Test func theRunnerKeepsNoDescriptor_andAJobHasNoOther() async {
         await #expect(processExitsWith: .success) {
-            let bench = try Bench()
-            defer { bench.runner.shutdown(grace: .zero) }
-            let end = bench.shell("ls /proc/self/fd") { $0.stdin = "x" }
+            let fixture = try RunnerFixture()
+            defer { fixture.runner.shutdown(grace: .zero) }
+            let end = fixture.shell("ls /proc/self/fd") { $0.stdin = "x" }
             // The fourth is that of the directory.
             #expect(end.lines == ["0", "1", "2", "3"])
-            let failed = bench.run(bench.request(.arguments(["/no/such"])) { $0.stdin = "x" })
+            let failed = fixture.run(fixture.request(.arguments(["/no/such"])) { $0.stdin = "x" })
             #expect(failed.outcome.description == "spawn-failed(ENOENT, exec /no/such)")
-            #expect(bench.shell("exit 3").outcome == .exited(3))
+            #expect(fixture.shell("exit 3").outcome == .exited(3))
             let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
             let paths = files.compactMap {
                 try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")

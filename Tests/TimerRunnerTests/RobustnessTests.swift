@@ -19,9 +19,9 @@ import TimerCore
     @Test func anIgnoredSIGCHLDLosesNoExitStatus() async {
         await #expect(processExitsWith: .success) {
             signal(SIGCHLD, SIG_IGN)
-            let bench = try Bench()
-            #expect(bench.shell("exit 3").outcome == .exited(3))
-            bench.runner.shutdown(grace: .zero)
+            let fixture = try RunnerFixture()
+            #expect(fixture.shell("exit 3").outcome == .exited(3))
+            fixture.runner.shutdown(grace: .zero)
         }
     }
 
@@ -36,20 +36,22 @@ import TimerCore
             getrlimit(resource, &own)
             #expect(own.rlim_cur == min(before.rlim_cur, rlim_t(RunnerProcess.dataBytesMax)))
             #expect(own.rlim_max == before.rlim_max)
-            let bench = try Bench()
-            let line = bench.shell("cat /proc/self/limits").lines.first { $0.hasPrefix("Max data") }
+            let fixture = try RunnerFixture()
+            let line = fixture.shell("cat /proc/self/limits").lines.first {
+                $0.hasPrefix("Max data")
+            }
             let soft = before.rlim_cur == .max ? "unlimited" : "\(before.rlim_cur)"
             #expect(line?.split(separator: " ").dropFirst(3).first == Substring(soft))
-            bench.runner.shutdown(grace: .zero)
+            fixture.runner.shutdown(grace: .zero)
         }
     }
 
     @Test func aRunThatOtherCodeReapedIsLost() async {
         await #expect(processExitsWith: .success) {
-            let bench = try Bench()
+            let fixture = try RunnerFixture()
             signal(SIGCHLD, SIG_IGN)
-            #expect(bench.shell("exit 3").outcome == .lost(.runner))
-            bench.runner.shutdown(grace: .zero)
+            #expect(fixture.shell("exit 3").outcome == .lost(.runner))
+            fixture.runner.shutdown(grace: .zero)
         }
     }
 
@@ -65,20 +67,20 @@ import TimerCore
                     return name == "timerd.runner\n"
                 }
             }
-            let bench = try Bench()
+            let fixture = try RunnerFixture()
             // Everything that is created once and kept exists by now.
-            #expect(bench.run(bench.request(.arguments(["/bin/true"]))).outcome == .exited(0))
+            #expect(fixture.run(fixture.request(.arguments(["/bin/true"]))).outcome == .exited(0))
             let descriptors = try count("fd")
             // Dispatch creates and ends threads at any time; the runner has one thread.
             let threads = try runnerThreads()
             let isSoak = ProcessInfo.processInfo.environment["TIMERD_SOAK"] != nil
             let total = isSoak ? 100_000 : 2000
             let requests = (0..<total).map { number in
-                bench.request(.arguments(number % 10 == 0 ? ["/no/such"] : ["/bin/true"]))
+                fixture.request(.arguments(number % 10 == 0 ? ["/no/such"] : ["/bin/true"]))
             }
-            bench.runner.start(requests)
-            bench.wait(forEnds: total + 1)
-            let failed = bench.events.count {
+            fixture.runner.start(requests)
+            fixture.wait(forEnds: total + 1)
+            let failed = fixture.events.count {
                 guard case .ended(_, let end) = $0, case .spawnFailed = end.outcome else {
                     return false
                 }
@@ -90,11 +92,11 @@ import TimerCore
             var info = siginfo_t()
             let found = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT)
             #expect(found == -1 && errno == ECHILD, "a child is left: \(info)")
-            for event in bench.events {
-                if case .ended(let run, _) = event { bench.runner.forget(run) }
+            for event in fixture.events {
+                if case .ended(let run, _) = event { fixture.runner.forget(run) }
             }
-            bench.runner.shutdown(grace: .zero)
-            #expect(bench.markNames.isEmpty)
+            fixture.runner.shutdown(grace: .zero)
+            #expect(fixture.markNames.isEmpty)
         }
     }
 
@@ -111,18 +113,18 @@ import TimerCore
                 pthread_sigmask(SIG_SETMASK, &all, nil)
                 setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 7)
                 do {
-                    let bench = try Bench()
-                    let status = bench.run(
-                        bench.request(.arguments(["/bin/cat", "/proc/self/status"]), in: "/"))
+                    let fixture = try RunnerFixture()
+                    let status = fixture.run(
+                        fixture.request(.arguments(["/bin/cat", "/proc/self/status"]), in: "/"))
                     for set in ["SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt"] {
                         #expect(status.lines.contains("\(set):\t0000000000000000"), "\(set)")
                     }
-                    let stat = bench.run(
-                        bench.request(.arguments(["/bin/cat", "/proc/self/stat"])))
+                    let stat = fixture.run(
+                        fixture.request(.arguments(["/bin/cat", "/proc/self/stat"])))
                     let fields = stat.lines[0].split(separator: " ")
                     // Only root can lower it again.
                     #expect(fields[18] == (geteuid() == 0 ? "0" : "7"), "the nice value")
-                    bench.runner.shutdown(grace: .zero)
+                    fixture.runner.shutdown(grace: .zero)
                 } catch {
                     Issue.record(error)
                 }
@@ -161,43 +163,43 @@ import TimerCore
     @Test func aRunThatEndedByItselfJustBeforeIsNotReportedAsStopped() throws {
         // The handler blocks the runner's thread until the process has ended and the shutdown is
         // requested.
-        let bench = try Bench()
-        let request = bench.request(.arguments(["/bin/true"]))
-        bench.onBegan { pid in
+        let fixture = try RunnerFixture()
+        let request = fixture.request(.arguments(["/bin/true"]))
+        fixture.onBegan { pid in
             var info = siginfo_t()
             waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT)
-            bench.shutdownSoon(grace: .seconds(60))
+            fixture.shutdownSoon(grace: .seconds(60))
         }
-        #expect(bench.run(request).outcome == .exited(0))
-        bench.runner.shutdown(grace: .zero)
+        #expect(fixture.run(request).outcome == .exited(0))
+        fixture.runner.shutdown(grace: .zero)
     }
 
     /// SIGTERM ends a shell at once, and the program that it waits for may need the grace period.
     @Test func aMemberWhoseLeaderHasEndedHasTheWholeGracePeriod() throws {
-        let bench = try Bench()
-        let request = bench.request(
+        let fixture = try RunnerFixture()
+        let request = fixture.request(
             .shell(
                 "sh -c 'trap \"sleep 0.3; echo cleaned up; exit\" TERM; echo up; while :; do sleep 0.1; done'; :"
             ))
-        bench.runner.start([request])
-        bench.wait(forLine: "up")
-        bench.runner.shutdown(grace: .seconds(30))
-        let end = bench.end(of: request)
+        fixture.runner.start([request])
+        fixture.wait(forLine: "up")
+        fixture.runner.shutdown(grace: .seconds(30))
+        let end = fixture.end(of: request)
         #expect(end.outcome == .stopped)
         #expect(end.lines == ["up", "cleaned up"])
     }
 
     @Test func aMemberWhoseLeaderHasEndedAndThatIgnoresSIGTERMIsKilled() throws {
-        let bench = try Bench()
-        let request = bench.request(
+        let fixture = try RunnerFixture()
+        let request = fixture.request(
             .shell("(trap '' TERM; exec sleep 300) >/dev/null 2>&1 & echo $!; wait"))
-        bench.runner.start([request])
-        bench.wait { $0.contains { if case .output = $0 { true } else { false } } }
-        let member = try #require(bench.lines(of: request).first.flatMap { Int32($0) })
+        fixture.runner.start([request])
+        fixture.wait { $0.contains { if case .output = $0 { true } else { false } } }
+        let member = try #require(fixture.lines(of: request).first.flatMap { Int32($0) })
         let pidfd = cspawn_open_process(member)
         defer { close(pidfd) }
-        bench.runner.shutdown(grace: .milliseconds(200))
-        #expect(bench.end(of: request).outcome == .stopped)
+        fixture.runner.shutdown(grace: .milliseconds(200))
+        #expect(fixture.end(of: request).outcome == .stopped)
         // The pidfd is readable once the process has ended; a SIGKILL does not take a minute.
         var poller = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)
         #expect(poll(&poller, 1, 60_000) == 1, "process \(member) is still running")

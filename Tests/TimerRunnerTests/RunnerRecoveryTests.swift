@@ -203,9 +203,9 @@ extension RunRegistry {
         file.add(99, RecordFile.line("no-run"))
         file.add(CSPAWN_RECORD_SPAWNED, RecordFile.line(name(0)))
         try file.write()
-        let bench = try Bench(registry: file.folder)
-        defer { bench.runner.shutdown(grace: .zero) }
-        let ends = bench.events.compactMap { event -> (String, RunEnd)? in
+        let fixture = try RunnerFixture(registry: file.folder)
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let ends = fixture.events.compactMap { event -> (String, RunEnd)? in
             if case .ended(let run, let end) = event { (run.description, end) } else { nil }
         }
         #expect(ends.map(\.0) == (0..<7).map(name))
@@ -217,7 +217,7 @@ extension RunRegistry {
         #expect(ends[0].1.usage.elapsed == .milliseconds(500))
         #expect(ends[0].1.usage.peakResidentBytes == 8192)
         #expect(ends[0].1.at == WallInstant(microsecondsSinceEpoch: 1_795_000_000_500_000))
-        #expect(bench.events.count == 7)
+        #expect(fixture.events.count == 7)
     }
 
     /// The process is not a child of the runner, so its exit status is unknown; that it is running
@@ -225,7 +225,7 @@ extension RunRegistry {
     @Test(arguments: ["ends by itself", "is terminated", "reaches its time limit"])
     func anActiveRunIsReattached(and what: String) throws {
         let folder = "/tmp/timerd-registry-\(UUID().uuidString)"
-        let first = try Bench(registry: folder)
+        let first = try RunnerFixture(registry: folder)
         let request = first.request(.shell("echo up; exec sleep 300"))
         first.runner.start([request])
         first.wait(forLine: "up")
@@ -246,7 +246,7 @@ extension RunRegistry {
             .replacing("1795000000000000", with: "\(at.microsecondsSinceEpoch)")
         copy.add(CSPAWN_RECORD_SPAWNED, pid: pid, made: process.made, line)
         try copy.write()
-        let second = try Bench(registry: copy.folder)
+        let second = try RunnerFixture(registry: copy.folder)
         #expect(second.events == [.began(request.id, pid: pid, at: at)])
         switch what {
         case "ends by itself": kill(pid, SIGKILL)
@@ -271,7 +271,7 @@ extension RunRegistry {
         var options = Runner.Options()
         options.usesControlGroups = true
         let folder = "/tmp/timerd-registry-\(UUID().uuidString)"
-        let first = try Bench(registry: folder, options: options)
+        let first = try RunnerFixture(registry: folder, options: options)
         let request = first.request(.shell("setsid sh -c 'echo $$; exec sleep 300' & wait"))
         first.runner.start([request])
         first.wait { $0.contains { if case .output = $0 { true } else { false } } }
@@ -287,7 +287,7 @@ extension RunRegistry {
             CSPAWN_RECORD_SPAWNED, pid: process.pid, made: process.made,
             RecordFile.line(request.id.description, group: process.controlGroup ?? "-"))
         try copy.write()
-        let second = try Bench(registry: copy.folder, options: options)
+        let second = try RunnerFixture(registry: copy.folder, options: options)
         second.runner.end(request.id, grace: .zero)
         #expect(second.end(of: request).outcome == .stopped)
         let pidfd = cspawn_open_process(left)

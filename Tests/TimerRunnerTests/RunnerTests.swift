@@ -13,23 +13,23 @@ import TimerCore
 
 @Suite struct OutcomeTests {
     @Test func reportsExitCodesAndSignals() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        #expect(bench.shell("true").outcome == .exited(0))
-        #expect(bench.shell("exit 3").outcome == .exited(3))
-        #expect(bench.shell("kill -KILL $$").outcome == .signalled("SIGKILL"))
-        #expect(bench.shell("kill -TERM $$").outcome == .signalled("SIGTERM"))
-        #expect(bench.run(bench.request(.arguments(["true"]))).outcome == .exited(0))
-        #expect(bench.run(bench.request(.arguments(["/bin/true"]))).outcome == .exited(0))
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        #expect(fixture.shell("true").outcome == .exited(0))
+        #expect(fixture.shell("exit 3").outcome == .exited(3))
+        #expect(fixture.shell("kill -KILL $$").outcome == .signalled("SIGKILL"))
+        #expect(fixture.shell("kill -TERM $$").outcome == .signalled("SIGTERM"))
+        #expect(fixture.run(fixture.request(.arguments(["true"]))).outcome == .exited(0))
+        #expect(fixture.run(fixture.request(.arguments(["/bin/true"]))).outcome == .exited(0))
     }
 
     @Test func reportsWhichStepFailed() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         func outcome(_ command: [String], in directory: String? = "/") -> String {
-            bench.run(bench.request(.arguments(command), in: directory)).outcome.description
+            fixture.run(fixture.request(.arguments(command), in: directory)).outcome.description
         }
-        let script = "\(bench.registry)/../timerd-script-\(getpid())"
+        let script = "\(fixture.registry)/../timerd-script-\(getpid())"
         try "echo no interpreter".write(toFile: script, atomically: true, encoding: .utf8)
         defer { unlink(script) }
         chmod(script, 0o755)
@@ -45,9 +45,9 @@ import TimerCore
     }
 
     @Test func reportsTheResourceUsageOfARun() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let end = bench.shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let end = fixture.shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
         #expect(end.outcome == .exited(0))
         #expect(end.usage.elapsed > .zero && end.usage.user + end.usage.system > .zero)
         #expect(end.usage.user + end.usage.system <= end.usage.elapsed + .milliseconds(100))
@@ -57,15 +57,15 @@ import TimerCore
     /// nothing of this process's. The spawner only scans for memory that other threads have mapped
     /// every 256 starts, and the tests that run in parallel map much memory.
     @Test func thePeakMemoryOfARunDoesNotIncludeItsParents() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         var small: Int64 = .max
         for _ in 0...256 where small >= 8 << 20 {
-            small = Int64(bench.shell("true").usage.peakResidentBytes)
+            small = Int64(fixture.shell("true").usage.peakResidentBytes)
         }
         #expect(small > 0 && small < 8 << 20)
         let size = 100_000 << 10
-        let end = bench.shell("dd if=/dev/zero of=/dev/null bs=\(size) count=1 2>/dev/null")
+        let end = fixture.shell("dd if=/dev/zero of=/dev/null bs=\(size) count=1 2>/dev/null")
         #expect(end.outcome == .exited(0))
         #expect(end.usage.peakResidentBytes >= size)
         #expect(end.usage.peakResidentBytes < size + 100 << 20)
@@ -74,9 +74,9 @@ import TimerCore
 
 @Suite struct OutputTests {
     @Test func outputIsReportedLineByLine_fromBothStreams() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let end = bench.shell("printf 'one\\n\\ntwo'; echo bad >&2")
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let end = fixture.shell("printf 'one\\n\\ntwo'; echo bad >&2")
         #expect(end.lines == ["one", "", "two"] && end.errors == ["bad"])
     }
 
@@ -100,34 +100,34 @@ import TimerCore
     }
 
     @Test func longOutputIsReadToItsEnd_inBoundedPieces() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(.shell("head -c 5000000 /dev/zero"))
-        #expect(bench.run(request).outcome == .exited(0))
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let request = fixture.request(.shell("head -c 5000000 /dev/zero"))
+        #expect(fixture.run(request).outcome == .exited(0))
         var total = 0
-        for case .output(_, _, let line, _) in bench.events { total += line.count }
+        for case .output(_, _, let line, _) in fixture.events { total += line.count }
         #expect(total == 5_000_000)
-        #expect(bench.end(of: request).tail.count == 8192)
+        #expect(fixture.end(of: request).tail.count == 8192)
     }
 
     @Test func aGrandchildWithTheOpenPipeDoesNotDelayTheOutcome() throws {
-        let bench = try Bench()
-        let end = bench.shell("setsid sleep 300 & echo $!; echo done")
+        let fixture = try RunnerFixture()
+        let end = fixture.shell("setsid sleep 300 & echo $!; echo done")
         #expect(end.outcome == .exited(0) && end.lines.last == "done")
         if let pid = end.lines.first.flatMap({ Int32($0) }) { kill(pid, SIGKILL) }
-        bench.runner.shutdown(grace: .zero)
+        fixture.runner.shutdown(grace: .zero)
     }
 
     @Test func laterOutputOfALeftoverIsStillReported() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let gate = "\(bench.registry)/../timerd-gate-\(UUID().uuidString)"
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let gate = "\(fixture.registry)/../timerd-gate-\(UUID().uuidString)"
         mkfifo(gate, 0o600)
         defer { unlink(gate) }
-        let request = bench.request(.shell("(read go < \(gate); echo late) & exit 0"))
-        #expect(bench.run(request).outcome == .exited(0))
+        let request = fixture.request(.shell("(read go < \(gate); echo late) & exit 0"))
+        #expect(fixture.run(request).outcome == .exited(0))
         try "go\n".write(to: URL(fileURLWithPath: gate), atomically: false, encoding: .utf8)
-        bench.wait {
+        fixture.wait {
             $0.contains {
                 if case .output(request.id, _, Array("late".utf8), _) = $0 { true } else { false }
             }
@@ -137,44 +137,44 @@ import TimerCore
 
 @Suite struct RunnerTests {
     @Test func aRunIsRecordedUntilItIsForgotten_andNeverStartedTwice() throws {
-        let bench = try Bench()
-        let request = bench.request(.arguments(["true"]))
-        #expect(bench.run(request).outcome == .exited(0))
-        #expect(bench.markNames == [request.id.description])
-        bench.runner.start([request])
-        bench.wait(forEnds: 2)
-        guard case .ended(_, let end) = bench.events.last, end.outcome == .lost(.runner) else {
-            Issue.record("it ran twice: \(bench.events)")
+        let fixture = try RunnerFixture()
+        let request = fixture.request(.arguments(["true"]))
+        #expect(fixture.run(request).outcome == .exited(0))
+        #expect(fixture.markNames == [request.id.description])
+        fixture.runner.start([request])
+        fixture.wait(forEnds: 2)
+        guard case .ended(_, let end) = fixture.events.last, end.outcome == .lost(.runner) else {
+            Issue.record("it ran twice: \(fixture.events)")
             return
         }
-        bench.runner.forget(request.id)
-        bench.runner.shutdown(grace: .zero)
-        #expect(bench.markNames.isEmpty)
+        fixture.runner.forget(request.id)
+        fixture.runner.shutdown(grace: .zero)
+        #expect(fixture.markNames.isEmpty)
     }
 
     @Test func aSignalReachesTheWholeGroup() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(.shell("sleep 300 & echo up; wait; echo survived"))
-        bench.runner.start([request])
-        bench.wait { $0.contains { if case .output = $0 { true } else { false } } }
-        bench.runner.signal(request.id, SIGTERM)
-        #expect(bench.end(of: request).outcome == .signalled("SIGTERM"))
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let request = fixture.request(.shell("sleep 300 & echo up; wait; echo survived"))
+        fixture.runner.start([request])
+        fixture.wait { $0.contains { if case .output = $0 { true } else { false } } }
+        fixture.runner.signal(request.id, SIGTERM)
+        #expect(fixture.end(of: request).outcome == .signalled("SIGTERM"))
         // The grandchild had the pipe open, so the pipe reaches its end when it ends.
-        #expect(!bench.end(of: request).lines.contains("survived"))
+        #expect(!fixture.end(of: request).lines.contains("survived"))
     }
 
     @Test func shutdownEndsARunThatIgnoresSIGTERM() throws {
-        let bench = try Bench()
+        let fixture = try RunnerFixture()
         let requests = [
-            bench.request(.shell("trap '' TERM; echo up; while :; do sleep 300; done")),
-            bench.request(.shell("echo up; sleep 300")),
+            fixture.request(.shell("trap '' TERM; echo up; while :; do sleep 300; done")),
+            fixture.request(.shell("echo up; sleep 300")),
         ]
-        bench.runner.start(requests)
-        bench.wait { events in
+        fixture.runner.start(requests)
+        fixture.wait { events in
             events.count { if case .output = $0 { true } else { false } } == 2
         }
-        bench.runner.shutdown(grace: .milliseconds(200))
-        #expect(requests.allSatisfy { bench.end(of: $0).outcome == .stopped })
+        fixture.runner.shutdown(grace: .milliseconds(200))
+        #expect(requests.allSatisfy { fixture.end(of: $0).outcome == .stopped })
     }
 }

@@ -20,8 +20,8 @@ import TimerCore
         private(set) var replies: [WireReply] = []
         private var frames: FrameSocket
 
-        init(_ desk: Desk) {
-            socket = desk.connect()
+        init(_ fixture: ServerFixture) {
+            socket = fixture.connect()
             frames = FrameSocket(socket, frameBytesMax: Wire.replyBytesMax)
             frames.send(WireRequest.hello(version: Wire.version).bytes)
         }
@@ -74,24 +74,24 @@ import TimerCore
     private func expectClosed(
         _ why: String, limits: RunnerLimits = RunnerLimits(), by body: (Intruder) -> Void
     ) throws {
-        let desk = try Desk { $0.limits = limits }
-        desk.configuration.jobs.withLock { $0 = [Self.job.name: Definition(Self.job)] }
-        let intruder = Intruder(desk)
+        let fixture = try ServerFixture { $0.limits = limits }
+        fixture.configuration.jobs.withLock { $0 = [Self.job.name: Definition(Self.job)] }
+        let intruder = Intruder(fixture)
         body(intruder)
         #expect(intruder.isClosed())
-        let said = desk.configuration.said.withLock { $0 }
+        let said = fixture.configuration.said.withLock { $0 }
         #expect(said.count == 1 && said[0].hasPrefix("closed a connection that \(why)"), "\(said)")
-        let client = try desk.client { _, _ in }
+        let client = try fixture.client { _, _ in }
         client.close()
-        desk.stop()
+        fixture.stop()
     }
 
     @Test func aFrameThatIsTooLongIsNotRead() throws {
-        let desk = try Desk()
-        let intruder = Intruder(desk)
+        let fixture = try ServerFixture()
+        let intruder = Intruder(fixture)
         intruder.say([UInt8](repeating: 2, count: Wire.requestBytesMax + 1))
         #expect(intruder.isClosed())
-        desk.stop()
+        fixture.stop()
     }
 
     @Test func tooManyRunsInAFrameAreAnInvalidRequest() throws {
@@ -104,14 +104,14 @@ import TimerCore
         var limits = RunnerLimits()
         limits.starts = 30
         try expectClosed(
-            "asked for too much: 31 runs that wait to start, and at most 30 may", limits: limits
+            "exceeded a limit: 31 runs that wait to start, at most 30", limits: limits
         ) { $0.say(Self.orders(0..<31)) }
     }
 
     @Test func tooManyBytesForThemCloseTheConnection_andEarlierOnesRun() throws {
         var limits = RunnerLimits()
         limits.startBytes = -1
-        try expectClosed("asked for too much: 0 bytes for runs that wait", limits: limits) {
+        try expectClosed("exceeded a limit: 0 bytes for runs that wait", limits: limits) {
             $0.say(Self.orders(0..<1))
         }
     }
@@ -119,7 +119,7 @@ import TimerCore
     @Test func tooManyRunsThatAreNotForgottenCloseTheConnection() throws {
         var limits = RunnerLimits()
         limits.runs = 100
-        let why = "asked for too much: 110 runs that are not forgotten"
+        let why = "exceeded a limit: 110 runs that are not forgotten"
         try expectClosed(why, limits: limits) { intruder in
             intruder.say(Self.orders(0..<50))
             // A run that has not ended yet could not be forgotten at once.
@@ -131,22 +131,22 @@ import TimerCore
     }
 
     @Test func aSchedulerThatMayNotEndEveryRunIsDisconnected() throws {
-        let desk = try Desk { $0.allowsShutDown = false }
-        let intruder = Intruder(desk)
+        let fixture = try ServerFixture { $0.allowsShutDown = false }
+        let intruder = Intruder(fixture)
         intruder.say(.shutDown(grace: .zero))
         #expect(intruder.isClosed())
-        #expect(!desk.endsByItself(within: 0.2))
-        desk.stop()
+        #expect(!fixture.endsByItself(within: 0.2))
+        fixture.stop()
     }
 
     /// If it were forgotten while it runs, it would start again when it is requested again.
     @Test func anActiveRunIsNotForgotten_andNotStartedTwice() throws {
-        let desk = try Desk()
+        let fixture = try ServerFixture()
         let job = Job(
-            name: Self.job.name, command: .shell("echo x >>\(desk.folder)/runs; sleep 0.5"),
+            name: Self.job.name, command: .shell("echo x >>\(fixture.folder)/runs; sleep 0.5"),
             schedule: .every(.seconds(1)))
-        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
-        let intruder = Intruder(desk)
+        fixture.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let intruder = Intruder(fixture)
         let firing = Firing(
             id: Firing.ID(
                 job: job.name, scheduled: WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000)
@@ -157,16 +157,16 @@ import TimerCore
         intruder.say(.forget([order.run]))
         intruder.say(.start([order]))
         #expect(!intruder.isClosed { Self.ends($0) == 1 })
-        desk.stop(keepsFolder: true)
-        let runs = try String(contentsOfFile: "\(desk.folder)/runs", encoding: .utf8)
+        fixture.stop(keepsFolder: true)
+        let runs = try String(contentsOfFile: "\(fixture.folder)/runs", encoding: .utf8)
         #expect(runs == "x\n")
-        try FileManager.default.removeItem(atPath: desk.folder)
+        try FileManager.default.removeItem(atPath: fixture.folder)
     }
 
     @Test func tooMuchOutputThatIsNotForgottenClosesTheConnection() throws {
         var limits = RunnerLimits()
         limits.tailBytes = 99
-        try expectClosed("asked for too much: 100 bytes of output", limits: limits) { intruder in
+        try expectClosed("exceeded a limit: 100 bytes of output", limits: limits) { intruder in
             intruder.say(Self.orders(0..<10))
             #expect(!intruder.isClosed { Self.ends($0) == 10 })
             intruder.say(Self.orders(10..<11))
@@ -176,15 +176,15 @@ import TimerCore
     @Test func tooManyCommandsCloseTheConnection() throws {
         var limits = RunnerLimits()
         limits.commands = 0
-        try expectClosed("asked for too much: ", limits: limits) { intruder in
+        try expectClosed("exceeded a limit: ", limits: limits) { intruder in
             for _ in 0..<10_000 { intruder.say(.signal(Self.order(1).run, SIGWINCH)) }
         }
     }
 
     /// However many barriers are requested, only one is passed to the runner at a time.
     @Test func manyBarriersAreAnsweredTogether() throws {
-        let desk = try Desk()
-        let intruder = Intruder(desk)
+        let fixture = try ServerFixture()
+        let intruder = Intruder(fixture)
         let count: UInt64 = 100_000
         for token in 1...count { intruder.say(.barrier(token)) }
         #expect(
@@ -195,14 +195,14 @@ import TimerCore
             if case .barrierReached(_, let token) = reply { token } else { nil }
         }
         #expect(tokens == tokens.sorted() && tokens.count < Int(count) / 4)
-        desk.stop()
+        fixture.stop()
     }
 
     @Test func aClientRefusesMoreRunsThanMayWaitForARunner() throws {
-        let desk = try Desk()
-        let ear = Ear()
-        let client = try desk.client { ear.take($0, $1) }
-        desk.stop()
+        let fixture = try ServerFixture()
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
+        fixture.stop()
         let firing = Self.order(0).run.firing
         let runs = (1...RunnerClient.waitingMax + 2).map { attempt in
             Run(
@@ -210,8 +210,8 @@ import TimerCore
                 job: Self.job)
         }
         client.start(runs)
-        ear.wait { $0.count == 2 }
-        for case .ended(let run, let end) in ear.events {
+        events.wait { $0.count == 2 }
+        for case .ended(let run, let end) in events.events {
             #expect(run.attempt > RunnerClient.waitingMax)
             #expect(end.outcome.description.hasPrefix("spawn-failed(EAGAIN, wait for the runner"))
         }

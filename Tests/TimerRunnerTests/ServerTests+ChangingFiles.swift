@@ -18,26 +18,26 @@ extension ServerTests {
     /// it; a changed job runs as it fired until the reload.
     @Test func aJobDeletedFromTheConfigurationIsNotRun() throws {
         let changed = Mutex(false)
-        let desk = try Desk { $0.hasChanged = { changed.withLock { $0 } } }
-        let ear = Ear()
-        let client = try desk.client { ear.take($0, $1) }
+        let fixture = try ServerFixture { $0.hasChanged = { changed.withLock { $0 } } }
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
         let (kept, deleted) = (job("exit 3", "kept"), job("exit 4", "deleted"))
-        desk.configuration.jobs.withLock {
+        fixture.configuration.jobs.withLock {
             $0 = [kept.name: Definition(kept), deleted.name: Definition(deleted)]
         }
         client.start([run(kept), run(deleted)])
-        #expect(outcome(ear.end(of: run(kept))) == "exited(3)")
-        #expect(outcome(ear.end(of: run(deleted))) == "exited(4)")
-        desk.configuration.jobs.withLock { $0 = [kept.name: Definition(job("exit 5", "kept"))] }
+        #expect(outcome(events.end(of: run(kept))) == "exited(3)")
+        #expect(outcome(events.end(of: run(deleted))) == "exited(4)")
+        fixture.configuration.jobs.withLock { $0 = [kept.name: Definition(job("exit 5", "kept"))] }
         changed.withLock { $0 = true }
         client.start([run(kept, 1)])
-        #expect(outcome(ear.end(of: run(kept, 1))) == "exited(3)")
+        #expect(outcome(events.end(of: run(kept, 1))) == "exited(3)")
         client.start([run(deleted, 1)])
         #expect(
-            outcome(ear.end(of: run(deleted, 1)))
+            outcome(events.end(of: run(deleted, 1)))
                 == "spawn-failed(ENOENT, find the job in the current configuration)")
         client.close()
-        desk.stop()
+        fixture.stop()
     }
 
     /// Files that change, of which one is being written: in it the jobs are missing for a moment.
@@ -46,8 +46,8 @@ extension ServerTests {
         let age = Mutex(Duration.zero)
         let changed = Mutex(false)
 
-        func desk(_ limits: RunnerLimits = RunnerLimits()) throws -> Desk {
-            try Desk { settings in
+        func fixture(_ limits: RunnerLimits = RunnerLimits()) throws -> ServerFixture {
+            try ServerFixture { settings in
                 settings.limits = limits
                 settings.hasChanged = { self.changed.withLock { $0 } }
                 settings.unchangedFor = { self.age.withLock { $0 } }
@@ -64,34 +64,34 @@ extension ServerTests {
         var limits = RunnerLimits()
         limits.settleTime = .milliseconds(20)
         limits.settleTimeMax = .seconds(3600)
-        let desk = try files.desk(limits)
-        let ear = Ear()
-        let client = try desk.client { ear.take($0, $1) }
+        let fixture = try files.fixture(limits)
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
         let (kept, other) = (job("exit 3", "kept"), job("exit 4", "other"))
         let all = [kept.name: Definition(kept), other.name: Definition(other)]
-        desk.configuration.jobs.withLock { $0 = all }
+        fixture.configuration.jobs.withLock { $0 = all }
         client.start([run(kept)])
-        #expect(outcome(ear.end(of: run(kept))) == "exited(3)")
-        desk.configuration.jobs.withLock { $0 = [other.name: Definition(other)] }
+        #expect(outcome(events.end(of: run(kept))) == "exited(3)")
+        fixture.configuration.jobs.withLock { $0 = [other.name: Definition(other)] }
         files.changed.withLock { $0 = true }
         client.start([run(kept, 1)])
         // Others do not wait for it, and what is told to it waits as well.
         client.start([run(other)])
-        #expect(outcome(ear.end(of: run(other))) == "exited(4)")
-        let reads = desk.configuration.reads.withLock { $0 }
-        while desk.configuration.reads.withLock({ $0 }) < reads + 3 { usleep(1000) }
+        #expect(outcome(events.end(of: run(other))) == "exited(4)")
+        let reads = fixture.configuration.reads.withLock { $0 }
+        while fixture.configuration.reads.withLock({ $0 }) < reads + 3 { usleep(1000) }
         func ends() -> Int {
-            ear.events.count { if case .ended(run(kept, 1).id, _) = $0 { true } else { false } }
+            events.events.count { if case .ended(run(kept, 1).id, _) = $0 { true } else { false } }
         }
         #expect(ends() == 0)
-        desk.configuration.jobs.withLock { $0 = all }
-        #expect(outcome(ear.end(of: run(kept, 1))) == "exited(3)")
+        fixture.configuration.jobs.withLock { $0 = all }
+        #expect(outcome(events.end(of: run(kept, 1))) == "exited(3)")
         // It is known from then on, without a reload.
         client.start([run(kept, 2)])
-        #expect(outcome(ear.end(of: run(kept, 2))) == "exited(3)")
+        #expect(outcome(events.end(of: run(kept, 2))) == "exited(3)")
         #expect(ends() == 1)
         client.close()
-        desk.stop()
+        fixture.stop()
     }
 
     /// A compromised scheduler must not run what the files do not say, however long it waits.
@@ -102,19 +102,19 @@ extension ServerTests {
             var limits = RunnerLimits()
             limits.settleTime = .milliseconds(20)
             limits.settleTimeMax = isLeftAlone ? .seconds(3600) : .milliseconds(200)
-            let desk = try files.desk(limits)
-            let ear = Ear()
-            let client = try desk.client { ear.take($0, $1) }
+            let fixture = try files.fixture(limits)
+            let events = ReceivedEvents()
+            let client = try fixture.client { events.take($0, $1) }
             let kept = job("exit 3", "kept")
             files.changed.withLock { $0 = true }
             client.start([run(kept)])
             if isLeftAlone {
-                while desk.configuration.reads.withLock({ $0 }) < 4 { usleep(1000) }
+                while fixture.configuration.reads.withLock({ $0 }) < 4 { usleep(1000) }
                 files.age.withLock { $0 = .milliseconds(20) }
             }
-            #expect(outcome(ear.end(of: run(kept))) == Self.notFound)
+            #expect(outcome(events.end(of: run(kept))) == Self.notFound)
             client.close()
-            desk.stop()
+            fixture.stop()
         }
     }
 
@@ -124,19 +124,19 @@ extension ServerTests {
         var limits = RunnerLimits()
         limits.settleTime = .milliseconds(50)
         limits.settleTimeMax = .seconds(3600)
-        let desk = try files.desk(limits)
-        let ear = Ear()
-        let client = try desk.client { ear.take($0, $1) }
+        let fixture = try files.fixture(limits)
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
         let kept = job("exit 3", "kept")
         files.changed.withLock { $0 = true }
         client.start([run(kept)])
-        while desk.configuration.reads.withLock({ $0 }) < 2 { usleep(1000) }
+        while fixture.configuration.reads.withLock({ $0 }) < 2 { usleep(1000) }
         client.close()
-        let other = Ear()
-        let next = try desk.client { other.take($0, $1) }
+        let other = ReceivedEvents()
+        let next = try fixture.client { other.take($0, $1) }
         #expect(outcome(other.end(of: run(kept))) == Self.notFound)
         next.close()
-        desk.stop()
+        fixture.stop()
     }
 
     /// Reading very many jobs takes a while: a run waits for that only if the file of its job has
@@ -145,7 +145,7 @@ extension ServerTests {
         let changed = Mutex(false)
         let gate = DispatchSemaphore(value: 0)
         let (kept, deleted) = (job("exit 3", "kept"), job("exit 4", "deleted"))
-        let desk = try Desk { settings in
+        let fixture = try ServerFixture { settings in
             let read = settings.definitions
             settings.definitions = {
                 if changed.withLock({ $0 }) { gate.wait() }
@@ -154,31 +154,31 @@ extension ServerTests {
             settings.hasChanged = { changed.withLock { $0 } }
             settings.isAffected = { $0 == deleted.name }
         }
-        let ear = Ear()
-        let client = try desk.client { ear.take($0, $1) }
-        desk.configuration.jobs.withLock {
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
+        fixture.configuration.jobs.withLock {
             $0 = [kept.name: Definition(kept), deleted.name: Definition(deleted)]
         }
         client.start([run(kept), run(deleted)])
-        #expect(outcome(ear.end(of: run(kept))) == "exited(3)")
-        #expect(outcome(ear.end(of: run(deleted))) == "exited(4)")
-        desk.configuration.jobs.withLock { $0[deleted.name] = nil }
+        #expect(outcome(events.end(of: run(kept))) == "exited(3)")
+        #expect(outcome(events.end(of: run(deleted))) == "exited(4)")
+        fixture.configuration.jobs.withLock { $0[deleted.name] = nil }
         changed.withLock { $0 = true }
         client.start([run(deleted, 1), run(kept, 1)])
-        #expect(outcome(ear.end(of: run(kept, 1))) == "exited(3)")
+        #expect(outcome(events.end(of: run(kept, 1))) == "exited(3)")
         client.start([run(kept, 2)])
-        #expect(outcome(ear.end(of: run(kept, 2))) == "exited(3)")
+        #expect(outcome(events.end(of: run(kept, 2))) == "exited(3)")
         #expect(
-            !ear.events.contains {
+            !events.events.contains {
                 if case .ended(run(deleted, 1).id, _) = $0 { true } else { false }
             })
         changed.withLock { $0 = false }
         for _ in 0..<3 { gate.signal() }
         #expect(
-            outcome(ear.end(of: run(deleted, 1)))
+            outcome(events.end(of: run(deleted, 1)))
                 == "spawn-failed(ENOENT, find the job in the current configuration)")
         client.close()
-        desk.stop()
+        fixture.stop()
     }
 
     /// One-off jobs that are due at once come one after the other, and a check of the files is used
@@ -188,7 +188,7 @@ extension ServerTests {
         let looks = Mutex(0)
         let (isRead, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let (edited, added) = (job("exit 3", "edited"), job("exit 4", "added"))
-        let desk = try Desk { settings in
+        let fixture = try ServerFixture { settings in
             let read = settings.definitions
             settings.definitions = {
                 let found = read()
@@ -205,28 +205,28 @@ extension ServerTests {
             settings.isAffected = { $0 == edited.name }
             settings.unchangedFor = { .seconds(3600) }
         }
-        let ear = Ear()
-        let client = try desk.client { ear.take($0, $1) }
-        desk.configuration.jobs.withLock { $0 = [edited.name: Definition(edited)] }
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
+        fixture.configuration.jobs.withLock { $0 = [edited.name: Definition(edited)] }
         client.start([run(edited)])
-        #expect(outcome(ear.end(of: run(edited))) == "exited(3)")
+        #expect(outcome(events.end(of: run(edited))) == "exited(3)")
         // What runs is what the scheduler has loaded, until it reloads.
         let edit = Definition(job("exit 5", "edited"))
-        desk.configuration.jobs.withLock { $0 = [edited.name: edit] }
+        fixture.configuration.jobs.withLock { $0 = [edited.name: edit] }
         changed.withLock { $0 = true }
         client.start([run(edited, 1)])
         isRead.wait()
         changed.withLock { $0 = false }
-        desk.configuration.jobs.withLock { $0[added.name] = Definition(added) }
+        fixture.configuration.jobs.withLock { $0[added.name] = Definition(added) }
         let before = looks.withLock { $0 }
         client.start([run(added)])
         while looks.withLock({ $0 }) == before { usleep(1000) }
         gate.signal()
-        #expect(outcome(ear.end(of: run(added))) == "exited(4)")
-        #expect(outcome(ear.end(of: run(edited, 1))) == "exited(3)")
+        #expect(outcome(events.end(of: run(added))) == "exited(4)")
+        #expect(outcome(events.end(of: run(edited, 1))) == "exited(3)")
         client.start([run(edited, 2)])
-        #expect(outcome(ear.end(of: run(edited, 2))) == "exited(3)")
+        #expect(outcome(events.end(of: run(edited, 2))) == "exited(3)")
         client.close()
-        desk.stop()
+        fixture.stop()
     }
 }

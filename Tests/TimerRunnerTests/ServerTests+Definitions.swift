@@ -16,13 +16,13 @@ import TimerCore
 extension ServerTests {
     /// A compromised scheduler sets nothing for a job that its configuration does not allow.
     @Test func onlyTheVariablesThatTheJobAllowsAreSet() throws {
-        let desk = try Desk { _ in }
-        let ear = Ear()
-        let client = try desk.client { ear.take($0, $1) }
+        let fixture = try ServerFixture { _ in }
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
         var job = job("test \"$A\" = 'a b' && test -z \"$B$LD_PRELOAD\" || exit 4")
         // Even if the configuration could name it.
         job.execution.runVariables = ["A", "LD_PRELOAD"]
-        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        fixture.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
         let cases: [([String: String], String)] = [
             (["A": "a b"], "exited(0)"), ([:], "exited(4)"),
             (["B": "1"], #"spawn-failed(EPERM, run-environment of the job does not allow "B")"#),
@@ -36,16 +36,16 @@ extension ServerTests {
             var run = run(job, number)
             run.firing.cause = .requested(by: .user("ada"), variables: RunVariables(values))
             client.start([run])
-            #expect(outcome(ear.end(of: run)) == expected)
+            #expect(outcome(events.end(of: run)) == expected)
         }
         client.close()
-        desk.stop()
+        fixture.stop()
     }
 
     /// The rules for users take effect when the files are read, whatever the scheduler knows.
     @Test func onlyUsersAllowedByTheConfigurationRun() throws {
         let changed = Mutex(false)
-        let desk = try Desk { settings in
+        let fixture = try ServerFixture { settings in
             settings.hasChanged = { changed.withLock { $0 } }
             settings.didApply = {
                 var rules = RunnerServer.RunRules()
@@ -55,64 +55,65 @@ extension ServerTests {
                 return rules
             }
         }
-        let ear = Ear()
-        let client = try desk.client { ear.take($0, $1) }
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
         let job = job("exit 3", "kept")
-        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        fixture.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
         client.start([run(job)])
-        #expect(outcome(ear.end(of: run(job))) == "exited(3)")
+        #expect(outcome(events.end(of: run(job))) == "exited(3)")
         changed.withLock { $0 = true }
         client.start([run(job, 1)])
         #expect(
-            outcome(ear.end(of: run(job, 1)))
+            outcome(events.end(of: run(job, 1)))
                 == "spawn-failed(EPERM, run as \(Account.current().name): allowed-users is set, so the job "
                 + "must name its user)")
         client.close()
-        desk.stop()
+        fixture.stop()
     }
 
     @Test func runsDefinitionsThatItReadItself_andReadsAgainForUnknownOnes() throws {
-        let desk = try Desk()
-        let ear = Ear()
-        let client = try desk.client { ear.take($0, $1) }
+        let fixture = try ServerFixture()
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
         let first = job("exit 3")
-        desk.configuration.jobs.withLock { $0 = [first.name: Definition(first)] }
+        fixture.configuration.jobs.withLock { $0 = [first.name: Definition(first)] }
         client.start((0..<3).map { run(first, $0) })
-        for number in 0..<3 { #expect(outcome(ear.end(of: run(first, number))) == "exited(3)") }
+        for number in 0..<3 { #expect(outcome(events.end(of: run(first, number))) == "exited(3)") }
         // Once for all three, and perhaps when the client connected, when there were no
         // definitions.
-        #expect(desk.configuration.reads.withLock { $0 } <= 2)
+        #expect(fixture.configuration.reads.withLock { $0 } <= 2)
 
         // A definition that an attacker would like it to run.
         client.start([run(job("exit 4"), 3)])
         #expect(
-            outcome(ear.end(of: run(first, 3))).hasPrefix(
+            outcome(events.end(of: run(first, 3))).hasPrefix(
                 "spawn-failed(ESTALE, find the definition"))
         let second = job("exit 5")
-        desk.configuration.jobs.withLock { $0 = [second.name: Definition(second)] }
+        fixture.configuration.jobs.withLock { $0 = [second.name: Definition(second)] }
         client.start([run(second, 4)])
-        #expect(outcome(ear.end(of: run(second, 4))) == "exited(5)")
-        desk.configuration.jobs.withLock { $0 = [:] }
+        #expect(outcome(events.end(of: run(second, 4))) == "exited(5)")
+        fixture.configuration.jobs.withLock { $0 = [:] }
         client.start([run(first, 5)])
-        #expect(outcome(ear.end(of: run(first, 5))).hasPrefix("spawn-failed(ENOENT, find the job"))
+        #expect(
+            outcome(events.end(of: run(first, 5))).hasPrefix("spawn-failed(ENOENT, find the job"))
         client.close()
-        desk.stop()
+        fixture.stop()
     }
 
     @Test func readsChanges_beforeARunIsDue() throws {
-        let desk = try Desk()
-        let ear = Ear()
-        let client = try desk.client { ear.take($0, $1) }
+        let fixture = try ServerFixture()
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
         let job = job("exit 3")
-        while desk.configuration.reads.withLock({ $0 }) < 1 { sched_yield() }
-        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        while fixture.configuration.reads.withLock({ $0 }) < 1 { sched_yield() }
+        fixture.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
         client.refresh()
-        while desk.configuration.reads.withLock({ $0 }) < 2 { sched_yield() }
+        while fixture.configuration.reads.withLock({ $0 }) < 2 { sched_yield() }
         client.start([run(job)])
-        #expect(outcome(ear.end(of: run(job))) == "exited(3)")
-        #expect(desk.configuration.reads.withLock { $0 } == 2)
+        #expect(outcome(events.end(of: run(job))) == "exited(3)")
+        #expect(fixture.configuration.reads.withLock { $0 } == 2)
         client.close()
-        desk.stop()
+        fixture.stop()
     }
 
     /// With very many jobs this takes a while. Runs with known definitions start at once, and runs
@@ -120,65 +121,67 @@ extension ServerTests {
     @Test func startsDoNotWaitForTheConfigurationToBeRead() throws {
         let isSlow = Mutex(false)
         let mayGoOn = DispatchSemaphore(value: 0)
-        let desk = try Desk { settings in
+        let fixture = try ServerFixture { settings in
             let read = settings.definitions
             settings.definitions = {
                 if isSlow.withLock({ $0 }) { mayGoOn.wait() }
                 return read()
             }
         }
-        let ear = Ear()
-        let client = try desk.client { ear.take($0, $1) }
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
         let (known, changed) = (job("exit 3"), job("exit 4"))
-        desk.configuration.jobs.withLock { $0 = [known.name: Definition(known)] }
+        fixture.configuration.jobs.withLock { $0 = [known.name: Definition(known)] }
         client.start([run(known)])
-        #expect(outcome(ear.end(of: run(known))) == "exited(3)")
+        #expect(outcome(events.end(of: run(known))) == "exited(3)")
         isSlow.withLock { $0 = true }
-        desk.configuration.jobs.withLock { $0 = [changed.name: Definition(changed)] }
+        fixture.configuration.jobs.withLock { $0 = [changed.name: Definition(changed)] }
         client.refresh()
         // This run waits, and so do the commands for it.
         client.start([run(changed, 2)])
         client.suspend(run(changed, 2).id)
         client.resume(run(changed, 2).id)
         client.start([run(known, 3)])
-        #expect(outcome(ear.end(of: run(known, 3))) == "exited(3)")
+        #expect(outcome(events.end(of: run(known, 3))) == "exited(3)")
         #expect(
-            ear.events.allSatisfy {
+            events.events.allSatisfy {
                 if case .ended(run(changed, 2).id, _) = $0 { false } else { true }
             })
         mayGoOn.signal()
-        #expect(outcome(ear.end(of: run(changed, 2))) == "exited(4)")
+        #expect(outcome(events.end(of: run(changed, 2))) == "exited(4)")
         // Until the scheduler reports that the reload is finished.
         client.start([run(known, 4)])
-        #expect(outcome(ear.end(of: run(known, 4))) == "exited(3)")
+        #expect(outcome(events.end(of: run(known, 4))) == "exited(3)")
         client.forgetFormer()
         isSlow.withLock { $0 = false }
         client.start([run(known, 5)])
-        #expect(outcome(ear.end(of: run(known, 5))).hasPrefix("spawn-failed(ESTALE"))
+        #expect(outcome(events.end(of: run(known, 5))).hasPrefix("spawn-failed(ESTALE"))
         client.close()
-        desk.stop()
+        fixture.stop()
     }
 
     /// The runner reads a configuration that the scheduler refused, and nothing is lost by that.
     @Test func severalReadingsWithoutAReloadKeepTheCurrentDefinitions() throws {
-        let desk = try Desk()
-        let ear = Ear()
-        let client = try desk.client { ear.take($0, $1) }
+        let fixture = try ServerFixture()
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
         let jobs = (3...6).map { job("exit \($0)") }
-        desk.configuration.jobs.withLock { $0 = [jobs[0].name: Definition(jobs[0])] }
+        fixture.configuration.jobs.withLock { $0 = [jobs[0].name: Definition(jobs[0])] }
         client.start([run(jobs[0])])
-        _ = ear.end(of: run(jobs[0]))
+        _ = events.end(of: run(jobs[0]))
         for number in 1...3 {
-            let reads = desk.configuration.reads.withLock { $0 }
-            desk.configuration.jobs.withLock { $0 = [jobs[number].name: Definition(jobs[number])] }
+            let reads = fixture.configuration.reads.withLock { $0 }
+            fixture.configuration.jobs.withLock {
+                $0 = [jobs[number].name: Definition(jobs[number])]
+            }
             client.refresh()
-            while desk.configuration.reads.withLock({ $0 }) == reads { sched_yield() }
+            while fixture.configuration.reads.withLock({ $0 }) == reads { sched_yield() }
             client.start([run(jobs[0], 10 + number)])
-            #expect(outcome(ear.end(of: run(jobs[0], 10 + number))) == "exited(3)")
+            #expect(outcome(events.end(of: run(jobs[0], 10 + number))) == "exited(3)")
         }
         client.start([run(jobs[3], 20)])
-        #expect(outcome(ear.end(of: run(jobs[3], 20))) == "exited(6)")
+        #expect(outcome(events.end(of: run(jobs[3], 20))) == "exited(6)")
         client.close()
-        desk.stop()
+        fixture.stop()
     }
 }

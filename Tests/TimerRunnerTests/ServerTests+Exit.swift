@@ -16,23 +16,25 @@ import TimerCore
 extension ServerTests {
     /// No scheduler is connected, so that nothing else wakes the thread.
     @Test func aRunnerWhoseLastRunEndsWithoutASchedulerIsNotNeeded() throws {
-        let desk = try Desk { $0.idleMax = .milliseconds(100) }
-        let gate = "\(desk.folder)/gate"
+        let fixture = try ServerFixture { $0.idleMax = .milliseconds(100) }
+        let gate = "\(fixture.folder)/gate"
         mkfifo(gate, 0o600)
-        let ear = Ear(seesAll: false)
+        let events = ReceivedEvents(seesAll: false)
         let jobs = [job("echo up; read go <\(gate)"), job("true")]
         let runs = [run(jobs[0]), run(jobs[1], 1)]
-        let client = try desk.client { ear.take($0, $1) }
+        let client = try fixture.client { events.take($0, $1) }
         for (run, job) in zip(runs, jobs) {
-            desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+            fixture.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
             client.start([run])
-            ear.wait { $0.contains { if case .began(run.id, _, _) = $0 { true } else { false } } }
+            events.wait {
+                $0.contains { if case .began(run.id, _, _) = $0 { true } else { false } }
+            }
         }
         client.close()
-        #expect(!desk.endsByItself(within: 0.5))
+        #expect(!fixture.endsByItself(within: 0.5))
         try "go\n".write(to: URL(fileURLWithPath: gate), atomically: false, encoding: .utf8)
-        #expect(desk.endsByItself(within: 10))
-        desk.stop()
+        #expect(fixture.endsByItself(within: 10))
+        fixture.stop()
     }
 
     /// After an upgrade it logs this when a scheduler connects, and ends for the next runner
@@ -40,52 +42,52 @@ extension ServerTests {
     @Test(arguments: [true, false])
     func aRunnerWhoseProgramWasReplacedEndsOnceNoRunIsActive(isConnected: Bool) throws {
         let replaced = Mutex(false)
-        let desk = try Desk { $0.isReplaced = { replaced.withLock { $0 } } }
-        let gate = "\(desk.folder)/gate"
+        let fixture = try ServerFixture { $0.isReplaced = { replaced.withLock { $0 } } }
+        let gate = "\(fixture.folder)/gate"
         mkfifo(gate, 0o600)
         let job = job("read go <\(gate); exit 3")
-        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
-        let before = Ear()
-        let first = try desk.client { before.take($0, $1) }
+        fixture.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let before = ReceivedEvents()
+        let first = try fixture.client { before.take($0, $1) }
         first.start([run(job)])
         before.wait { $0.contains { if case .began = $0 { true } else { false } } }
         first.close()
-        #expect(desk.configuration.said.withLock { $0 } == [])
+        #expect(fixture.configuration.said.withLock { $0 } == [])
         replaced.withLock { $0 = true }
-        let ear = Ear()
-        let second = try desk.client { ear.take($0, $1) }
-        #expect(desk.configuration.said.withLock { $0.first?.contains("was replaced") } == true)
+        let events = ReceivedEvents()
+        let second = try fixture.client { events.take($0, $1) }
+        #expect(fixture.configuration.said.withLock { $0.first?.contains("was replaced") } == true)
         if !isConnected { second.close() }
-        #expect(!desk.endsByItself(within: 0.3))
+        #expect(!fixture.endsByItself(within: 0.3))
         let opened = open(gate, O_WRONLY | O_CLOEXEC)
         #expect(write(opened, "go\n", 3) == 3)
         close(opened)
-        if isConnected { #expect(outcome(ear.end(of: run(job))) == "exited(3)") }
-        #expect(desk.endsByItself(within: 60))
-        #expect(desk.configuration.said.withLock { $0.count } == 1)
+        if isConnected { #expect(outcome(events.end(of: run(job))) == "exited(3)") }
+        #expect(fixture.endsByItself(within: 60))
+        #expect(fixture.configuration.said.withLock { $0.count } == 1)
         if isConnected {
-            #expect(ear.firstAway() == true, "it reports that it ends")
+            #expect(events.firstAway() == true, "it reports that it ends")
             second.close()
         }
-        desk.stop()
+        fixture.stop()
     }
 
     /// Requests to a runner that is ending are handled by the next one, once.
     @Test func aRunRequestedFromAReplacedRunnerIsStartedByTheNextOne() throws {
-        let desk = try Desk { $0.isReplaced = { true } }
+        let fixture = try ServerFixture { $0.isReplaced = { true } }
         let job = job("exit 3")
-        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
-        let ear = Ear()
-        let client = try desk.client(timeout: .seconds(60)) { ear.take($0, $1) }
+        fixture.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let events = ReceivedEvents()
+        let client = try fixture.client(timeout: .seconds(60)) { events.take($0, $1) }
         client.start((0..<20).map { run(job, $0) })
-        #expect(desk.endsByItself(within: 60))
-        let next = try Desk(in: desk.folder)
+        #expect(fixture.endsByItself(within: 60))
+        let next = try ServerFixture(in: fixture.folder)
         next.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
         for number in 0..<20 {
-            #expect(outcome(ear.end(of: run(job, number))) == "exited(3)")
+            #expect(outcome(events.end(of: run(job, number))) == "exited(3)")
         }
         client.close()
-        desk.stop(keepsFolder: true)
+        fixture.stop(keepsFolder: true)
         next.stop()
     }
 

@@ -30,30 +30,30 @@ import TimerCore
     /// Another client replaces one that has ended, and gets all events that that one had not
     /// acknowledged.
     @Test func theNextSchedulerGetsTheUnacknowledgedEvents_andStartsNothingTwice() throws {
-        let desk = try Desk()
+        let fixture = try ServerFixture()
         let job = job("echo $$; exit 3")
-        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
-        let deaf = Ear(seesAll: false)
-        let first = try desk.client { deaf.take($0, $1) }
+        fixture.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let deaf = ReceivedEvents(seesAll: false)
+        let first = try fixture.client { deaf.take($0, $1) }
         first.start([run(job)])
         let told = deaf.end(of: run(job))
         first.close()
 
-        let ear = Ear()
-        let second = try desk.client { ear.take($0, $1) }
+        let events = ReceivedEvents()
+        let second = try fixture.client { events.take($0, $1) }
         #expect(second.holdings.map(\.run) == [run(job).id] && second.holdings[0].isOver)
-        #expect(ear.end(of: run(job)) == told)
-        #expect(ear.events == deaf.events)
+        #expect(events.end(of: run(job)) == told)
+        #expect(events.events == deaf.events)
         second.start([run(job)])
         second.forget(run(job).id)
         second.close()
-        try expectNothingHeld(at: desk)
-        desk.stop()
+        try expectNothingHeld(at: fixture)
+        fixture.stop()
     }
 
     /// Expects that the next client gets no run.
-    private func expectNothingHeld(at desk: Desk) throws {
-        let next = try desk.client { _, _ in }
+    private func expectNothingHeld(at fixture: ServerFixture) throws {
+        let next = try fixture.client { _, _ in }
         #expect(next.holdings.isEmpty)
         next.close()
     }
@@ -61,61 +61,61 @@ import TimerCore
     /// The server notices the lost connection by sending to it, while the last request is still to
     /// be read.
     @Test func theLastRequestOfALostConnectionIsExecuted() throws {
-        let desk = try Desk()
-        let client = try desk.client { _, _ in }
-        while desk.configuration.reads.withLock({ $0 }) < 1 { sched_yield() }
+        let fixture = try ServerFixture()
+        let client = try fixture.client { _, _ in }
+        while fixture.configuration.reads.withLock({ $0 }) < 1 { sched_yield() }
         let job = job("true")
-        desk.configuration.jobs.withLock { _ in
+        fixture.configuration.jobs.withLock { _ in
             client.start([run(job)])
             // It is reading the configuration now, and waits for the lock that the test holds.
-            while desk.configuration.reads.withLock({ $0 }) < 2 { sched_yield() }
+            while fixture.configuration.reads.withLock({ $0 }) < 2 { sched_yield() }
             client.forget(run(job).id)
             client.close()
         }
-        try expectNothingHeld(at: desk)
-        desk.stop()
+        try expectNothingHeld(at: fixture)
+        fixture.stop()
     }
 
     /// The existing connection is closed when another is opened, repeatedly: each of the clients
     /// reconnects.
     @Test func aBrokenConnectionIsRestored_andNothingIsLostOrReportedTwice() throws {
-        let desk = try Desk()
+        let fixture = try ServerFixture()
         let job = job("for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.1; done")
-        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
-        let ear = Ear()
-        let client = try desk.client { ear.take($0, $1) }
+        fixture.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
         client.start([run(job)])
         for _ in 0..<5 {
             usleep(150_000)
             // The latest connection replaces the previous one.
-            let other = desk.connect()
+            let other = fixture.connect()
             close(other)
         }
-        #expect(outcome(ear.end(of: run(job))) == "exited(0)")
-        let lines = ear.events.compactMap { event -> String? in
+        #expect(outcome(events.end(of: run(job))) == "exited(0)")
+        let lines = events.events.compactMap { event -> String? in
             guard case .output(_, _, let line, _) = event else { return nil }
             return String(decoding: line, as: UTF8.self)
         }
         #expect(lines == ["1", "2", "3", "4", "5", "6", "7", "8", "9"])
-        #expect(ear.events.count { if case .ended = $0 { true } else { false } } == 1)
+        #expect(events.events.count { if case .ended = $0 { true } else { false } } == 1)
         client.close()
-        desk.stop()
+        fixture.stop()
     }
 
     @Test func aShutdownEndsActiveRuns_andReportsIt() throws {
-        let desk = try Desk()
+        let fixture = try ServerFixture()
         let job = job("echo up; exec sleep 300")
-        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
-        let ear = Ear()
-        let client = try desk.client { ear.take($0, $1) }
+        fixture.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
         client.start([run(job)])
-        ear.wait { $0.contains { if case .output = $0 { true } else { false } } }
+        events.wait { $0.contains { if case .output = $0 { true } else { false } } }
         client.shutdown(grace: .seconds(30))
-        #expect(desk.connect() < 0, "a process still listens")
-        #expect(outcome(ear.end(of: run(job))) == "stopped")
+        #expect(fixture.connect() < 0, "a process still listens")
+        #expect(outcome(events.end(of: run(job))) == "stopped")
         client.forget(run(job).id)
         client.close()
-        desk.stop()
+        fixture.stop()
     }
 
     /// Expects that the runner closes this connection within 10 s, and answers nothing before.
@@ -127,29 +127,29 @@ import TimerCore
     }
 
     @Test func anInvalidMessageClosesTheConnection_andTheRunnerContinues() throws {
-        let desk = try Desk()
+        let fixture = try ServerFixture()
         for bytes: [UInt8] in [
             [255, 255, 255, 255, 0], [1, 0, 0, 0, 99], [0, 0, 0, 0],
             [9, 0, 0, 0] + [UInt8](repeating: 9, count: 9),
         ] {
-            let socket = desk.connect()
+            let socket = fixture.connect()
             _ = send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL))
             Self.expectClosed(socket, "\(bytes) was answered")
             close(socket)
         }
-        let client = try desk.client { _, _ in }
+        let client = try fixture.client { _, _ in }
         #expect(client.holdings.isEmpty)
         client.close()
-        desk.stop()
+        fixture.stop()
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
     func otherUsersAreRefused() async {
         await #expect(processExitsWith: .success) {
-            let desk = try Desk()
+            let fixture = try ServerFixture()
             // The kernel records the user of the peer when it connects.
             seteuid(65_534)
-            let socket = desk.connect()
+            let socket = fixture.connect()
             seteuid(0)
             #expect(socket >= 0)
             let hello = WireRequest.hello(version: Wire.version).bytes
@@ -157,10 +157,10 @@ import TimerCore
             _ = send(socket, frame, frame.count, Int32(MSG_NOSIGNAL))
             Self.expectClosed(socket)
             #expect(
-                desk.configuration.said.withLock { $0 } == [
+                fixture.configuration.said.withLock { $0 } == [
                     "refused a connection of uid 65534; only root and the scheduler's user may connect"
                 ])
-            desk.stop()
+            fixture.stop()
         }
     }
 }

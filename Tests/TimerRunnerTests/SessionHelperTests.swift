@@ -31,9 +31,9 @@ import TimerCore
     /// Only root can open a session.
     @Test(.enabled(if: geteuid() != 0, "root can"))
     func aRunnerOfAUserRefuses() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let end = bench.shell("echo it runs") { $0.pamService = "cron" }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let end = fixture.shell("echo it runs") { $0.pamService = "cron" }
         #expect(
             end.outcome.description.hasPrefix(
                 "spawn-failed(EPERM, open a session with the PAM service cron"))

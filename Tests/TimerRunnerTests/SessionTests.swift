@@ -17,42 +17,42 @@ import TimerCore
     static let closed = "close_session nobody cron"
 
     func request(
-        _ bench: Bench, _ service: PamService, _ line: String,
+        _ fixture: RunnerFixture, _ service: PamService, _ line: String,
         environment: [String: String] = [:], user: String? = "nobody",
         _ execution: (inout Execution) -> Void = { _ in }
     ) -> RunRequest {
-        bench.request(.shell(line), environment: environment, in: "/") {
+        fixture.request(.shell(line), environment: environment, in: "/") {
             $0.user = user
             $0.pamService = service.name
             execution(&$0)
         }
     }
 
-    func hasBegun(_ request: RunRequest, _ bench: Bench) -> Bool {
-        bench.events.contains {
+    func hasBegun(_ request: RunRequest, _ fixture: RunnerFixture) -> Bool {
+        fixture.events.contains {
             if case .began(request.id, _, _) = $0 { true } else { false }
         }
     }
 
     @Test func aSessionIsOpenBeforeTheJob_andClosedAfterIt() throws {
         let service = try PamService("session required LOG")
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         let request = request(
-            bench, service, "cat \(service.folder)/log; id -un; echo problem >&2; exit 7")
-        let end = bench.run(request)
+            fixture, service, "cat \(service.folder)/log; id -un; echo problem >&2; exit 7")
+        let end = fixture.run(request)
         #expect(end.outcome == .exited(7))
         #expect(end.lines == [Self.opened, "nobody"] && end.errors == ["problem"])
         #expect(service.log == [Self.opened, Self.closed])
-        #expect(hasBegun(request, bench))
+        #expect(hasBegun(request, fixture))
     }
 
     /// A job without `user` runs as root.
     @Test func aRunOfRootHasASessionToo() throws {
         let service = try PamService("session required LOG")
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        #expect(bench.run(request(bench, service, "id -un", user: nil)).lines == ["root"])
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        #expect(fixture.run(request(fixture, service, "id -un", user: nil)).lines == ["root"])
         #expect(service.log == ["open_session root cron", "close_session root cron"])
     }
 
@@ -83,12 +83,12 @@ import TimerCore
     ])
     func aRefusalPreventsTheRun(rule: String, outcome: String) throws {
         let service = try PamService("\(rule)\naccount required LOG\nsession required LOG")
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let request = request(bench, service, "echo it runs")
-        let end = bench.run(request)
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let request = request(fixture, service, "echo it runs")
+        let end = fixture.run(request)
         #expect(end.outcome.description == outcome.replacing("NAME", with: service.name))
-        #expect(end.lines == [] && !hasBegun(request, bench))
+        #expect(end.lines == [] && !hasBegun(request, fixture))
         if !rule.hasPrefix("session") {
             #expect(!service.log.contains(Self.opened), "\(service.log)")
         }
@@ -96,10 +96,10 @@ import TimerCore
 
     /// PAM itself would use the rules of `other`.
     @Test func aMissingServicePreventsTheRun() throws {
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         let name = "timerd-test-missing"
-        let end = bench.shell("echo it runs") {
+        let end = fixture.shell("echo it runs") {
             $0.user = "nobody"
             $0.pamService = name
         }
@@ -113,24 +113,24 @@ import TimerCore
     /// After the session was opened.
     @Test func aMissingProgramIsReported_andTheSessionIsClosed() throws {
         let service = try PamService("session required LOG")
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let request = bench.request(.arguments(["/nowhere/at/all"]), in: "/") {
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let request = fixture.request(.arguments(["/nowhere/at/all"]), in: "/") {
             $0.user = "nobody"
             $0.pamService = service.name
         }
-        let end = bench.run(request)
+        let end = fixture.run(request)
         #expect(end.outcome.description == "spawn-failed(ENOENT, exec /nowhere/at/all)")
-        #expect(!hasBegun(request, bench))
+        #expect(!hasBegun(request, fixture))
         #expect(service.log == [Self.opened, Self.closed])
     }
 
     @Test(arguments: ["KILL", "SEGV", "ALRM", "TERM", "USR1"])
     func theSignalThatEndedTheJobIsTheResult(signal: String) throws {
         let service = try PamService("session required LOG")
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let end = bench.run(request(bench, service, "kill -\(signal) $$"))
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let end = fixture.run(request(fixture, service, "kill -\(signal) $$"))
         #expect(end.outcome == .signalled("SIG\(signal)"))
         #expect(service.log == [Self.opened, Self.closed])
     }
@@ -139,16 +139,16 @@ import TimerCore
     @Test(arguments: [SIGTERM, SIGALRM, SIGSEGV, SIGHUP, SIGTSTP, SIGUSR1])
     func aSignalForTheJobDoesNotEndItsSession(number: Int32) throws {
         let service = try PamService("session required LOG")
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
         let name = try #require(cspawn_signal_name(number).map { String(cString: $0) })
         let request = request(
-            bench, service,
+            fixture, service,
             "trap 'echo got it; exit 5' \(name); echo ready; while :; do sleep 0.01; done")
-        bench.runner.start([request])
-        bench.wait(forLine: "ready")
-        bench.runner.signal(request.id, number)
-        let end = bench.end(of: request)
+        fixture.runner.start([request])
+        fixture.wait(forLine: "ready")
+        fixture.runner.signal(request.id, number)
+        let end = fixture.end(of: request)
         #expect(end.outcome == .exited(5) && end.lines == ["ready", "got it"])
         #expect(service.log == [Self.opened, Self.closed])
     }
@@ -157,19 +157,19 @@ import TimerCore
     @Test(arguments: ["exec sleep 1000", "trap '' TERM; echo ready; while :; do sleep 1; done"])
     func aTerminatedRunHasItsSessionClosed(line: String) throws {
         let service = try PamService("session required LOG")
-        let bench = try Bench()
-        defer { bench.runner.shutdown(grace: .zero) }
-        let timed = request(bench, service, line) {
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        let timed = request(fixture, service, line) {
             $0.timeout = .seconds(1)
             $0.killTimeout = .milliseconds(100)
         }
-        #expect(bench.run(timed).outcome == .timedOut)
+        #expect(fixture.run(timed).outcome == .timedOut)
         #expect(service.log == [Self.opened, Self.closed])
-        let stopped = request(bench, service, "echo here; \(line)")
-        bench.runner.start([stopped])
-        bench.wait(forLine: "here")
-        bench.runner.end(stopped.id, grace: .milliseconds(100))
-        #expect(bench.end(of: stopped).outcome == .stopped)
+        let stopped = request(fixture, service, "echo here; \(line)")
+        fixture.runner.start([stopped])
+        fixture.wait(forLine: "here")
+        fixture.runner.end(stopped.id, grace: .milliseconds(100))
+        #expect(fixture.end(of: stopped).outcome == .stopped)
         #expect(service.log == [Self.opened, Self.closed, Self.opened, Self.closed])
     }
 }

@@ -77,10 +77,10 @@ import TimerCore
     }
 
     @Test func aRunnerSurvivesAnyScheduler() throws {
-        let desk = try Desk()
+        let fixture = try ServerFixture()
         let job = Job(
             name: Job.Name("probe")!, command: .shell("exit 0"), schedule: .every(.seconds(1)))
-        desk.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        fixture.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
         var fuzzing = try Fuzzing("wire")
         let before = try memory()
         var frames: [[UInt8]] = []
@@ -90,7 +90,7 @@ import TimerCore
             if case .shutDown = try? WireRequest(bytes[...]) { return true }
             frames.append(bytes)
             guard frames.count >= 1 + random.int(below: 400) else { return true }
-            let socket = desk.connect()
+            let socket = fixture.connect()
             defer { close(socket) }
             guard socket >= 0 else {
                 Issue.record("no process listens")
@@ -104,10 +104,10 @@ import TimerCore
             return true
         }
         print("fuzzed a runner: \(count) frames on \(connections) connections")
-        let client = try desk.client { _, _ in }
+        let client = try fixture.client { _, _ in }
         client.close()
         #expect(try memory() - before < 400_000)
-        desk.stop()
+        fixture.stop()
     }
 
     /// Two nonblocking ends of a connection.

@@ -23,7 +23,7 @@ extension RunnerThread {
     private static let leftoversAtOnce = 64
 
     /// A control group that a run left behind with processes in it.
-    struct LeftGroup {
+    struct LeftoverGroup {
         var run: Run.ID
         var name: String
         var grace: Duration
@@ -57,7 +57,8 @@ extension RunnerThread {
     ) {
         guard groups?.isPopulated(name) == true else { return }
         let next = now + Self.leftoversTimeout
-        leftGroups[serial] = LeftGroup(run: run, name: name, grace: grace, next: next, since: now)
+        leftGroups[serial] = LeftoverGroup(
+            run: run, name: name, grace: grace, next: next, since: now)
         if isShutDown { return terminate(serial, grace: .zero, at: now) }
         timers.set(serial, at: next)
     }

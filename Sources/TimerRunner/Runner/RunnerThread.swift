@@ -50,7 +50,7 @@ struct RunnerThread: ~Copyable {
     var credentials: CredentialStore?
     /// The control groups of runs that are over, by the serial numbers of their children, while
     /// processes in them still have to be terminated.
-    var leftGroups: [UInt64: LeftGroup] = [:]
+    var leftGroups: [UInt64: LeftoverGroup] = [:]
     /// The serial number of the latest child; 0 is the mailbox.
     var serial: UInt64 = 0
     var children: [UInt64: Child] = [:]

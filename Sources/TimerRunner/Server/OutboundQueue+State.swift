@@ -25,8 +25,8 @@ extension OutboundQueue {
         var held: [Run.ID: Held] = [:]
         /// The number of runs that have not ended.
         var liveCount = 0
-        var lane = Lane<Message>()
-        var output = OutputLane()
+        var messages = UnacknowledgedQueue<Message>()
+        var output = OutputQueue()
         /// The runs whose ends wait for output, in the order of their deadlines. Some may not wait
         /// any more.
         var delayed: ArraySlice<(run: Run.ID, by: Int64)> = []
@@ -36,13 +36,13 @@ extension OutboundQueue {
         var barriers: [UInt64] = []
         /// The number of bytes in the tails of ended runs.
         var tailBytes = 0
-        /// Everything up to this number of the lane is acknowledged.
+        /// Everything up to this number of `messages` is acknowledged.
         var seen: UInt64 = 0
 
-        var hasUnsent: Bool { lane.hasUnsent || output.canSend }
+        var hasUnsent: Bool { messages.hasUnsent || output.canSend }
 
         mutating func enqueue(_ event: RunnerEvent) {
-            lane.append(.event(event), cost: OutputLane.lineCost)
+            messages.append(.event(event), cost: OutputQueue.lineCost)
         }
 
         /// Stores the run, if it is not stored yet, until it is forgotten.
@@ -86,8 +86,8 @@ extension OutboundQueue {
 
         mutating func enqueueEndNow(of run: Run.ID) {
             guard let end = held[run]?.end else { return }
-            let cost = end.tail.count + OutputLane.lineCost
-            held[run]?.endNumber = lane.append(.event(.ended(run, end)), cost: cost)
+            let cost = end.tail.count + OutputQueue.lineCost
+            held[run]?.endNumber = messages.append(.event(.ended(run, end)), cost: cost)
             undelay(run)
         }
 
@@ -97,7 +97,7 @@ extension OutboundQueue {
             delayedCount -= 1
             guard delayedCount == 0 else { return }
             for token in barriers {
-                lane.append(.barrierReached(token: token), cost: OutputLane.lineCost)
+                messages.append(.barrierReached(token: token), cost: OutputQueue.lineCost)
             }
             barriers = []
         }

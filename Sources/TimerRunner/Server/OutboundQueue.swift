@@ -8,11 +8,11 @@ import TimerRunnerProtocol
 /// What a runner stores for its scheduler: its runs until they are forgotten, and its events until
 /// they are acknowledged. The runner's thread adds to it, and the server's thread sends from it.
 ///
-/// Starts and ends have their own lane, which never waits for output. The end of a run is sent
+/// Starts and ends have their own queue, which never waits for output. The end of a run is sent
 /// after the output of the run, but at most `endDelayMax` later: the next firing of the job waits
 /// for the end, even if the log is not consumed.
 ///
-/// Output is bounded, see `OutputLane`. Everything else is bounded by the number of runs, and that
+/// Output is bounded, see `OutputQueue`. Everything else is bounded by the number of runs, and that
 /// by `RunnerLimits`.
 final class OutboundQueue: Sendable {
     /// How long the end of a run waits for its output to be sent, in nanoseconds.
@@ -63,7 +63,7 @@ final class OutboundQueue: Sendable {
     func barrierReached(_ token: UInt64) {
         state.withLock { state in
             guard state.delayedCount == 0 else { return state.barriers.append(token) }
-            state.lane.append(.barrierReached(token: token), cost: OutputLane.lineCost)
+            state.messages.append(.barrierReached(token: token), cost: OutputQueue.lineCost)
         }
     }
 
@@ -121,7 +121,7 @@ final class OutboundQueue: Sendable {
             state.output.rewind()
             // The barriers were of the previous connection; the ends follow in their order below.
             state.barriers = []
-            state.lane.rewind { message in
+            state.messages.rewind { message in
                 if case .event(.began) = message { true } else { false }
             }
             let ends = state.held.filter { $0.value.end != nil }
@@ -161,7 +161,7 @@ final class OutboundQueue: Sendable {
             var bytes = 0
             batch.nextAt = state.enqueueDueEnds(at: now)
             while bytes < Self.batchBytes {
-                if let entry = state.lane.sendNext() {
+                if let entry = state.messages.sendNext() {
                     bytes += entry.cost
                     switch entry.message {
                     case .event(let event): batch.replies.append(.event(entry.number, event))
@@ -188,7 +188,7 @@ final class OutboundQueue: Sendable {
     func seen(_ events: UInt64, output: UInt64) {
         state.withLock { state in
             state.seen = max(state.seen, events)
-            state.lane.seen(events)
+            state.messages.seen(events)
             state.output.seen(output)
         }
     }
@@ -197,7 +197,7 @@ final class OutboundQueue: Sendable {
     /// was never started, and the next runner starts it.
     var isEmpty: Bool {
         state.withLock { state in
-            state.lane.isEmpty && state.output.isEmpty && state.held.count == state.liveCount
+            state.messages.isEmpty && state.output.isEmpty && state.held.count == state.liveCount
         }
     }
 }

@@ -5,7 +5,7 @@
 /// not, and an attacker who controls the scheduler must not be able to use up the machine's memory
 /// through the runner. If a limit is exceeded, the connection is closed and a line is logged. Each
 /// limit is above what a scheduler with the largest configuration asks for (`max-concurrent` is at
-/// most 10 000). Frames have their own limits (`Wire`), and so has output (`OutputLane`).
+/// most 10 000). Frames have their own limits (`Wire`), and so has output (`OutputQueue`).
 struct RunnerLimits: Hashable, Sendable {
     /// The most runs that wait for their start.
     var starts = 20_000

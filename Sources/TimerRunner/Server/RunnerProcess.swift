@@ -60,7 +60,7 @@ public enum RunnerProcess {
         }
 
         /// Makes the waiting process exit.
-        public func tell() { cspawn_notify_parent(descriptor) }
+        public func notifyParent() { cspawn_notify_parent(descriptor) }
     }
 
     /// Executes this program again with these arguments, in a new session and without any

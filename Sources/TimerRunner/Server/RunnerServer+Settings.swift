@@ -81,19 +81,19 @@ extension RunnerServer {
         /// Reads the configuration; may take long.
         public var definitions: @Sendable () -> Result<Definitions, Unreadable>
         /// Writes to the log of the runner itself.
-        public var say: @Sendable (String) -> Void
+        public var log: @Sendable (String) -> Void
 
         /// Settings with these values.
         public init(
             socket: Int32, users: [UInt32], registry: Int32,
             definitions: @escaping @Sendable () -> Result<Definitions, Unreadable>,
-            say: @escaping @Sendable (String) -> Void
+            log: @escaping @Sendable (String) -> Void
         ) {
             self.socket = socket
             self.users = users
             self.registry = registry
             self.definitions = definitions
-            self.say = say
+            self.log = log
         }
     }
 }

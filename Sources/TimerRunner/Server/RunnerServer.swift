@@ -194,7 +194,7 @@ extension ServerLoop {
     mutating func checkProgram() {
         guard !mustYield, settings.isReplaced() else { return }
         mustYield = true
-        settings.say(
+        settings.log(
             "this runner still executes a program or a library that was replaced, as by an upgrade; it restarts "
                 + "as soon as no run is active. `systemctl restart timerd-runner` restarts it now, which "
                 + "stops active runs")

@@ -120,7 +120,7 @@ extension ServerLoop {
         do throws(Closing) {
             try startWaiting()
         } catch {
-            settings.say("closed a connection that \(error.why)")
+            settings.log("closed a connection that \(error.why)")
             connection = nil
         }
     }

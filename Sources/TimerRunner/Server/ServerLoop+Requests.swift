@@ -87,7 +87,7 @@ extension ServerLoop {
 
     func check(_ count: Int, _ most: Int, _ what: String) throws(Closing) {
         guard count > most else { return }
-        throw Closing(why: "asked for too much: \(count) \(what), and at most \(most) may")
+        throw Closing(why: "exceeded a limit: \(count) \(what), at most \(most)")
     }
 
     /// Starts the requested runs with their definitions from the configuration. Runs whose

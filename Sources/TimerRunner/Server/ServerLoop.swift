@@ -162,7 +162,7 @@ struct ServerLoop {
         guard let user, user == 0 || settings.users.contains(user) else {
             // This is logged before the connection is closed, so that a refused user finds it in
             // the log.
-            settings.say(
+            settings.log(
                 "refused a connection of uid \(user.map(String.init) ?? "?"); only root and the "
                     + "scheduler's user may connect")
             close(descriptor)
@@ -180,7 +180,7 @@ struct ServerLoop {
             do throws(Closing) {
                 try execute(frame, on: connection)
             } catch {
-                settings.say("closed a connection that \(error.why)")
+                settings.log("closed a connection that \(error.why)")
                 self.connection = nil
                 return hasRead
             }

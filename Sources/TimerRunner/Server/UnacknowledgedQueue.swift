@@ -3,7 +3,7 @@
 
 /// A queue of messages with consecutive numbers that start at 1. Each message is kept until the
 /// other side has acknowledged it, and is sent again on a new connection.
-struct Lane<Message> {
+struct UnacknowledgedQueue<Message> {
     struct Entry {
         var number: UInt64
         var message: Message

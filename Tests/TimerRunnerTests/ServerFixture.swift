@@ -13,7 +13,7 @@ import TimerCore
 @testable import TimerRunnerProtocol
 
 /// A runner behind a socket, with a configuration that can be changed.
-final class Desk: Sendable {
+final class ServerFixture: Sendable {
     final class Configuration: Sendable {
         let jobs = Mutex<RunnerServer.Definitions>([:])
         let reads = Mutex(0)
@@ -31,7 +31,7 @@ final class Desk: Sendable {
     init(
         in folder: String? = nil, _ change: (inout RunnerServer.Settings) -> Void = { _ in }
     ) throws {
-        self.folder = folder ?? "/tmp/timerd-desk-\(UUID().uuidString)"
+        self.folder = folder ?? "/tmp/timerd-fixture-\(UUID().uuidString)"
         let folder = self.folder
         mkdir(folder, 0o755)
         unlink("\(folder)/s")
@@ -47,7 +47,7 @@ final class Desk: Sendable {
             definitions: {
                 configuration.reads.withLock { $0 += 1 }
                 return .success(configuration.jobs.withLock { $0 })
-            }, say: { text in configuration.said.withLock { $0.append(text) } })
+            }, log: { text in configuration.said.withLock { $0.append(text) } })
         change(&settings)
         server = try RunnerServer(settings)
         let (server, finished) = (server, finished)

@@ -12,16 +12,16 @@ import TimerCore
 @testable import TimerRunnerProtocol
 
 /// A runner with its own registry directory, and all events that it reported.
-final class Bench: Sendable {
+final class RunnerFixture: Sendable {
     let registry: String
     let descriptor: Int32
-    private let teller: Teller
+    private let collector: EventCollector
     private let next = Mutex(0)
     let runner: Runner
 
     /// The events of the runner, and a callback for the start of a run.
-    private final class Teller: Sendable {
-        let told = Mutex<[RunnerEvent]>([])
+    private final class EventCollector: Sendable {
+        let events = Mutex<[RunnerEvent]>([])
         let ends = Mutex(0)
         let more = DispatchSemaphore(value: 0)
         /// In a structure: see `MutexTests` for the reason.
@@ -31,7 +31,7 @@ final class Bench: Sendable {
         let onBegan = Mutex(Follower())
 
         func take(_ event: RunnerEvent) {
-            told.withLock { $0.append(event) }
+            events.withLock { $0.append(event) }
             if case .ended = event { ends.withLock { $0 += 1 } }
             if case .began(_, let pid, _) = event { onBegan.withLock { $0.call }?(pid) }
             more.signal()
@@ -43,9 +43,9 @@ final class Bench: Sendable {
         self.registry = registry ?? "/tmp/timerd-registry-\(UUID().uuidString)"
         mkdir(self.registry, 0o700)
         descriptor = open(self.registry, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        let teller = Teller()
-        self.teller = teller
-        runner = try Runner(registry: descriptor, options: options) { teller.take($0) }
+        let collector = EventCollector()
+        self.collector = collector
+        runner = try Runner(registry: descriptor, options: options) { collector.take($0) }
     }
 
     deinit {
@@ -53,14 +53,14 @@ final class Bench: Sendable {
         try? FileManager.default.removeItem(atPath: registry)
     }
 
-    var events: [RunnerEvent] { teller.told.withLock { $0 } }
+    var events: [RunnerEvent] { collector.events.withLock { $0 } }
     var markNames: Set<String> {
         Set((try? RunRegistry(in: descriptor))?.recover().map { $0.run.description } ?? ["?"])
     }
 
     /// Calls this on the runner's thread when a process starts.
     func onBegan(_ body: @escaping @Sendable (_ pid: Int32) -> Void) {
-        teller.onBegan.withLock { $0.call = body }
+        collector.onBegan.withLock { $0.call = body }
     }
 
     /// Requests the shutdown without waiting for it. Returns when the runner has received the
@@ -75,7 +75,7 @@ final class Bench: Sendable {
     /// Waits until the reported events satisfy the condition, for at most a minute.
     func wait(until isDone: ([RunnerEvent]) -> Bool) {
         while !isDone(events) {
-            guard teller.more.wait(timeout: .now() + 60) == .success else {
+            guard collector.more.wait(timeout: .now() + 60) == .success else {
                 Issue.record("no more events: \(events.suffix(5))")
                 return
             }
@@ -85,7 +85,7 @@ final class Bench: Sendable {
     /// Waits until this many runs have ended.
     func wait(forEnds count: Int) { wait { _ in ends >= count } }
 
-    var ends: Int { teller.ends.withLock { $0 } }
+    var ends: Int { collector.ends.withLock { $0 } }
 
     func wait(forLine line: String) {
         let line = Array(line.utf8)

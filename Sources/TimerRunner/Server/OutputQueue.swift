@@ -22,7 +22,7 @@ enum OutputGate: Hashable {
 /// up to their limits. Then the run is slowed down, and after a while, or while no scheduler is
 /// connected, its lines are dropped and counted. Jobs with much output lose theirs before jobs with
 /// little output, see `OutputShares`.
-struct OutputLane {
+struct OutputQueue {
     /// The most bytes that are sent and not acknowledged yet.
     static let windowBytes = 256 << 10
     /// A run with at least this many queued bytes is slowed down.
@@ -50,14 +50,14 @@ struct OutputLane {
 
         mutating func append(_ event: RunnerEvent) {
             events.append(event)
-            bytes += OutputLane.cost(of: event)
+            bytes += OutputQueue.cost(of: event)
         }
 
         mutating func popFirst() -> RunnerEvent? {
             guard head < events.count else { return nil }
             let event = events[head]
             head += 1
-            bytes -= OutputLane.cost(of: event)
+            bytes -= OutputQueue.cost(of: event)
             if head >= 256, head * 2 >= events.count {
                 events.removeFirst(head)
                 head = 0
@@ -70,12 +70,12 @@ struct OutputLane {
         /// - Parameter wanted: how many bytes to drop, if there are so many.
         /// - Returns: whether the message that the run is slowed down was dropped.
         mutating func cut(_ wanted: Int, of run: Run.ID) -> Bool {
-            let aim = bytes - wanted - OutputLane.lineCost
+            let aim = bytes - wanted - OutputQueue.lineCost
             var lines = dropped
             var hadSlowed = false
             var kept: RunnerEvent?
             while bytes > max(0, aim), head < events.count, let last = events.popLast() {
-                bytes -= OutputLane.cost(of: last)
+                bytes -= OutputQueue.cost(of: last)
                 switch last {
                 case .output: lines += 1
                 case .dropped(_, let more), .limited(_, let more):
@@ -101,8 +101,8 @@ struct OutputLane {
     private var queues: [Run.ID: Queue] = [:]
     /// The runs that have a queue, in round-robin order.
     private var roundRobin: ArraySlice<Run.ID> = []
-    private var shares = OutputShares(bytesMax: OutputLane.bytesMax)
-    private var lane = Lane<RunnerEvent>()
+    private var shares = OutputShares(bytesMax: OutputQueue.bytesMax)
+    private var unacknowledged = UnacknowledgedQueue<RunnerEvent>()
     /// How many events of each run are still to be sent on this connection: those in its queue, and
     /// those that were sent on an earlier one and are not acknowledged.
     private var unsent: [Run.ID: Int] = [:]
@@ -116,11 +116,11 @@ struct OutputLane {
         return lineCost
     }
 
-    var isEmpty: Bool { lane.isEmpty && queues.isEmpty }
+    var isEmpty: Bool { unacknowledged.isEmpty && queues.isEmpty }
 
     /// Whether something could be sent now.
     var canSend: Bool {
-        (lane.hasUnsent || !queues.isEmpty) && lane.sentBytes < Self.windowBytes
+        (unacknowledged.hasUnsent || !queues.isEmpty) && unacknowledged.sentBytes < Self.windowBytes
     }
 
     /// Whether some output of the run is still to be sent on this connection.
@@ -240,7 +240,7 @@ struct OutputLane {
 
     /// One sent event.
     struct SentEvent {
-        var entry: Lane<RunnerEvent>.Entry
+        var entry: UnacknowledgedQueue<RunnerEvent>.Entry
         /// Whether everything of this run is sent now.
         var isLast: Bool
         /// Whether the run was slowed down, and has room again.
@@ -249,9 +249,9 @@ struct OutputLane {
 
     /// Sends the next event, if there is one and the window has room.
     mutating func sendNext() -> SentEvent? {
-        guard lane.sentBytes < Self.windowBytes else { return nil }
-        if !lane.hasUnsent { fillLane() }
-        guard let entry = lane.sendNext() else { return nil }
+        guard unacknowledged.sentBytes < Self.windowBytes else { return nil }
+        if !unacknowledged.hasUnsent { fillWindow() }
+        guard let entry = unacknowledged.sendNext() else { return nil }
         let run = entry.message.run
         let left = (unsent[run] ?? 1) - 1
         unsent[run] = left > 0 ? left : nil
@@ -260,8 +260,8 @@ struct OutputLane {
         return SentEvent(entry: entry, isLast: left <= 0, isReopened: isReopened)
     }
 
-    /// Moves some events of the next run in round-robin order from its queue into the lane.
-    private mutating func fillLane() {
+    /// Moves some events of the next run in round-robin order from its queue to `unacknowledged`.
+    private mutating func fillWindow() {
         // The queue is removed from the dictionary meanwhile: with a second reference to it, all
         // its events would be copied.
         guard let run = roundRobin.popFirst(), var queue = queues.removeValue(forKey: run) else {
@@ -271,7 +271,7 @@ struct OutputLane {
         let before = queue.bytes
         while room > 0, let event = queue.popFirst() {
             let cost = Self.cost(of: event)
-            lane.append(event, cost: cost)
+            unacknowledged.append(event, cost: cost)
             room -= cost
         }
         shares.change(
@@ -281,17 +281,17 @@ struct OutputLane {
             roundRobin.append(run)
         } else if queue.dropped > 0 {
             unsent[run, default: 0] += 1
-            lane.append(.dropped(run, lines: queue.dropped), cost: Self.lineCost)
+            unacknowledged.append(.dropped(run, lines: queue.dropped), cost: Self.lineCost)
         }
     }
 
-    mutating func seen(_ number: UInt64) { lane.seen(number) }
+    mutating func seen(_ number: UInt64) { unacknowledged.seen(number) }
 
     /// Prepares to send everything that is not acknowledged to a scheduler that has connected.
     mutating func rewind() {
-        lane.rewind()
+        unacknowledged.rewind()
         unsent = [:]
-        lane.forEachUnsent { unsent[$0.run, default: 0] += 1 }
+        unacknowledged.forEachUnsent { unsent[$0.run, default: 0] += 1 }
         for (run, queue) in queues { unsent[run, default: 0] += queue.events.count - queue.head }
     }
 

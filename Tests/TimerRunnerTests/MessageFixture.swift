@@ -14,9 +14,9 @@ import WebReceiver
 @testable import TimerRunnerProtocol
 
 /// A runner behind a socket with notifiers, and a scheduler that sends messages.
-final class Postbox: Sendable {
-    let desk: Desk
-    let ear: Ear
+final class MessageFixture: Sendable {
+    let server: ServerFixture
+    let events: ReceivedEvents
     let client: RunnerClient
     private let next = Mutex(0)
 
@@ -34,18 +34,18 @@ final class Postbox: Sendable {
         var rules = RunnerServer.RunRules()
         rules.notifiers = notifiers
         let fixed = rules
-        desk = try Desk(in: folder) { settings in
+        server = try ServerFixture(in: folder) { settings in
             settings.didApply = { fixed }
             change(&settings)
         }
-        let ear = Ear()
-        self.ear = ear
-        client = try desk.client { ear.take($0, $1) }
+        let events = ReceivedEvents()
+        self.events = events
+        client = try server.client { events.take($0, $1) }
     }
 
     deinit {
         client.close()
-        desk.stop()
+        server.stop()
     }
 
     /// A new order for this notifier.
@@ -71,8 +71,8 @@ final class Postbox: Sendable {
     }
 
     func end(of run: Run.ID) -> RunEnd? {
-        ear.wait { $0.contains { if case .ended(run, _) = $0 { true } else { false } } }
-        for case .ended(run, let end) in ear.events { return end }
+        events.wait { $0.contains { if case .ended(run, _) = $0 { true } else { false } } }
+        for case .ended(run, let end) in events.events { return end }
         return nil
     }
 }

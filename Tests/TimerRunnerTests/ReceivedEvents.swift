@@ -13,7 +13,7 @@ import TimerCore
 @testable import TimerRunnerProtocol
 
 /// The events of a client, and a condition to wait for them.
-final class Ear: Sendable {
+final class ReceivedEvents: Sendable {
     private let heard = Mutex<[RunnerEvent]>([])
     private let more = DispatchSemaphore(value: 0)
     let seesAll: Bool
