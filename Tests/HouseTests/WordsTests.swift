@@ -22,6 +22,8 @@ import Testing
         "could not begin", "is no timerd", "is to be the", "fired for the last time",
         "life-began", "run-taken-up",
         "run-taken-over", "skips-set", "formerly", "witness", "witnessed", "farewell", "hush",
+        "all the same", "goes on with", "is to come", "lies outside", "what came of", "is no name",
+        "is no address", "is no instant", "is no size", "no name of a", "one-off-made",
     ]
 
     /// Names of types, functions and variables that were replaced by plain ones.
@@ -33,6 +35,9 @@ import Testing
         "planStatus", "thinOut", "suffer", "hush", "tellings", "owed", "farewell", "lookAtGroup",
         "takeEnd", "bury", "suitSlice", "heirs", "obey", "toldRuns", "untold", "hasStandings",
         "keepTogether", "tellStatus", "give_up", "leave_table", "claim_ends", "become_job",
+        "Surroundings", "trouble", "Remark", "Ending", "PatientMachine", "MachineLook", "FileLook",
+        "LifeColumn", "Lane", "lanes", "OutputLane", "CronWalk", "ResumeConsent", "Concerned",
+        "LeftGroup", "writeTogether", "parent_side",
     ]
 
     private func faults(in text: String) -> [String] {
