@@ -557,7 +557,7 @@ const feed = {
     model.lastEvent = fresh.at(-1)?.number ?? model.lastEvent;
     if (model.events.length > EVENTS_MAX) model.events.splice(0, model.events.length - EVENTS_MAX);
     // Only the list says at which place of the configuration a new job is.
-    if (relist || fresh.some(({ event }) => event === 'reloaded' || event === 'one-off-made')) this.relist();
+    if (relist || fresh.some(({ event }) => event === 'reloaded' || event === 'one-off-created')) this.relist();
     changed(removed?.length ? null : names, fresh);
   },
 

@@ -139,7 +139,7 @@ public final class Directory: Sendable {
         throw Failure(description: "\(path)/\(name): \(fault)")
     }
 
-    private static let notPlain = "not a plain file of its own; move it away"
+    private static let notPlain = "not a regular file with a single name; move it away"
 
     /// What is wrong with a file that must belong to this process. A file with a second name may be
     /// one that another user wants this process to overwrite.

@@ -82,7 +82,8 @@ public enum UnixSocket {
         guard fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return }
         let path = "\(directory.path)/\(name)"
         guard status.st_mode & S_IFMT == S_IFSOCK else {
-            throw Directory.Failure(description: "\(path): is there and is no socket; move it away")
+            throw Directory.Failure(
+                description: "\(path): exists and is not a socket; move it away")
         }
         let probe = Glibc.socket(
             AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0

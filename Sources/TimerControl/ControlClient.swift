@@ -154,11 +154,11 @@ public struct ControlClient: Sendable {
         case EAGAIN:
             return .broken(
                 "\(path): no answer for \(timeout) s; `\(manager) status timerd` and "
-                    + "its journal say what holds the daemon up")
+                    + "its journal say what blocks the daemon")
         case ECONNRESET:
             return .broken(
                 "cannot read from \(path): \(describe(code)); `\(manager) status timerd` and its "
-                    + "journal say why the daemon broke off")
+                    + "journal say why the daemon closed the connection")
         default: return .broken("cannot read from \(path): \(describe(code))")
         }
     }

@@ -7,7 +7,7 @@ import TimerCore
 extension Explanation {
     mutating func explainHindrances(of job: JobStatus) {
         if let skips = job.skips {
-            say(
+            add(
                 .skipNext,
                 "The next \(skips == 1 ? "run" : "\(skips) runs") will be skipped (skip-next); "
                     + "`timerctl skip-next \(job.job) 0` cancels that.")
@@ -15,19 +15,19 @@ extension Explanation {
         explainConcurrency(of: job)
         switch job.count {
         case "active":
-            say(
+            add(
                 .timeBasis,
                 "Its time does not count while the daemon is down or the machine is asleep or off."
             )
         case "uptime":
-            say(.timeBasis, "Its time does not count while the machine is asleep or off.")
+            add(.timeBasis, "Its time does not count while the machine is asleep or off.")
         case "boottime" where job.onBootUsec != nil:
-            say(.timeBasis, "Its time starts again with each boot of the machine.")
-        case "boottime": say(.timeBasis, "Its time does not count while the machine is off.")
+            add(.timeBasis, "Its time starts again with each boot of the machine.")
+        case "boottime": add(.timeBasis, "Its time does not count while the machine is off.")
         default: break
         }
         if let deadline = job.policy?.startingDeadlineUsec {
-            say(
+            add(
                 .startingDeadline,
                 "A run that cannot start within \(span(deadline)) is skipped (starting-deadline)."
             )
@@ -35,7 +35,7 @@ extension Explanation {
         if reply.activeRuns >= reply.maxConcurrent,
             !job.running.contains(where: { $0.waits == "capacity" })
         {
-            say(
+            add(
                 .maxConcurrent,
                 "The limit of \(plural(reply.maxConcurrent, "active run")) is reached (max-concurrent): it would wait."
             )
@@ -49,7 +49,7 @@ extension Explanation {
         let concurrency = job.policy?.concurrency ?? "forbid"
         if concurrency == "allow" {
             guard let most = job.policy?.concurrencyMax else { return }
-            return say(
+            return add(
                 .concurrencyMax,
                 "At most \(plural(most, "run")) of it may be active at once (concurrency-max): a run beyond that is "
                     + "skipped.")
@@ -57,20 +57,20 @@ extension Explanation {
         if job.running.contains(where: { $0.waits != "retry-delay" }) {
             switch concurrency {
             case "queue":
-                say(
+                add(
                     .concurrency,
                     "A run that becomes due while another is running waits for it; a second one is skipped."
                 )
             case "replace":
-                say(.concurrency, "A run that becomes due while another is running replaces it.")
+                add(.concurrency, "A run that becomes due while another is running replaces it.")
             default:
-                say(
+                add(
                     .concurrency,
                     "A run that becomes due while another is running is skipped (concurrency = \"forbid\")."
                 )
             }
         } else if job.running.contains(where: { $0.waits == "retry-delay" }) {
-            say(
+            add(
                 .concurrency,
                 concurrency == "queue"
                     ? "A run that becomes due before that attempt has ended waits for it (concurrency = \"queue\")."

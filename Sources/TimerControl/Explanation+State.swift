@@ -6,19 +6,19 @@ import TimerCore
 /// The state of the job, and when it runs next.
 extension Explanation {
     mutating func explain(_ rejected: Rejection) {
-        say(
+        add(
             .configurationError,
             "Its configuration has errors and is not loaded"
                 + (reply.status == nil ? ":" : "; the job keeps its earlier definition:"))
-        for error in rejected.errors { say(.configurationError, error) }
-        say(.configurationError, "Correct it, then run `timerctl reload`.")
+        for error in rejected.errors { add(.configurationError, error) }
+        add(.configurationError, "Correct it, then run `timerctl reload`.")
     }
 
     mutating func explainState(of job: JobStatus) {
         switch job.state {
         case "paused": explainPause(of: job)
         case "stopped":
-            say(.stopped, "It is stopped; `timerctl start \(job.job)` restarts its timer.")
+            add(.stopped, "It is stopped; `timerctl start \(job.job)` restarts its timer.")
         case "finished":
             explainEnd(of: job)
         default: explainNext(of: job)
@@ -28,10 +28,10 @@ extension Explanation {
     private mutating func explainEnd(of job: JobStatus) {
         let again = "`timerctl start \(job.job)` restarts its timer"
         guard let after = job.afterBootUsec else {
-            return say(.noMoreRuns, "No more runs are scheduled; \(again).")
+            return add(.noMoreRuns, "No more runs are scheduled; \(again).")
         }
         let when = after == 0 ? "at" : "\(span(after)) after"
-        say(
+        add(
             .nextBoot,
             "It runs \(when) the next boot of the machine"
                 + (job.onBootUsec == nil ? "." : "; \(again) now."))
@@ -43,11 +43,11 @@ extension Explanation {
         let end =
             pause.until.map { "the pause ends at \(show($0))\(away($0))" }
             ?? "it has no end; `timerctl resume \(job.job)` ends it"
-        say(
+        add(
             .paused, "It was paused at \(show(pause.since)) by \(pause.by)\(note); \(end).",
             at: pause.until)
         if pause.withRun == true {
-            say(.runsSuspended, "Its runs are suspended as well, and so are their timeouts.")
+            add(.runsSuspended, "Its runs are suspended as well, and so are their timeouts.")
         }
         if let left = job.remainingUsec {
             let after =
@@ -56,20 +56,20 @@ extension Explanation {
                 case "fire-if-due": "resuming runs it at once if a run became due during the pause"
                 default: "\(span(left)) will be left when it is resumed"
                 }
-            say(.onResume, "It keeps \(span(job.elapsedUsec)) of elapsed time; \(after).")
+            add(.onResume, "It keeps \(span(job.elapsedUsec)) of elapsed time; \(after).")
         } else if let every = job.everyUsec {
-            say(
+            add(
                 .onResume,
                 "After it is resumed, it runs \(span(every)) after the end of its run.")
         } else if let after = job.onBootUsec {
-            say(
+            add(
                 .onResume,
                 "No run is left in this boot of the machine: after it is resumed, it runs \(span(after)) after the "
                     + "next boot.")
         } else if job.policy?.onResume == "fire-if-due" {
-            say(.onResume, "Resuming runs it at once if a run became due during the pause.")
+            add(.onResume, "Resuming runs it at once if a run became due during the pause.")
         } else {
-            say(
+            add(
                 .onResume,
                 "After it is resumed it waits for its next scheduled time; runs due during the pause are skipped."
             )
@@ -79,32 +79,32 @@ extension Explanation {
     private mutating func explainNext(of job: JobStatus) {
         guard let next = job.next else {
             if let every = job.everyUsec, job.from != nil, let run = job.running.last {
-                return say(
+                return add(
                     .nextRun, "It runs next \(span(every)) after the end of run \(run.id).",
                     run: run.id)
             }
-            return say(
+            return add(
                 .noMoreRuns,
                 job.state == "retrying"
                     ? "Its schedule has no later run." : "No run is scheduled.")
         }
         let when = "\(show(next))\(away(next))"
         if let count = job.count, let left = job.remainingUsec {
-            say(
+            add(
                 .nextRun,
                 "It runs next at \(when), after \(span(left)) more of \(Self.time(count)); "
                     + "\(span(job.elapsedUsec)) elapsed so far.", at: next)
         } else {
-            say(.nextRun, "It runs next at \(when).", at: next)
+            add(.nextRun, "It runs next at \(when).", at: next)
         }
         if let maxLoss = job.uncertainUsec {
-            say(
+            add(
                 .timeNotCounted,
                 "Up to \(span(maxLoss)) of its elapsed time may not have been counted (crash or power loss)."
             )
         }
         if let later = job.policy?.accuracyUsec {
-            say(.accuracy, "It may run up to \(span(later)) later, to share a wake-up (accuracy).")
+            add(.accuracy, "It may run up to \(span(later)) later, to share a wake-up (accuracy).")
         }
     }
 

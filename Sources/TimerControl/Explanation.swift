@@ -28,7 +28,7 @@ public struct Explanation {
         explainHindrances(of: status)
     }
 
-    mutating func say(
+    mutating func add(
         _ code: WhyReply.Reason.Code, _ sentence: String, at instant: String? = nil,
         run: String? = nil
     ) {
@@ -44,32 +44,32 @@ public struct Explanation {
     private mutating func explain(_ run: RunStatus, of job: JobStatus) {
         switch run.waits {
         case "capacity":
-            say(
+            add(
                 .waitsForCapacity,
                 "Run \(run.id) waits for max-concurrent: \(reply.activeRuns) of at most "
                     + "\(reply.maxConcurrent) runs are active.", run: run.id)
         case "previous-run" where job.state == "paused":
-            say(.waitsForResume, "Run \(run.id) waits for the end of the pause.", run: run.id)
+            add(.waitsForResume, "Run \(run.id) waits for the end of the pause.", run: run.id)
         case "previous-run":
-            say(
+            add(
                 .waitsForPreviousRun, "Run \(run.id) waits for the previous run to end.",
                 run: run.id)
         case "retry-delay" where job.state == "paused":
-            say(
+            add(
                 .waitsForResume,
                 "The next attempt, run \(run.id), waits for the end of the pause.", run: run.id)
         case "retry-delay":
             let at = run.startsAt.map { " at \(show($0))\(away($0))" } ?? ""
-            say(
+            add(
                 .waitsForRetryDelay,
                 "Its last run failed; the next attempt, run \(run.id), starts\(at). "
                     + "`timerctl run \(job.job)` runs it now, and `timerctl kill \(job.job)` "
                     + "cancels that attempt.", at: run.startsAt, run: run.id)
         default:
             guard let began = run.began else {
-                return say(.starting, "Run \(run.id) is being started.", run: run.id)
+                return add(.starting, "Run \(run.id) is being started.", run: run.id)
             }
-            say(
+            add(
                 .running, "Run \(run.id) has been running since \(show(began))\(away(began)).",
                 at: began, run: run.id)
         }
@@ -78,7 +78,7 @@ public struct Explanation {
     private mutating func explainLast(of job: JobStatus) {
         if let last = job.last {
             let took = last.elapsedUsec.map { $0 > 0 ? ", after \(span($0))" : "" } ?? ""
-            say(
+            add(
                 .lastRun,
                 "Its last run, \(last.id), ended with \(Printable.text(last.outcome ?? "?"))\(took)."
                     + (last.outcome == "lost(deadline)"
@@ -86,19 +86,19 @@ public struct Explanation {
                         : ""),
                 at: last.ended, run: last.id)
         } else if job.running.isEmpty {
-            say(.neverRan, "It has never run.")
+            add(.neverRan, "It has never run.")
         }
         guard let skip = job.skipped else { return }
         let which =
             skip.skippedCount == 1
             ? "Its run of \(show(skip.scheduled)) was"
             : "\(skip.skippedCount) runs from \(show(skip.scheduled)) on were"
-        say(.skipped, "\(which) skipped: \(Self.reason(skip.reason)).", at: skip.scheduled)
+        add(.skipped, "\(which) skipped: \(Self.reason(skip.reason)).", at: skip.scheduled)
     }
 
     private mutating func explainIncidents(of job: JobStatus) {
         for incident in job.incidents ?? [] {
-            say(
+            add(
                 .incident,
                 "Since \(show(incident.since)), \(incident.words) (\(incident.kind)); notifier "
                     + "\(incident.notifier) sent a message.", at: incident.since)

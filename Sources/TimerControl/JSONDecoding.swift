@@ -71,7 +71,7 @@ struct JSONDecoding: Decoder, SingleValueDecodingContainer {
         let digits = document.bytes[Int(found.start)..<Int(found.end)]
         let text = String(decoding: digits, as: UTF8.self)
         guard let number = Value(text) ?? Double(text).flatMap({ Value(exactly: $0) }) else {
-            throw corrupted("\(text) is no \(Value.self)")
+            throw corrupted("\(text) is not a valid \(Value.self)")
         }
         return number
     }
@@ -80,13 +80,13 @@ struct JSONDecoding: Decoder, SingleValueDecodingContainer {
         guard found.kind == .number else { throw mismatch(Double.self) }
         let digits = document.bytes[Int(found.start)..<Int(found.end)]
         guard let number = Double(String(decoding: digits, as: UTF8.self)), number.isFinite else {
-            throw corrupted("no number of 64 bits")
+            throw corrupted("not a number of 64 bits")
         }
         return number
     }
 
     private func mismatch(_ type: Any.Type) -> DecodingError {
-        .typeMismatch(type, context("is of another kind"))
+        .typeMismatch(type, context("has another type"))
     }
 
     private func corrupted(_ message: String) -> DecodingError { .dataCorrupted(context(message)) }

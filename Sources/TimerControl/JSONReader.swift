@@ -36,7 +36,7 @@ struct JSONReader {
         case UInt8(ascii: "f"): try readWord("false", .no)
         case UInt8(ascii: "n"): try readWord("null", .null)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): try readNumber()
-        default: throw fault(at < bytes.count ? "no value begins like this" : "a value is missing")
+        default: throw fault(at < bytes.count ? "this is not a valid value" : "a value is missing")
         }
     }
 
@@ -44,7 +44,7 @@ struct JSONReader {
         _ kind: JSONDocument.Kind, depth: Int
     ) throws(JSONDocument.Fault) -> Int {
         guard depth < JSONDocument.depthMax else {
-            throw fault("more than \(JSONDocument.depthMax) values within each other")
+            throw fault("more than \(JSONDocument.depthMax) nested values")
         }
         nodes.append(JSONDocument.Node(kind: kind, start: UInt32(at), end: 0, next: 0))
         at += 1
@@ -138,7 +138,7 @@ struct JSONReader {
         _ word: String, _ kind: JSONDocument.Kind
     ) throws(JSONDocument.Fault) {
         guard bytes[at...].starts(with: word.utf8) else {
-            throw fault("no value begins like this")
+            throw fault("this is not a valid value")
         }
         add(kind, from: at, to: at + word.utf8.count)
         at += word.utf8.count

@@ -18,7 +18,7 @@ struct QueryText {
             let halves = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = Self.decode(halves[0]), !name.isEmpty,
                 let value = Self.decode(halves.count > 1 ? halves[1] : "")
-            else { throw .badQuery("\"\(part)\" is no name=value") }
+            else { throw .badQuery("\"\(part)\" is not of the form name=value") }
             guard values.updateValue(value, forKey: name) == nil else {
                 throw .badQuery("\(name) is given twice")
             }
@@ -144,7 +144,7 @@ extension QueryText {
     /// The name of a job.
     mutating func job(_ name: String) throws(ControlRequest.Fault) -> Job.Name? {
         guard let text = take(name) else { return nil }
-        guard let job = Job.Name(text) else { throw .badQuery("\"\(text)\" is no job") }
+        guard let job = Job.Name(text) else { throw .badQuery("\"\(text)\" is not a job name") }
         return job
     }
 }

@@ -13,7 +13,7 @@ extension RequestBody {
     static func read(_ keys: [String], from body: [UInt8]) throws(ControlRequest.Fault) -> Self {
         let document: JSONDocument
         do throws(JSONDocument.Fault) { document = try JSONDocument(body) } catch {
-            throw .badBody("the body is no JSON such as \(example): \(error)")
+            throw .badBody("the body is not JSON such as \(example): \(error)")
         }
         guard let names = document.memberNames else {
             throw .badBody("the body must be a JSON object such as \(example)")

@@ -97,7 +97,7 @@ public struct TimeParser {
         let words = try TimeWords(text)
         let instant = try instant(words, sense)
         guard Accepted.wallMicroseconds.contains(instant.microsecondsSinceEpoch) else {
-            throw TimeParserError(offset: 0, "it lies outside the years 1 to 9999")
+            throw TimeParserError(offset: 0, "it is outside the years 1 to 9999")
         }
         guard admits(instant, sense) else {
             throw TimeParserError(offset: nil, refusal(of: instant, sense))
@@ -151,7 +151,7 @@ public struct TimeParser {
     ) throws(TimeParserError) -> WallInstant {
         if let instant = find(clock, in: rules, called: nil, sense) { return instant }
         // This can only happen for days near the ends of the range.
-        throw TimeParserError(offset: 0, "it lies outside the years 1 to 9999")
+        throw TimeParserError(offset: 0, "it is outside the years 1 to 9999")
     }
 
     /// - Parameter name: only instants at which the caller's zone has this abbreviation are meant;

@@ -135,14 +135,14 @@ public final class ZoneFiles {
                     description: "\(path): cannot be read: \(String(cString: strerror(errno)))")
             }
             throw Failure(
-                description: "\"\(name)\" is no time zone of this machine; names are such as "
+                description: "\"\(name)\" is not a time zone of this machine; names are such as "
                     + "Europe/Berlin (`timedatectl list-timezones`)")
         }
         defer { close(file) }
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw Failure(
-                description: "\"\(name)\" is no time zone but something else in \(folder)")
+                description: "\"\(name)\" is not a time zone but another file in \(folder)")
         }
         let bytes = Descriptor.read(file, upTo: Self.bytesMax) ?? []
         do throws(ZoneError) {

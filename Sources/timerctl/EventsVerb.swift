@@ -178,7 +178,8 @@ struct EventPrinter {
                     count > 0
                         ? "\(plural(Int(clamping: count), "event")) missing here: they came faster than "
                             + "they were read, or were too long ago; the journal has them"
-                        : "the daemon has no event \(gap.after); it goes on with \(gap.nextNumber)")
+                        : "the daemon has no event \(gap.after); it continues with \(gap.nextNumber)"
+                )
             }
             put(line(gap))
         case .note(let what): note(what)

@@ -17,7 +17,7 @@ struct NotifyVerb: ParsableCommand {
 struct NotifyListVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "The notifiers, and the latest messages with what became of them.")
+        abstract: "The notifiers, and the latest messages and their states.")
 
     @OptionGroup var connection: Connection
 
@@ -73,7 +73,7 @@ struct NotifyListVerb: ParsableCommand {
 struct NotifyTestVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "test",
-        abstract: "Send a test message, and show what was sent and what came back.",
+        abstract: "Send a test message, and show what was sent and what the receiver answered.",
         discussion: """
             The message is sent at once, whatever per-hour and batch say. With --dry-run it is only shown.
 

@@ -49,7 +49,7 @@ struct ResumeVerb: ParsableCommand {
             return try connection.show(OrdersReply(results: [])) { nothingFound }
         }
         // An option that selects pauses by their user or note is consent enough.
-        if !yes, pauses.isEmpty { try ResumeConsent(found).ask() }
+        if !yes, pauses.isEmpty { try ResumeConfirmation(found).ask() }
         // The pauses for which the user consented. A pause that changes meanwhile is not ended.
         let seen = found.compactMap { job in job.paused.map { NamedPause(job: job.job, $0) } }
         try connection.orderMany(.resume, .pauses(seen), done: "resumed")
@@ -79,7 +79,7 @@ struct PauseFilter: ParsableArguments {
 }
 
 /// Decides whether pauses of several users may be ended at once.
-struct ResumeConsent {
+struct ResumeConfirmation {
     /// How many pauses are listed.
     private static let shownMax = 20
 

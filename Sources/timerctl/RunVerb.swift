@@ -42,7 +42,7 @@ struct RunVerb: ParsableCommand {
         let lines = try env.map { text in
             guard !text.utf8.contains(UInt8(ascii: "=")) else { return text }
             guard let bytes = getenv(text) else {
-                throw ValidationError("--env \(text): there is no such variable; say NAME=value")
+                throw ValidationError("--env \(text): there is no such variable; write NAME=value")
             }
             guard let value = String(validatingCString: bytes) else {
                 throw ValidationError("--env \(text): the value of the variable is not UTF-8")

@@ -20,7 +20,7 @@ TIMERCTL, SOCKET, PORT, WORK = sys.argv[1:]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RULES = f"{ROOT}/monitoring/prometheus/timerd.rules.yml"
 # For what takes moments; it costs nothing when all is well.
-PATIENCE = 60
+TIMEOUT = 60
 RESULTS = ["success", "failed", "timed-out", "lost", "stopped", "replaced"]
 
 passed = failed = 0
@@ -93,7 +93,7 @@ class Prometheus:
         sys.exit("prometheus does not start:\n" + open(f"{WORK}/prometheus.log").read())
 
     def wait_until_ready(self):
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while time.monotonic() < end and self.process.poll() is None:
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{self.port}/-/ready", timeout=5)
@@ -124,7 +124,7 @@ class Prometheus:
 
     def becomes(self, text, wanted):
         """Waits until an answer is this; what it is at the end."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while True:
             found = self.values(text)
             if is_same(found, wanted) or time.monotonic() > end:
@@ -162,7 +162,7 @@ def check_text():
                            ("application/openmetrics-text",
                             "application/openmetrics-text; version=1.0.0; charset=utf-8")]:
         request = urllib.request.Request(f"http://127.0.0.1:{PORT}/metrics", headers={"Accept": accepted})
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
             expect(f"the answer to {accepted}", answer.headers["Content-Type"] == kind, answer.headers)
 
 
@@ -177,7 +177,7 @@ def check_values(prometheus):
     timerctl("kill", "busy")
 
     # The second run of this job starts within a second of the end of the first one.
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while ("busy", "stopped") not in history() and time.monotonic() < end:
         time.sleep(0.1)
     runs = history()

@@ -20,7 +20,7 @@ import traceback
 import uuid
 from urllib.parse import parse_qs
 
-from receivers import PATIENCE, Mails, Web, unused_port, wait
+from receivers import TIMEOUT, Mails, Web, unused_port, wait
 
 PROGRAMS, WORK = sys.argv[1:3]
 SOCKET = f"{WORK}/state/run/control.sock"
@@ -274,7 +274,7 @@ notify = ["many"]
 def timerctl(*arguments, status=0):
     done = subprocess.run(
         [f"{PROGRAMS}/timerctl", "--socket", SOCKET, *arguments],
-        capture_output=True, text=True, timeout=2 * PATIENCE)
+        capture_output=True, text=True, timeout=2 * TIMEOUT)
     expected = [status] if isinstance(status, int) else status
     assert done.returncode in expected, f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
@@ -283,7 +283,7 @@ def timerctl(*arguments, status=0):
 def complaint(*arguments, status=4):
     done = subprocess.run(
         [f"{PROGRAMS}/timerctl", "--socket", SOCKET, *arguments],
-        capture_output=True, text=True, timeout=PATIENCE)
+        capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == status, f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stderr
 
@@ -333,7 +333,7 @@ def many_failures_at_once_are_few_mails():
     def told():
         return sum(one["notification_count"] for one in messages("many"))
 
-    wait(f"{MANY} failures are in messages", lambda: told() == MANY, 2 * PATIENCE)
+    wait(f"{MANY} failures are in messages", lambda: told() == MANY, 2 * TIMEOUT)
     wait("all are sent", lambda: all(one["state"] == "sent" for one in messages("many")))
     found = [mail for _, mail in mails.to("many@example.org")]
     assert 1 <= len(found) <= 3, len(found)
@@ -444,7 +444,7 @@ def tests_at_once_do_not_disturb_each_other():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(2 * PATIENCE)
+        thread.join(2 * TIMEOUT)
     assert len(results) == 8 and all(one["is_sent"] for one in results), results
 
 
@@ -527,7 +527,7 @@ def the_job_of_a_notifier_can_be_renamed_but_not_removed():
     def reload(pager, status):
         configure(pager)
         done = subprocess.run(
-            [f"{PROGRAMS}/timerctl", "--socket", SOCKET, "reload"], capture_output=True, text=True, timeout=2 * PATIENCE)
+            [f"{PROGRAMS}/timerctl", "--socket", SOCKET, "reload"], capture_output=True, text=True, timeout=2 * TIMEOUT)
         assert (done.returncode == 0) == (status == 0), done
         return done.stdout + done.stderr
 
@@ -612,7 +612,7 @@ def main():
     finally:
         daemon.terminate()
         try:
-            daemon.wait(PATIENCE)
+            daemon.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             daemon.kill()
         web.stop()

@@ -12,18 +12,18 @@ from urllib.parse import urlsplit
 
 from aiosmtpd.controller import Controller
 
-PATIENCE = 60
+TIMEOUT = 60
 
 
-def wait(what, condition, patience=PATIENCE):
+def wait(what, condition, timeout=TIMEOUT):
     """The first result of the condition that is true."""
-    end = time.monotonic() + patience
+    end = time.monotonic() + timeout
     while True:
         result = condition()
         if result:
             return result
         if time.monotonic() > end:
-            raise AssertionError(f"after {patience} s: {what}")
+            raise AssertionError(f"after {timeout} s: {what}")
         time.sleep(0.05)
 
 
@@ -112,7 +112,7 @@ class Web:
         if kind == "slow":
             with self.lock:
                 self.hanging += 1
-            self.go_on.wait(PATIENCE)
+            self.go_on.wait(TIMEOUT)
         if kind == "garbage":
             handler.wfile.write(b"\x00\x1b[2J nonsense\r\n\r\n" * 10)
             handler.close_connection = True

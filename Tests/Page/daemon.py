@@ -17,12 +17,12 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Generous: it costs nothing when all is well.
-PATIENCE = 60
+TIMEOUT = 60
 
 
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
-        super().__init__("timerd", timeout=PATIENCE)
+        super().__init__("timerd", timeout=TIMEOUT)
         self.path = path
 
     def connect(self):
@@ -57,7 +57,7 @@ class Daemon:
     def end(self):
         if self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(PATIENCE)
+            self.process.wait(TIMEOUT)
         self.log.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -127,14 +127,14 @@ class ImaginedServer:
 
 
 def first_line(pipe):
-    readable, _, _ = select.select([pipe], [], [], PATIENCE)
+    readable, _, _ = select.select([pipe], [], [], TIMEOUT)
     assert readable, "the server does not start"
     return pipe.readline().decode()
 
 
 def wait_for(condition, otherwise):
     """Until it is true; what it throws while the daemon is not there counts as false."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
         try:
             if condition():

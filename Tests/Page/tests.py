@@ -124,14 +124,14 @@ class PageTests(unittest.TestCase):
         cls.browser = playwright.chromium.launch(
             executable_path="/usr/bin/chromium", args=["--headless=new", "--no-sandbox", "--disable-dev-shm-usage"])
         cls.addClassCleanup(cls.browser.close)
-        expect.set_options(timeout=machinery.PATIENCE * 1000)
+        expect.set_options(timeout=machinery.TIMEOUT * 1000)
 
     def open(self, path="/", width=1440, height=900, scheme="light", server=None, prepare=None, zone="Europe/Berlin"):
         context = self.browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, timezone_id=zone)
         self.addCleanup(context.close)
         page = context.new_page()
-        page.set_default_timeout(machinery.PATIENCE * 1000)
+        page.set_default_timeout(machinery.TIMEOUT * 1000)
         self.problems = []
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("console", lambda message: (os.environ.get("DEBUG") and print(message.text), self.note(message)))
@@ -650,7 +650,7 @@ class PageTests(unittest.TestCase):
         # The last one has no stream.
         for view, path in [(view, VIEWS[view]) for view in ("events", "job", "timeline")] + [("more jobs", "/")]:
             tab = tabs[view] = tabs["jobs"].context.new_page()
-            tab.set_default_timeout(machinery.PATIENCE * 1000)
+            tab.set_default_timeout(machinery.TIMEOUT * 1000)
             tab.on("pageerror", lambda error, view=view: self.problems.append(f"{view}: {error}"))
             tab.on("console", self.note)
             tab.goto(server.address + path)

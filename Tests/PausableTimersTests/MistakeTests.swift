@@ -10,57 +10,57 @@ import Testing
 /// does not make the mistake.
 @Suite struct MistakeTests {
     @Test func mistake_theIntervalIsIgnoredOnARepeat() throws {
-        let bench = Bench()
-        let timer = try bench.every(700, first: .after(.milliseconds(100)))
-        bench.advance(1600)
-        #expect(bench.log.actual == [100, 800, 1500])
+        let fixture = Fixture()
+        let timer = try fixture.every(700, first: .after(.milliseconds(100)))
+        fixture.advance(1600)
+        #expect(fixture.log.actual == [100, 800, 1500])
         withExtendedLifetime(timer) {}
     }
 
     @Test func mistake_theStartDelayCountsAsActive() throws {
-        let bench = Bench()
-        let timer = try bench.every(100, paused: true)
-        bench.advance(5000)
+        let fixture = Fixture()
+        let timer = try fixture.every(100, paused: true)
+        fixture.advance(5000)
         timer.resume()
-        bench.advance(100)
-        #expect(bench.log.all.map(\.active) == [.milliseconds(100)])
+        fixture.advance(100)
+        #expect(fixture.log.all.map(\.active) == [.milliseconds(100)])
     }
 
     @Test func mistake_countingByTheWallClock() throws {
-        let bench = Bench()
-        let timer = try bench.every(1000)
-        bench.advance(400)
-        bench.time.setWallClock(by: .seconds(86_400))
+        let fixture = Fixture()
+        let timer = try fixture.every(1000)
+        fixture.advance(400)
+        fixture.time.setWallClock(by: .seconds(86_400))
         #expect(timer.activeTime == .milliseconds(400) && timer.remaining == .milliseconds(600))
-        bench.time.setWallClock(by: .seconds(-2 * 86_400))
-        bench.advance(600)
-        #expect(bench.log.actual == [1000] && bench.log.missed == [0])
+        fixture.time.setWallClock(by: .seconds(-2 * 86_400))
+        fixture.advance(600)
+        #expect(fixture.log.actual == [1000] && fixture.log.missed == [0])
     }
 
     @Test func mistake_aNameCannotBeReusedAfterCancel() throws {
-        let bench = Bench()
-        let group = try TimerGroup(on: bench.queue)
+        let fixture = Fixture()
+        let group = try TimerGroup(on: fixture.queue)
         let first = try group.every("name", .milliseconds(100)) { _ in }
         first.cancel()
-        try group.every("name", .milliseconds(100)) { bench.log.append($0) }
+        try group.every("name", .milliseconds(100)) { fixture.log.append($0) }
         group.cancel("name")
-        try group.every("name", .milliseconds(200)) { bench.log.append($0) }
-        bench.advance(400)
-        #expect(bench.log.actual == [200, 400])
+        try group.every("name", .milliseconds(200)) { fixture.log.append($0) }
+        fixture.advance(400)
+        #expect(fixture.log.actual == [200, 400])
     }
 
     @Test func mistake_aSecondPauseIsCountedTwice() throws {
-        let bench = Bench()
-        let timer = try bench.every(100)
-        bench.advance(30)
+        let fixture = Fixture()
+        let timer = try fixture.every(100)
+        fixture.advance(30)
         timer.pause()
-        bench.advance(50)
+        fixture.advance(50)
         timer.pause()
-        bench.advance(50)
+        fixture.advance(50)
         timer.resume()
         #expect(timer.activeTime == .milliseconds(30) && timer.remaining == .milliseconds(70))
-        bench.advance(70)
-        #expect(bench.log.count == 1)
+        fixture.advance(70)
+        #expect(fixture.log.count == 1)
     }
 
     @Test func mistake_anUnlockedDictionary() throws {
@@ -78,20 +78,20 @@ import Testing
     }
 
     @Test func mistake_runNowWaitsForAnInterval() throws {
-        let bench = Bench()
-        let timer = try bench.every(5000, first: .now)
-        bench.advance(0)
-        #expect(bench.log.actual == [0])
+        let fixture = Fixture()
+        let timer = try fixture.every(5000, first: .now)
+        fixture.advance(0)
+        #expect(fixture.log.actual == [0])
         withExtendedLifetime(timer) {}
     }
 
     @Test func mistake_aOneShotStaysRunning() throws {
-        let bench = Bench()
+        let fixture = Fixture()
         let states = Log<TimerState>()
-        let timer = try PausableTimer.after(.milliseconds(10), on: bench.queue) {
+        let timer = try PausableTimer.after(.milliseconds(10), on: fixture.queue) {
             states.append($0.timer.state)
         }
-        bench.advance(10)
+        fixture.advance(10)
         #expect(states.all == [.finished] && timer.state == .finished)
     }
 
@@ -111,28 +111,28 @@ import Testing
             deinit { gone.append(true) }
             func refresh() {}
         }
-        let bench = Bench()
+        let fixture = Fixture()
         let gone = Log<Bool>()
         do {
             let screen = Screen(gone)
-            let timer = try PausableTimer.every(.seconds(1), for: screen, on: bench.queue) {
+            let timer = try PausableTimer.every(.seconds(1), for: screen, on: fixture.queue) {
                 screen, _ in screen.refresh()
             }
             screen.timer.withLock { $0 = timer }
-            bench.advance(1000)
+            fixture.advance(1000)
         }
         #expect(gone.count == 1)
     }
 
     @Test func mistake_aWeakProxyThatIsStrong() throws {
-        let bench = Bench()
+        let fixture = Fixture()
         let gone = Log<Bool>()
         var owner: Owner? = Owner(gone)
-        let timer = try PausableTimer.every(.seconds(1), for: owner!, on: bench.queue) { _, _ in }
-        bench.advance(3000)
+        let timer = try PausableTimer.every(.seconds(1), for: owner!, on: fixture.queue) { _, _ in }
+        fixture.advance(3000)
         owner = nil
         #expect(gone.count == 1)
-        bench.advance(1000)
+        fixture.advance(1000)
         #expect(timer.state == .cancelled)
     }
 }

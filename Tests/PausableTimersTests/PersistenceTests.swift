@@ -53,9 +53,9 @@ import Testing
     func aTimerContinuesWhereItWas(
         basis: TimeBasis, isNextBoot: Bool, active: Int, maxLoss: Int
     ) throws {
-        let bench = Bench()
-        let first = try bench.every(10_000, counting: basis)
-        bench.advance(300)
+        let fixture = Fixture()
+        let first = try fixture.every(10_000, counting: basis)
+        fixture.advance(300)
         let account = first.account
         // For this long the program did not run, or the machine was off.
         let away = Duration.milliseconds(600)
@@ -69,37 +69,37 @@ import Testing
     }
 
     @Test func pausedAndFinishedTimersKeepTheirStates() throws {
-        let bench = Bench()
-        let timer = try bench.every(100, counting: .wall)
-        bench.advance(130)
+        let fixture = Fixture()
+        let timer = try fixture.every(100, counting: .wall)
+        fixture.advance(130)
         timer.pause()
         let paused = timer.account
-        bench.advance(5000)
-        let restored = try bench.every(100, counting: .wall, restoring: paused)
+        fixture.advance(5000)
+        let restored = try fixture.every(100, counting: .wall, restoring: paused)
         #expect(restored.state == .paused && restored.activeTime == .milliseconds(130))
         #expect(restored.remaining == .milliseconds(70))
         restored.resume()
-        bench.advance(70)
-        #expect(bench.log.all.map(\.number) == [1, 2])
-        let once = try bench.after(10)
-        bench.advance(10)
-        let again = try bench.after(10, restoring: once.account)
-        bench.advance(1000)
+        fixture.advance(70)
+        #expect(fixture.log.all.map(\.number) == [1, 2])
+        let once = try fixture.after(10)
+        fixture.advance(10)
+        let again = try fixture.after(10, restoring: once.account)
+        fixture.advance(1000)
         #expect(again.state == .finished)
     }
 
     @Test func aShorterIntervalKeepsTheElapsedTime() throws {
-        let bench = Bench()
-        let timer = try bench.every(100, restoring: account(5))
-        bench.advance(0)
-        #expect(bench.log.count == 1 && timer.activeTime == .seconds(5))
+        let fixture = Fixture()
+        let timer = try fixture.every(100, restoring: account(5))
+        fixture.advance(0)
+        #expect(fixture.log.count == 1 && timer.activeTime == .seconds(5))
     }
 
     @Test func anInvalidAccountIsNotRestored() throws {
-        let bench = Bench()
+        let fixture = Fixture()
         let wrong = TimerAccount(
             active: .seconds(5), accrued: .seconds(6), savedAt: ManualTime.start)
-        #expect(throws: TimerArgumentError.self) { try bench.every(100, restoring: wrong) }
+        #expect(throws: TimerArgumentError.self) { try fixture.every(100, restoring: wrong) }
     }
 
     @Test func anAccountIsReadAsItWasWritten_asJSONToo() throws {
@@ -244,24 +244,24 @@ import Testing
 
     @Test func aGroupRestoresItsTimersAfterARestart() throws {
         let folder = Folder()
-        let bench = Bench()
+        let fixture = Fixture()
         do {
-            let group = try TimerGroup(on: bench.queue, accounts: folder.open())
+            let group = try TimerGroup(on: fixture.queue, accounts: folder.open())
             try group.every("work", .seconds(10)) { _ in }
             try group.every("rest", .seconds(10)) { _ in }
-            bench.advance(3000)
+            fixture.advance(3000)
             group.pause("rest")
-            bench.advance(1300)
+            fixture.advance(1300)
             // The program is killed here: everything after the last save is lost.
         }
-        let group = try TimerGroup(on: bench.queue, accounts: folder.open())
-        let work = try group.every("work", .seconds(10)) { bench.log.append($0) }
-        let rest = try group.every("rest", .seconds(10)) { bench.log.append($0) }
+        let group = try TimerGroup(on: fixture.queue, accounts: folder.open())
+        let work = try group.every("work", .seconds(10)) { fixture.log.append($0) }
+        let rest = try group.every("rest", .seconds(10)) { fixture.log.append($0) }
         let lost = Duration.milliseconds(4300) - work.activeTime
         #expect(work.state == .running && lost >= .zero && lost <= .milliseconds(550))
         #expect(rest.activeTime == .seconds(3) && rest.state == .paused)
-        bench.advance(6000)
-        #expect(bench.log.count == 1)
+        fixture.advance(6000)
+        #expect(fixture.log.count == 1)
         // A name that was cancelled starts with no elapsed time.
         group.cancel("work")
         let new = try group.every("work", .seconds(10)) { _ in }
@@ -270,16 +270,16 @@ import Testing
 
     @Test func aTickIsSavedBeforeItsHandlerRuns() throws {
         let folder = Folder()
-        let bench = Bench()
+        let fixture = Fixture()
         do {
-            let group = try TimerGroup(on: bench.queue, accounts: folder.open())
-            try group.after("once", .seconds(1)) { bench.log.append($0) }
-            bench.advance(1000)
+            let group = try TimerGroup(on: fixture.queue, accounts: folder.open())
+            try group.after("once", .seconds(1)) { fixture.log.append($0) }
+            fixture.advance(1000)
         }
-        let group = try TimerGroup(on: bench.queue, accounts: folder.open())
-        let timer = try group.after("once", .seconds(1)) { bench.log.append($0) }
-        bench.advance(5000)
-        #expect(bench.log.count == 1 && timer.state == .finished)
+        let group = try TimerGroup(on: fixture.queue, accounts: folder.open())
+        let timer = try group.after("once", .seconds(1)) { fixture.log.append($0) }
+        fixture.advance(5000)
+        #expect(fixture.log.count == 1 && timer.state == .finished)
     }
 
     @Test func aStoreThatFailsIsReportedOnce_andTheTimersContinue() throws {
@@ -289,11 +289,11 @@ import Testing
             func remove(_ name: String) throws { throw CancellationError() }
         }
         let errors = Log<String>()
-        let bench = Bench()
-        let group = try TimerGroup(on: bench.queue, accounts: Broken()) { errors.append("\($0)") }
-        try group.every("a", .milliseconds(100)) { bench.log.append($0) }
-        bench.advance(5000)
+        let fixture = Fixture()
+        let group = try TimerGroup(on: fixture.queue, accounts: Broken()) { errors.append("\($0)") }
+        try group.every("a", .milliseconds(100)) { fixture.log.append($0) }
+        fixture.advance(5000)
         group.pause("a")
-        #expect(errors.count == 1 && bench.log.count == 50)
+        #expect(errors.count == 1 && fixture.log.count == 50)
     }
 }

@@ -30,16 +30,16 @@ import Testing
     }
 
     @Test func s17_aTickerMeasuresWhatItAchieves() throws {
-        let bench = Bench()
-        let ticker = try Ticker(preferredRate: 240, on: bench.queue) { _ in }
+        let fixture = Fixture()
+        let ticker = try Ticker(preferredRate: 240, on: fixture.queue) { _ in }
         #expect(ticker.achievedRate == nil)
-        bench.advance(3000)
+        fixture.advance(3000)
         #expect(abs((ticker.achievedRate ?? 0) / 240 - 1) < 0.001)
         // The time of a pause is not part of any window.
         ticker.isPaused = true
-        bench.advance(10_000)
+        fixture.advance(10_000)
         ticker.isPaused = false
-        bench.advance(1500)
+        fixture.advance(1500)
         #expect(abs((ticker.achievedRate ?? 0) / 240 - 1) < 0.001)
     }
 

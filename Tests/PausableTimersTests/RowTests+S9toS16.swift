@@ -9,37 +9,37 @@ import Testing
 /// Rows S9 to S16 of the table.
 extension RowTests {
     @Test func s9_createdPaused_orTickingAtOnce() throws {
-        let bench = Bench()
-        let timer = try bench.every(100, paused: true)
-        bench.advance(1000)
-        #expect(timer.state == .paused && bench.log.count == 0 && timer.activeTime == .zero)
+        let fixture = Fixture()
+        let timer = try fixture.every(100, paused: true)
+        fixture.advance(1000)
+        #expect(timer.state == .paused && fixture.log.count == 0 && timer.activeTime == .zero)
         timer.resume()
-        bench.advance(100)
-        #expect(bench.log.scheduled == [1100])
+        fixture.advance(100)
+        #expect(fixture.log.scheduled == [1100])
     }
 
     @Test func s10_anAbsoluteFirstInstant() throws {
-        let bench = Bench()
+        let fixture = Fixture()
         let start = ManualTime.start
-        let byAwake = try bench.every(1000, first: .at(start.awake + .milliseconds(250)))
-        bench.advance(1300)
-        #expect(bench.log.scheduled == [250, 1250])
+        let byAwake = try fixture.every(1000, first: .at(start.awake + .milliseconds(250)))
+        fixture.advance(1300)
+        #expect(fixture.log.scheduled == [250, 1250])
         byAwake.cancel()
-        let byWall = try bench.every(1000, first: .atWall(start.wall + .milliseconds(1500)))
-        bench.advance(1300)
-        #expect(bench.log.scheduled == [250, 1250, 1500, 2500])
+        let byWall = try fixture.every(1000, first: .atWall(start.wall + .milliseconds(1500)))
+        fixture.advance(1300)
+        #expect(fixture.log.scheduled == [250, 1250, 1500, 2500])
         byWall.cancel()
         // An instant in the past is due at once, and no earlier points are missed.
-        let past = try bench.every(1000, first: .at(start.awake))
-        bench.advance(0)
-        #expect(bench.log.scheduled.last == 2600 && bench.log.missed.last == 0)
+        let past = try fixture.every(1000, first: .at(start.awake))
+        fixture.advance(0)
+        #expect(fixture.log.scheduled.last == 2600 && fixture.log.missed.last == 0)
         // The given instant has no effect after a restart.
         past.restart()
         #expect(past.remaining == .seconds(1))
     }
 
     @Test func s11_refusesInvalidArguments_withASentence() throws {
-        let bench = Bench()
+        let fixture = Fixture()
         func sentence(_ make: () throws -> PausableTimer) -> String {
             do {
                 _ = try make()
@@ -48,91 +48,91 @@ extension RowTests {
         }
         for interval in [Duration.zero, .seconds(-1)] {
             #expect(
-                sentence { try .every(interval, on: bench.queue) }
+                sentence { try .every(interval, on: fixture.queue) }
                     == "an interval must be longer than zero, which \(interval) is not")
         }
         let start = "a timer cannot start in the past, as with a delay of -1.0 seconds"
-        #expect(sentence { try .after(.seconds(-1), on: bench.queue) } == start)
+        #expect(sentence { try .after(.seconds(-1), on: fixture.queue) } == start)
         #expect(
-            sentence { try .every(.seconds(1), first: .after(.seconds(-1)), on: bench.queue) }
+            sentence { try .every(.seconds(1), first: .after(.seconds(-1)), on: fixture.queue) }
                 == start)
         #expect(
-            sentence { try .every(.seconds(1), times: 0, on: bench.queue) }
+            sentence { try .every(.seconds(1), times: 0, on: fixture.queue) }
                 == "a timer ticks at least once, not 0 times")
         #expect(
-            sentence { try .every(.seconds(1), tolerance: .seconds(-2), on: bench.queue) }
+            sentence { try .every(.seconds(1), tolerance: .seconds(-2), on: fixture.queue) }
                 == "a tolerance cannot be negative, as -2.0 seconds is")
-        let timer = try bench.every(100)
+        let timer = try fixture.every(100)
         #expect(throws: TimerArgumentError.self) { try timer.setInterval(.zero) }
         #expect(timer.interval == .milliseconds(100) && timer.state == .running)
         for rate in [0, -60, Double.nan, .infinity, 2e9, 1e-300] {
             #expect(throws: TimerArgumentError.self) {
-                _ = try Ticker(preferredRate: rate, on: bench.queue) { _ in }
+                _ = try Ticker(preferredRate: rate, on: fixture.queue) { _ in }
             }
         }
         #expect(throws: TimerArgumentError.self) { try TimerGroup(saveInterval: .zero) }
     }
 
     @Test func s12_timersByName_andAnUnknownNameIsHarmless() throws {
-        let bench = Bench()
-        let group = try TimerGroup(on: bench.queue)
-        try group.every("a", .milliseconds(100)) { bench.log.append($0) }
-        try group.after("b", .milliseconds(50)) { bench.log.append($0) }
+        let fixture = Fixture()
+        let group = try TimerGroup(on: fixture.queue)
+        try group.every("a", .milliseconds(100)) { fixture.log.append($0) }
+        try group.after("b", .milliseconds(50)) { fixture.log.append($0) }
         #expect(
             group.names.sorted() == ["a", "b"] && group["a"]?.state == .running && group["c"] == nil
         )
         #expect(group.pause("a"))
-        bench.advance(200)
-        #expect(bench.log.actual == [50])
+        fixture.advance(200)
+        #expect(fixture.log.actual == [50])
         #expect(group.resume("a"))
-        bench.advance(100)
-        #expect(bench.log.count == 2)
+        fixture.advance(100)
+        #expect(fixture.log.count == 2)
         #expect(
             !group.pause("c") && !group.resume("c") && !group.cancel("c") && !group.restart("c"))
         #expect(throws: TimerArgumentError.self) { try group.after("a", .zero) { _ in } }
         group.cancelAll()
         #expect(group.names.isEmpty)
-        bench.advance(1000)
-        #expect(bench.log.count == 2)
+        fixture.advance(1000)
+        #expect(fixture.log.count == 2)
     }
 
     @Test func s13_theTimerEndsItselfAfterItsOwnerWasReleased() throws {
-        let bench = Bench()
+        let fixture = Fixture()
         var owner: Owner? = Owner(Log())
-        let every = try PausableTimer.every(.seconds(1), for: owner!, on: bench.queue) {
-            bench.log.append($1)
+        let every = try PausableTimer.every(.seconds(1), for: owner!, on: fixture.queue) {
+            fixture.log.append($1)
         }
-        let after = try PausableTimer.after(.seconds(1), for: owner!, on: bench.queue) {
-            bench.log.append($1)
+        let after = try PausableTimer.after(.seconds(1), for: owner!, on: fixture.queue) {
+            fixture.log.append($1)
         }
         owner = nil
-        bench.advance(2000)
-        #expect(bench.log.count == 0)
+        fixture.advance(2000)
+        #expect(fixture.log.count == 0)
         #expect(every.state == .cancelled && after.state == .cancelled)
     }
 
     @Test func s14_repeatedPausesAndResumesAreHarmless() throws {
-        let bench = Bench()
-        let timer = try bench.every(100)
+        let fixture = Fixture()
+        let timer = try fixture.every(100)
         for _ in 0..<5 { timer.pause() }
         timer.resume()
         #expect(timer.state == .running)
         for _ in 0..<5 { timer.resume() }
-        bench.advance(100)
-        #expect(bench.log.count == 1)
+        fixture.advance(100)
+        #expect(fixture.log.count == 1)
         #expect(timer.cancel() && !timer.cancel())
     }
 
     @Test func s14_releasedOrCreatedAgainWhilePaused() throws {
-        let bench = Bench()
+        let fixture = Fixture()
         for round in 0..<100 {
-            var timer: PausableTimer? = try bench.every(100)
+            var timer: PausableTimer? = try fixture.every(100)
             timer?.pause()
-            if round % 2 == 0 { timer = try bench.every(100, paused: true) }
+            if round % 2 == 0 { timer = try fixture.every(100, paused: true) }
             timer = nil
         }
-        bench.advance(1000)
-        #expect(bench.log.count == 0)
+        fixture.advance(1000)
+        #expect(fixture.log.count == 0)
     }
 
     @Test func s15_aSlowHandlerOnItsOwnQueueDelaysOnlyItself() throws {
@@ -161,30 +161,30 @@ extension RowTests {
     }
 
     @Test func s15_ticksMissedByASlowHandlerAreNotRepeated() throws {
-        let bench = Bench()
-        let timer = try PausableTimer.every(.milliseconds(100), on: bench.queue) { tick in
-            bench.log.append(tick)
-            bench.time.stall(for: .milliseconds(350))
+        let fixture = Fixture()
+        let timer = try PausableTimer.every(.milliseconds(100), on: fixture.queue) { tick in
+            fixture.log.append(tick)
+            fixture.time.stall(for: .milliseconds(350))
         }
-        bench.advance(400)
+        fixture.advance(400)
         // Each tick is delayed by the one before it, and says how many ticks it stands for.
-        #expect(bench.log.actual == [100, 450] && bench.log.missed == [0, 2])
+        #expect(fixture.log.actual == [100, 450] && fixture.log.missed == [0, 2])
         withExtendedLifetime(timer) {}
     }
 
     @Test func s16_theRateChangesWhileRunning_andDroppedFramesAreReported() throws {
-        let bench = Bench()
+        let fixture = Fixture()
         let frames = Log<Frame>()
-        let ticker = try Ticker(on: bench.queue) { frames.append($0) }
+        let ticker = try Ticker(on: fixture.queue) { frames.append($0) }
         #expect(ticker.preferredRate == 60)
-        bench.advance(1000)
+        fixture.advance(1000)
         #expect(frames.count == 60)
         try ticker.setPreferredRate(30)
         #expect(abs(ticker.preferredRate - 30) < 1e-9)
-        bench.advance(1000)
+        fixture.advance(1000)
         #expect(frames.count == 90)
-        bench.stall(100)
-        bench.advance(34)
+        fixture.stall(100)
+        fixture.advance(34)
         #expect(frames.all.map(\.dropped).max() == 2)
     }
 }

@@ -27,7 +27,7 @@ extension Duration {
 }
 
 /// A queue whose time passes only when the test says so.
-struct Bench {
+struct Fixture {
     let time = ManualTime()
     let queue: TimerQueue
     let log = Log<Tick>()

@@ -18,13 +18,13 @@ import Testing
     }
 
     @Test func ticksThatAreNotReadAreCombinedIntoOne() async throws {
-        let bench = Bench()
-        let timer = try bench.every(100, times: 5)
+        let fixture = Fixture()
+        let timer = try fixture.every(100, times: 5)
         var ticks = timer.ticks.makeAsyncIterator()
-        bench.advance(300)
+        fixture.advance(300)
         let first = await ticks.next()
         #expect(first?.number == 3 && first?.missed == 2)
-        bench.advance(200)
+        fixture.advance(200)
         let last = await ticks.next()
         #expect(last?.number == 5 && last?.missed == 1)
         let none = await ticks.next()
@@ -32,11 +32,11 @@ import Testing
     }
 
     @Test func eachIteratorGetsEveryTick() async throws {
-        let bench = Bench()
-        let timer = try bench.every(100)
+        let fixture = Fixture()
+        let timer = try fixture.every(100)
         var one = timer.ticks.makeAsyncIterator()
         var other = timer.ticks.makeAsyncIterator()
-        bench.advance(100)
+        fixture.advance(100)
         let numbers = await (one.next()?.number, other.next()?.number)
         #expect(numbers == (1, 1))
         timer.cancel()
@@ -48,8 +48,8 @@ import Testing
     }
 
     @Test func aCancelledTaskStopsWaiting() async throws {
-        let bench = Bench()
-        let timer = try bench.every(100)
+        let fixture = Fixture()
+        let timer = try fixture.every(100)
         let waiting = Task {
             var count = 0
             for await _ in timer.ticks { count += 1 }
@@ -61,17 +61,17 @@ import Testing
     }
 
     @Test func theSequenceKeepsTheTimerAlive() async throws {
-        let bench = Bench()
+        let fixture = Fixture()
         weak var timer: PausableTimer?
         do {
-            let ticks = try bench.every(100).ticks
+            let ticks = try fixture.every(100).ticks
             var iterator = ticks.makeAsyncIterator()
-            bench.advance(100)
+            fixture.advance(100)
             let tick = await iterator.next()
             #expect(tick?.number == 1)
             timer = nil
         }
-        bench.advance(1000)
-        #expect(bench.log.count == 1 && timer == nil)
+        fixture.advance(1000)
+        #expect(fixture.log.count == 1 && timer == nil)
     }
 }

@@ -156,8 +156,8 @@ enum SeenPauses {
         ("GET", "/v1/jobs/a/kill", "", .methodNotAllowed(["POST", "OPTIONS"])),
         ("GET", "/v1/runs?limit=0", "", .badQuery("limit must be from 1 to 1000")),
         ("GET", "/v1/runs?limit=1001", "", .badQuery("limit must be from 1 to 1000")),
-        ("GET", "/v1/runs?job=%41%2", "", .badQuery("\"job=%41%2\" is no name=value")),
-        ("GET", "/v1/runs?job=a%20b", "", .badQuery("\"a b\" is no job")),
+        ("GET", "/v1/runs?job=%41%2", "", .badQuery("\"job=%41%2\" is not of the form name=value")),
+        ("GET", "/v1/runs?job=a%20b", "", .badQuery("\"a b\" is not a job name")),
         (
             "GET", "/v1/runs?since=noon", "",
             .badQuery("since must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
@@ -191,14 +191,14 @@ enum SeenPauses {
         (
             "POST", "/v1/jobs/a/pause", "note",
             .badBody(
-                #"the body is no JSON such as {"note": "disk swap"}: at byte 0: no value begins like this"#
+                #"the body is not JSON such as {"note": "disk swap"}: at byte 0: this is not a valid value"#
             )
         ),
         (
             "POST", "/v1/jobs/a/pause", #"{"with_run": "yes"}"#,
             .badBody(
                 #"the body must be JSON such as {"note": "disk swap"}: the value at byte 14: "#
-                    + "is of another kind")
+                    + "has another type")
         ),
         (
             "POST", "/v1/jobs/pause", #"{"pauses": []}"#,

@@ -122,7 +122,7 @@ extension StoreTests {
         let past = try again.beginInstance(at: now(10))
         #expect(past.instance == 2 && past.previous?.instance == 1)
         #expect(again.damage.count == 1)
-        _ = (past.ending(at: now(10)), past.previous)
+        _ = (past.previousExit(at: now(10)), past.previous)
     }
 
     @Test(arguments: ["0", "-1", "9223372036854775807"])

@@ -78,7 +78,7 @@ import TimerCore
         _ = try store.beginInstance(at: now(0))
         try store.commit([.endInstance(now(5))], durable: true)
         let past = try Store(path: path).beginInstance(at: now(10))
-        #expect(past.previous?.ended == now(5) && past.ending(at: now(10)) == .clean)
+        #expect(past.previous?.ended == now(5) && past.previousExit(at: now(10)) == .clean)
     }
 
     @Test func aRunIsWrittenOnce_openUntilItIsClosed() throws {

@@ -42,7 +42,7 @@ import TimerStore
         let actions = agenda.handle(
             .order(Order(.pause, name, by: .user("ada"))), at: later(20))
         let notice = try #require(
-            actions.lazy.compactMap { if case .tell(let notice) = $0 { notice } else { nil } }.first
+            actions.lazy.compactMap { if case .log(let notice) = $0 { notice } else { nil } }.first
         )
         let account = AccountSnapshot(for: notice, in: agenda, at: later(20))
         // It may be logged after further events, and still has the values of its own time.

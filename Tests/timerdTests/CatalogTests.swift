@@ -80,7 +80,7 @@ import TimerCore
     }
 
     @Test func eachFieldItNamesIsInARemark() throws {
-        for remark in Samples.remarks { try Self.expectEachField(in: remark.metadata) }
+        for notice in Samples.daemonNotices { try Self.expectEachField(in: notice.metadata) }
     }
 
     private static func expectEachField(in metadata: Logger.Metadata) throws {
@@ -92,7 +92,8 @@ import TimerCore
     }
 
     @Test func thereIsASampleOfEachKind() {
-        let fields = Samples.all.map { LogEntry($0).metadata } + Samples.remarks.map(\.metadata)
+        let fields =
+            Samples.all.map { LogEntry($0).metadata } + Samples.daemonNotices.map(\.metadata)
         let kinds = Set(fields.compactMap { $0["TIMERD_EVENT"]?.description })
         #expect(kinds == Set(EventKind.allCases.map(\.rawValue)))
     }
@@ -109,9 +110,9 @@ private enum Samples {
         job: Job(name: job, command: .shell("true"), schedule: .every(.seconds(60))))
     private static let initiator = Initiator.user("root")
 
-    static let remarks: [Remark] = [
+    static let daemonNotices: [DaemonNotice] = [
         .commanded(.pause, [], by: "root", note: nil), .stateLost(Failure()),
-        .oneOffMade(oneOff, by: "root"), .oneOffCancelled(oneOff.name, by: "root"),
+        .oneOffCreated(oneOff, by: "root"), .oneOffCancelled(oneOff.name, by: "root"),
         .oneOffRemoved(oneOff.name), .loginLinkMade(by: "root"), .loggedIn("root"),
         .lossAccepted(Failure()), .stateDamaged("x", in: "/var/lib/timerd/timerd.db"),
     ]

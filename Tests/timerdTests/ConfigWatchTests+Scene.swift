@@ -61,7 +61,7 @@ extension ConfigWatchTests {
         func end() {}
 
         /// Like the kernel, reports only events of watched directories that are in the mask.
-        func tell(_ folder: String, _ name: String, _ flags: Int32...) {
+        func report(_ folder: String, _ name: String, _ flags: Int32...) {
             let changed: (@Sendable () -> Void)? = state.withLock { state in
                 guard let watch = state.paths.firstIndex(of: folder),
                     let mask = state.masks[Int32(watch)]
@@ -166,7 +166,7 @@ extension ConfigWatchTests {
         /// Reports an event, waits until the series is over, and returns how many changes were
         /// noticed.
         func count(_ folder: String, _ name: String, _ flags: Int32) -> Int {
-            notices.tell(self.folder + folder, name, flags)
+            notices.report(self.folder + folder, name, flags)
             time.pass(.seconds(1))
             return changes.take()
         }

@@ -42,7 +42,7 @@ import Testing
     @Test func aBurstIsOneChange_onceNothingChangedForASecond() throws {
         let scene = try Scene(make: plain)
         for _ in 0..<20 {
-            scene.notices.tell("\(scene.folder)/timerd/jobs.d", "a.toml", IN_CLOSE_WRITE)
+            scene.notices.report("\(scene.folder)/timerd/jobs.d", "a.toml", IN_CLOSE_WRITE)
             #expect(scene.time.planned == 1)
             scene.time.pass(.milliseconds(900))
         }
@@ -58,7 +58,7 @@ import Testing
     @Test func changesWithoutEndAreUsedNowAndThen() throws {
         let scene = try Scene(make: plain)
         for _ in 0..<200 {
-            scene.notices.tell("\(scene.folder)/timerd/jobs.d", "a.toml", IN_CLOSE_WRITE)
+            scene.notices.report("\(scene.folder)/timerd/jobs.d", "a.toml", IN_CLOSE_WRITE)
             scene.time.pass(.milliseconds(500))
         }
         #expect((3...4).contains(scene.changes.take()))
@@ -73,9 +73,9 @@ import Testing
         #expect(scene.count("/timerd/jobs.d", "new.toml", IN_MODIFY) == 0)
         #expect(scene.count("/timerd/jobs.d", "new.toml", IN_CLOSE_WRITE) == 1)
         // This is also true if another file changes.
-        scene.notices.tell("\(scene.folder)/timerd", "timerd.toml", IN_CLOSE_WRITE)
+        scene.notices.report("\(scene.folder)/timerd", "timerd.toml", IN_CLOSE_WRITE)
         scene.time.pass(.milliseconds(900))
-        scene.notices.tell("\(scene.folder)/timerd/jobs.d", "new.toml", IN_MODIFY)
+        scene.notices.report("\(scene.folder)/timerd/jobs.d", "new.toml", IN_MODIFY)
         scene.time.pass(.milliseconds(900))
         #expect(scene.changes.take() == 0)
         scene.time.pass(.milliseconds(100))

@@ -61,21 +61,21 @@ import TimerStore
         symlink("/etc/passwd", "\(folder)/heartbeat")
         #expect(
             failure { () throws(Directory.Failure) in _ = try HeartbeatFile(in: directory) }
-                .contains("heartbeat: not a plain file of its own"))
+                .contains("heartbeat: not a regular file with a single name"))
         unlink("\(folder)/heartbeat")
         _ = FileManager.default.createFile(atPath: "\(folder)/other", contents: nil)
         link("\(folder)/other", "\(folder)/heartbeat")
         #expect(
             failure { () throws(Directory.Failure) in _ = try HeartbeatFile(in: directory) }
-                .contains("not a plain file of its own"))
+                .contains("not a regular file with a single name"))
     }
 
     /// Objects that can be in the place of a file: how each is created, and the error for it.
     static let planted: [(make: @Sendable (String) -> Void, fault: String)] = [
-        ({ symlink("other", $0) }, "not a plain file of its own"),
-        ({ link(sibling($0), $0) }, "not a plain file of its own"),
-        ({ mkfifo($0, 0o600) }, "not a plain file of its own"),
-        ({ mkdir($0, 0o700) }, "not a plain file of its own"),
+        ({ symlink("other", $0) }, "not a regular file with a single name"),
+        ({ link(sibling($0), $0) }, "not a regular file with a single name"),
+        ({ mkfifo($0, 0o600) }, "not a regular file with a single name"),
+        ({ mkdir($0, 0o700) }, "not a regular file with a single name"),
         ({ make($0, 0o620) }, "others may write to it"),
         ({ make($0, 0o602) }, "others may write to it"),
     ]
@@ -141,6 +141,6 @@ import TimerStore
         #expect(
             failure { () throws(Directory.Failure) in
                 _ = try UnixSocket.bind(at: path, allowing: .group("x"))
-            }.contains("is there and is no socket"))
+            }.contains("exists and is not a socket"))
     }
 }

@@ -15,9 +15,9 @@ import TimerStore
 @testable import timerd
 
 /// The agenda with real dispatch timers, and no other part of the daemon.
-private final class TimerBench: @unchecked Sendable {
+private final class TimerFixture: @unchecked Sendable {
     // This is safe because everything in it is used only on its queue.
-    let queue = DispatchQueue(label: "bench")
+    let queue = DispatchQueue(label: "fixture")
     private let clocks: Clocks
     private var agenda: Agenda
     private var timers: [Job.Name: JobTimer] = [:]
@@ -80,25 +80,25 @@ private final class TimerBench: @unchecked Sendable {
                     ? .after(.milliseconds(1)) : .every(.milliseconds(1 + number)),
                 first: number == 1 ? .zero : nil)
         }
-        let bench = try TimerBench(jobs)
+        let fixture = try TimerFixture(jobs)
         let seed = UInt64.random(in: 0 ... .max)
         print("orders: seed \(seed)")
         var state = seed
         for _ in 0..<1000 {
             // In parts, so that timers fire in between.
-            bench.queue.sync {
+            fixture.queue.sync {
                 for _ in 0..<1000 {
                     state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
                     let verb = [Order.Verb.pause, .resume, .start, .stop][Int(state >> 40) % 4]
-                    bench.order(verb, jobs[Int(state >> 50) % jobs.count].name)
+                    fixture.order(verb, jobs[Int(state >> 50) % jobs.count].name)
                 }
             }
         }
-        bench.queue.sync {
-            bench.shutDown()
-            #expect(bench.armed == 0)
-            print("orders: 1000000, firings \(bench.runs)")
-            #expect(bench.runs > 0 && bench.early == 0)
+        fixture.queue.sync {
+            fixture.shutDown()
+            #expect(fixture.armed == 0)
+            print("orders: 1000000, firings \(fixture.runs)")
+            #expect(fixture.runs > 0 && fixture.early == 0)
         }
     }
 }

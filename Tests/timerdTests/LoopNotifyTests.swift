@@ -29,15 +29,15 @@ import TimerCore
     /// without the message about it, or before the one about its start.
     @Test func noReaderSeesARunWithoutItsNotification() async throws {
         let count = 300
-        let bench = try LoopBench(
+        let fixture = try LoopFixture(
             (0..<count).map { job("j\($0)") }, notifiers: [notifier([.failure, .start])])
-        let loop = bench.loop
-        bench.launcher.onStart { run in
+        let loop = fixture.loop
+        fixture.launcher.onStart { run in
             loop.later { $0.receive(.ended(run.id, .exited(1), RunUsage())) }
         }
-        let reader = try Store(readingBeside: "\(bench.folder)/\(Store.fileName)")
+        let reader = try Store(readingBeside: "\(fixture.folder)/\(Store.fileName)")
         var seen = 0
-        try await bench.wait {
+        try await fixture.wait {
             var row: [Int64] = []
             let statement = """
                 SELECT (SELECT count(*) FROM run), (SELECT count(*) FROM run WHERE failed = 1),
@@ -56,22 +56,22 @@ import TimerCore
             return row[1] == Int64(count)
         }
         #expect(seen > 1)
-        let jobs = await bench.snapshot().jobs
+        let jobs = await fixture.snapshot().jobs
         #expect(jobs.allSatisfy { $0.incidents.map(\.id.kind) == [.failure] })
     }
 
     /// The recorder says so when there is something to send.
     @Test func whoSendsIsCalledAfterTheCommit() async throws {
-        let bench = try LoopBench([job("a")], notifiers: [notifier([.failure])])
+        let fixture = try LoopFixture([job("a")], notifiers: [notifier([.failure])])
         let calls = Mutex(0)
-        bench.recorder.follow(.init(notified: { calls.withLock { $0 += 1 } }))
-        await bench.waitUntilReady()
-        try await bench.wait { !bench.launcher.started.isEmpty }
+        fixture.recorder.follow(.init(notified: { calls.withLock { $0 += 1 } }))
+        await fixture.waitUntilReady()
+        try await fixture.wait { !fixture.launcher.started.isEmpty }
         #expect(calls.withLock { $0 } == 0)
-        let run = bench.launcher.started[0].run.id
-        bench.loop.later { $0.receive(.ended(run, .exited(1), RunUsage())) }
-        try await bench.wait { calls.withLock { $0 } == 1 }
-        let reader = try Store(readingBeside: "\(bench.folder)/\(Store.fileName)")
+        let run = fixture.launcher.started[0].run.id
+        fixture.loop.later { $0.receive(.ended(run, .exited(1), RunUsage())) }
+        try await fixture.wait { calls.withLock { $0 } == 1 }
+        let reader = try Store(readingBeside: "\(fixture.folder)/\(Store.fileName)")
         let found = try reader.notificationsWithoutMessage(limit: 10)
         #expect(found.map(\.notification.run) == [run])
         #expect(found.map(\.notification.kind) == [.failure])
@@ -81,12 +81,12 @@ import TimerCore
     @Test func aLateRunIsNoticedByTheTimer() async throws {
         // Runs never begin, because the launcher does not report it.
         let late = job("late") { $0.lateAfter = .seconds(1) }
-        let bench = try LoopBench([late], notifiers: [notifier([.late])])
-        let reader = try Store(readingBeside: "\(bench.folder)/\(Store.fileName)")
-        try await bench.wait {
+        let fixture = try LoopFixture([late], notifiers: [notifier([.late])])
+        let reader = try Store(readingBeside: "\(fixture.folder)/\(Store.fileName)")
+        try await fixture.wait {
             ((try? reader.notificationsWithoutMessage(limit: 10)) ?? []).map(\.notification.kind)
                 == [.late]
         }
-        #expect(await bench.snapshot().jobs[0].incidents.map(\.id.kind) == [.late])
+        #expect(await fixture.snapshot().jobs[0].incidents.map(\.id.kind) == [.late])
     }
 }

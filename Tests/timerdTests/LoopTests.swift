@@ -19,15 +19,15 @@ import TimerCore
     /// A reload that comes during the start, like from a request that waited in an activated
     /// socket: each job is loaded once, and the result of the reload is saved.
     @Test func aReloadDuringTheStartComesAfterTheStart() async throws {
-        let bench = try LoopBench([job("a"), job("b"), job("c")])
-        let notice = await bench.reload([job("a"), job("b", every: .seconds(60)), job("d")])
+        let fixture = try LoopFixture([job("a"), job("b"), job("c")])
+        let notice = await fixture.reload([job("a"), job("b", every: .seconds(60)), job("d")])
         #expect(
             notice
                 == .reloaded(
                     added: names("d"), changed: names("b"), removed: names("c"), kept: 1))
-        await bench.waitUntilReady()
-        #expect(await bench.snapshot().jobs.map(\.job.name) == names("a", "b", "d"))
-        let records = try await bench.records()
+        await fixture.waitUntilReady()
+        #expect(await fixture.snapshot().jobs.map(\.job.name) == names("a", "b", "d"))
+        let records = try await fixture.records()
         #expect(records.map(\.job) == names("a", "b", "c", "d"))
         #expect(records.filter { $0.removed != nil }.map(\.job) == names("c"))
     }
@@ -40,24 +40,24 @@ import TimerCore
         let interval = Duration.milliseconds(250)
         var job = job("a", every: interval)
         job.policy.onMissed = onMissed
-        let bench = try LoopBench([job])
-        let loop = bench.loop
-        bench.launcher.onStart { run in
+        let fixture = try LoopFixture([job])
+        let loop = fixture.loop
+        fixture.launcher.onStart { run in
             loop.later { $0.receive(.ended(run.id, .exited(0), RunUsage())) }
         }
-        await bench.waitUntilReady()
-        let other = try Store(path: "\(bench.folder)/\(Store.fileName)")
+        await fixture.waitUntilReady()
+        let other = try Store(path: "\(fixture.folder)/\(Store.fileName)")
         try other.connection.execute("BEGIN IMMEDIATE", doing: "lock it")
-        let before = bench.launcher.started.count
+        let before = fixture.launcher.started.count
         // Long enough that several firings became due.
-        try await bench.wait { await bench.snapshot().jobs[0].accrued > interval * 15 }
-        #expect(bench.launcher.started.count <= before + 1)
+        try await fixture.wait { await fixture.snapshot().jobs[0].accrued > interval * 15 }
+        #expect(fixture.launcher.started.count <= before + 1)
         try other.connection.execute("ROLLBACK", doing: "unlock it")
         let expected = onMissed == .runAll ? before + 16 : before + 2
-        try await bench.wait { bench.launcher.started.count > expected }
-        let runs = bench.launcher.started.map(\.run)
+        try await fixture.wait { fixture.launcher.started.count > expected }
+        let runs = fixture.launcher.started.map(\.run)
         #expect(Set(runs.map(\.id)).count == runs.count)
-        #expect(await bench.snapshot().jobs[0].lastSkip == nil)
+        #expect(await fixture.snapshot().jobs[0].lastSkip == nil)
         let gaps = zip(runs, runs.dropFirst()).map {
             $1.id.firing.scheduled - $0.id.firing.scheduled - interval * $0.firing.missed
         }
@@ -76,23 +76,23 @@ import TimerCore
             job.isOneOff = true
             return job
         }
-        let bench = try LoopBench([
+        let fixture = try LoopFixture([
             oneOff("old", at: now - .seconds(3 * 86_400)),
             oneOff("new", at: now + .seconds(3600)), job("other"),
         ])
-        let loop = bench.loop
-        bench.launcher.onStart { run in
+        let loop = fixture.loop
+        fixture.launcher.onStart { run in
             loop.later { $0.receive(.ended(run.id, .exited(0), RunUsage())) }
         }
-        await bench.waitUntilReady()
+        await fixture.waitUntilReady()
         var removed: [Job.Name?] = []
-        try await bench.wait {
+        try await fixture.wait {
             loop.later { $0.expireOneOffs(at: now + .seconds(2 * 86_400)) }
-            let events = bench.feed.excerpt(after: 0, max: 1000).elements.map(\.element)
+            let events = fixture.feed.excerpt(after: 0, max: 1000).elements.map(\.element)
             removed = events.filter { $0.status(1).event == "one-off-removed" }.map(\.job)
             return !removed.isEmpty
         }
         #expect(removed == names("old"))
-        #expect(await bench.snapshot().jobs.map(\.job.name) == names("new", "other"))
+        #expect(await fixture.snapshot().jobs.map(\.job.name) == names("new", "other"))
     }
 }

@@ -74,9 +74,9 @@ extension MetricsTests {
         #expect(web.takeAsked().map(\.0) == [.metrics(.openMetrics)])
     }
 
-    func measures(_ bench: LoopBench, jobsMax: Int) async -> Loop.Measures {
+    func measures(_ fixture: LoopFixture, jobsMax: Int) async -> Loop.Measures {
         await withCheckedContinuation { continuation in
-            bench.loop.later { loop in
+            fixture.loop.later { loop in
                 loop.measure(jobsMax: jobsMax) { continuation.resume(returning: $0) }
             }
         }
@@ -84,9 +84,9 @@ extension MetricsTests {
 
     @Test(arguments: [0, 1, 128, 129, 10_000])
     func allJobsAreCounted_andSoManyMeasured(jobsMax: Int) async throws {
-        let bench = try LoopBench((0..<1000).map { job("j\($0)") })
-        await bench.waitUntilReady()
-        let measures = await measures(bench, jobsMax: jobsMax)
+        let fixture = try LoopFixture((0..<1000).map { job("j\($0)") })
+        await fixture.waitUntilReady()
+        let measures = await measures(fixture, jobsMax: jobsMax)
         #expect(measures.jobs.count == min(jobsMax, 1000))
         #expect(measures.omitted == max(0, 1000 - jobsMax))
         #expect(measures.states.armed == 1000)
@@ -94,11 +94,11 @@ extension MetricsTests {
 
     /// While a reload is in progress, nothing is measured of the old configuration beside the new one.
     @Test func aReloadIsMeasuredAsAWhole() async throws {
-        let bench = try LoopBench((0..<1000).map { job("j\($0)") })
-        await bench.waitUntilReady()
-        async let before = measures(bench, jobsMax: 10_000)
-        async let reloaded = bench.reload((500..<1500).map { job("j\($0)") })
-        async let after = measures(bench, jobsMax: 10_000)
+        let fixture = try LoopFixture((0..<1000).map { job("j\($0)") })
+        await fixture.waitUntilReady()
+        async let before = measures(fixture, jobsMax: 10_000)
+        async let reloaded = fixture.reload((500..<1500).map { job("j\($0)") })
+        async let after = measures(fixture, jobsMax: 10_000)
         _ = await reloaded
         for measures in await [before, after] {
             let names = measures.jobs.map { $0.job.name.description }

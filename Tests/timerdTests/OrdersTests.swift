@@ -17,47 +17,47 @@ import TimerCore
             schedule: .every(.seconds(3600)))
     }
 
-    private func bench(_ count: Int) async throws -> LoopBench {
-        let bench = try LoopBench((0..<count).map(job))
-        await bench.waitUntilReady()
-        return bench
+    private func fixture(_ count: Int) async throws -> LoopFixture {
+        let fixture = try LoopFixture((0..<count).map(job))
+        await fixture.waitUntilReady()
+        return fixture
     }
 
-    private func phases(_ bench: LoopBench) async throws -> [String: Int] {
-        Dictionary(try await bench.records().map { ($0.phase.word, 1) }, uniquingKeysWith: +)
+    private func phases(_ fixture: LoopFixture) async throws -> [String: Int] {
+        Dictionary(try await fixture.records().map { ($0.phase.word, 1) }, uniquingKeysWith: +)
     }
 
     @Test func allJobsArePaused_andSaidSoOfEach() async throws {
-        let bench = try await bench(1000)
-        let first = await bench.order(.stop, (0..<3).map(job).map(\.name), by: initiator)
+        let fixture = try await fixture(1000)
+        let first = await fixture.order(.stop, (0..<3).map(job).map(\.name), by: initiator)
         #expect(first.results.map(\.answer) == [.done, .done, .done])
-        let all = await bench.order(.pause, nil, by: initiator)
+        let all = await fixture.order(.pause, nil, by: initiator)
         #expect(all.results.map(\.order.job) == (0..<1000).map(job).map(\.name))
         #expect(all.results.prefix(3).allSatisfy { $0.answer != .done })
         #expect(all.results.dropFirst(3).allSatisfy { $0.answer == .done })
         #expect(all.results.last?.snapshot?.phase.word == "paused")
-        #expect(try await phases(bench) == ["stopped": 3, "paused": 997])
+        #expect(try await phases(fixture) == ["stopped": 3, "paused": 997])
     }
 
     @Test func withOneUnknownNameNothingIsChanged() async throws {
-        let bench = try await bench(3)
+        let fixture = try await fixture(3)
         let names = [job(0).name, job(7).name, job(1).name, job(8).name]
-        let reply = await bench.order(.pause, names, by: initiator)
+        let reply = await fixture.order(.pause, names, by: initiator)
         #expect(reply.results.isEmpty && reply.unknown == [job(7).name, job(8).name])
-        #expect(await bench.snapshot().jobs.allSatisfy { $0.phase == .armed })
+        #expect(await fixture.snapshot().jobs.allSatisfy { $0.phase == .armed })
     }
 
     @Test func forNoJobAtAllItIsAnswered() async throws {
-        let bench = try await bench(0)
-        #expect(await bench.order(.pause, nil, by: initiator).results.isEmpty)
+        let fixture = try await fixture(0)
+        #expect(await fixture.order(.pause, nil, by: initiator).results.isEmpty)
     }
 
     /// Work that was submitted after it gets its turn before the last of the jobs.
     @Test func otherWorkIsDoneBetweenTheJobs() async throws {
-        let bench = try await bench(2000)
+        let fixture = try await fixture(2000)
         let paused = Mutex(-1)
-        async let reply = bench.order(.pause, nil, by: initiator) {
-            bench.loop.later { loop in paused.withLock { $0 = loop.agenda.pausedCount } }
+        async let reply = fixture.order(.pause, nil, by: initiator) {
+            fixture.loop.later { loop in paused.withLock { $0 = loop.agenda.pausedCount } }
         }
         #expect(await reply.results.count == 2000)
         #expect((1..<2000).contains(paused.withLock { $0 }))
@@ -66,10 +66,10 @@ import TimerCore
     /// A stop or a reload in the middle would leave it applied to some jobs only.
     @Test(arguments: [true, false])
     func aStopOrAReloadComesAfterIt(isStop: Bool) async throws {
-        let bench = try await bench(2000)
+        let fixture = try await fixture(2000)
         let closed = Mutex(false)
-        let reply = await bench.order(.pause, nil, by: initiator) {
-            bench.loop.later { loop in
+        let reply = await fixture.order(.pause, nil, by: initiator) {
+            fixture.loop.later { loop in
                 if isStop {
                     loop.shutDown { _ in
                         closed.withLock { $0 = true }
@@ -83,13 +83,13 @@ import TimerCore
             }
         }
         #expect(reply.results.allSatisfy { $0.answer == .done })
-        #expect(try await phases(bench) == ["paused": 2000])
+        #expect(try await phases(fixture) == ["paused": 2000])
     }
 
     @Test func ordersAtTheSameTimeComeOneAfterTheOther() async throws {
-        let bench = try await bench(1500)
-        async let paused = bench.order(.pause, nil, by: initiator) {
-            bench.loop.later { loop in
+        let fixture = try await fixture(1500)
+        async let paused = fixture.order(.pause, nil, by: initiator) {
+            fixture.loop.later { loop in
                 for verb in [Order.Verb.stop, .start] {
                     loop.handle(nil) {
                         Order(verb, $0, by: self.initiator)
@@ -104,23 +104,23 @@ import TimerCore
             }
         }
         #expect(await paused.results.allSatisfy { $0.answer == .done })
-        let last = await bench.order(.run, [job(3).name], by: initiator)
+        let last = await fixture.order(.run, [job(3).name], by: initiator)
         #expect(last.results.map { $0.answer.run != nil } == [true])
-        let records = try await bench.records()
+        let records = try await fixture.records()
         #expect(records.count == 1500 && records.allSatisfy { $0.phase == .armed })
     }
 
     /// A user takes over the pause of one job while the others are being resumed.
     @Test func aPauseThatChangesMeanwhileIsNotEnded() async throws {
-        let bench = try await bench(2000)
-        _ = await bench.order(.pause, nil, by: initiator)
+        let fixture = try await fixture(2000)
+        _ = await fixture.order(.pause, nil, by: initiator)
         var pauses: [Job.Name: SeenPause] = [:]
-        for job in await bench.snapshot().jobs {
+        for job in await fixture.snapshot().jobs {
             if case .paused(let pause) = job.phase { pauses[job.job.name] = SeenPause(pause) }
         }
         let last = job(1999).name
-        let reply = await bench.order(.resume, nil, by: initiator, pauses: pauses) {
-            bench.loop.later { loop in
+        let reply = await fixture.order(.resume, nil, by: initiator, pauses: pauses) {
+            fixture.loop.later { loop in
                 loop.handle(Order(.pause, last, by: .user("bob"), note: "mine")) { _, _ in }
             }
         }
@@ -135,17 +135,17 @@ import TimerCore
     }
 
     @Test func runsStartOnceTheyAreRecorded() async throws {
-        let bench = try await bench(200)
+        let fixture = try await fixture(200)
         let names = (0..<200).map(job).map(\.name)
-        let first = await bench.order(.run, names, by: initiator)
+        let first = await fixture.order(.run, names, by: initiator)
         #expect(first.results.allSatisfy { $0.answer.run?.firing.job == $0.order.job })
-        #expect(Set(bench.launcher.started.map(\.run.id.firing.job)).count == 64)
-        let again = await bench.order(.run, names, by: initiator)
+        #expect(Set(fixture.launcher.started.map(\.run.id.firing.job)).count == 64)
+        let again = await fixture.order(.run, names, by: initiator)
         #expect(again.results.allSatisfy { $0.answer.run == nil })
     }
 }
 
-extension LoopBench {
+extension LoopFixture {
     struct OrdersAnswer: Sendable {
         var results: [OrderResults.Result] = []
         var unknown: [Job.Name] = []

@@ -16,12 +16,12 @@ import TimerCore
 extension RecorderTests {
     /// A long reading delays neither writes nor questions about their progress.
     @Test func aReaderDelaysNoWrite() throws {
-        let bench = try RecorderBench()
+        let fixture = try RecorderFixture()
         let (began, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let found = Mutex<[Int64?]>([])
         let ended = DispatchSemaphore(value: 0)
         for isFirst in [true, false] {
-            bench.recorder.read { (store) throws(StoreError) in
+            fixture.recorder.read { (store) throws(StoreError) in
                 if isFirst {
                     // The reader sees the present state of the database.
                     let count = try store.connection.integer("SELECT count(*) FROM job", doing: "")
@@ -37,7 +37,8 @@ extension RecorderTests {
             if isFirst { began.wait() }
             let kept = DispatchSemaphore(value: 0)
             for number in 0..<200 {
-                bench.recorder.write([.save(RecorderBench.record("j\(number)"))], durable: true) {
+                fixture.recorder.write([.save(RecorderFixture.record("j\(number)"))], durable: true)
+                {
                     _ in
                     kept.signal()
                 }
@@ -50,9 +51,9 @@ extension RecorderTests {
     }
 
     @Test func readingsHaveALimit() throws {
-        let bench = try RecorderBench()
+        let fixture = try RecorderFixture()
         let (began, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        let path = "\(bench.folder)/\(Store.fileName)"
+        let path = "\(fixture.folder)/\(Store.fileName)"
         let reader = StoreReader()
         let refused = Mutex(0)
         let ended = DispatchSemaphore(value: 0)
@@ -76,8 +77,8 @@ extension RecorderTests {
     }
 
     @Test func aReaderWritesNothing_andEndsInTime() throws {
-        let bench = try RecorderBench()
-        let store = try Store(readingBeside: "\(bench.folder)/\(Store.fileName)")
+        let fixture = try RecorderFixture()
+        let store = try Store(readingBeside: "\(fixture.folder)/\(Store.fileName)")
         #expect(throws: StoreError.self) {
             try store.connection.execute("DELETE FROM job", doing: "write to it")
         }

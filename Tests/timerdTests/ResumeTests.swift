@@ -23,7 +23,7 @@ import TimerCore
 
     @Test(
         arguments: [
-            ([("ada", nil), ("ada", nil)], true, ResumeConsent.Decision.granted),
+            ([("ada", nil), ("ada", nil)], true, ResumeConfirmation.Decision.granted),
             ([("ada", "swap")], true, .asks), ([("ada", nil), ("bob", nil)], true, .asks),
             ([("bob", nil)], true, .asks), ([("the configuration", nil)], true, .asks),
             ([("uid 7", nil)], true, .granted),
@@ -36,18 +36,19 @@ import TimerCore
                         + "choose pauses with --by USER or --note TEXT, or end all of them with --yes"
                 )
             ),
-        ] as [([(String, String?)], Bool, ResumeConsent.Decision)])
+        ] as [([(String, String?)], Bool, ResumeConfirmation.Decision)])
     func pausesOfOthersAreNotEndedUnasked(
-        pauses: [(String, String?)], isTerminal: Bool, decision: ResumeConsent.Decision
+        pauses: [(String, String?)], isTerminal: Bool, decision: ResumeConfirmation.Decision
     ) throws {
         let jobs = try Self.jobs(pauses.map { (by: $0.0, note: $0.1) })
         #expect(
-            ResumeConsent(jobs).decision(for: ["ada", "uid 7"], isTerminal: isTerminal) == decision)
+            ResumeConfirmation(jobs).decision(for: ["ada", "uid 7"], isTerminal: isTerminal)
+                == decision)
     }
 
     @Test func theQuestionSaysWhatWouldEnd() throws {
         let jobs = try Self.jobs([("ada", "disk\\u001b swap"), ("bob", nil)])
-        let text = ResumeConsent(jobs).text(on: Screen(columns: 80))
+        let text = ResumeConfirmation(jobs).text(on: Screen(columns: 80))
         let lines = text.split(separator: "\n").map(String.init)
         #expect(lines[0] == "This ends 2 pauses: 1 by ada, 1 by bob")
         #expect(lines[1].split(separator: " ") == ["JOB", "PAUSED", "BY", "SINCE", "NOTE"])
@@ -56,7 +57,7 @@ import TimerCore
                 && lines[2].hasSuffix("  disk\\x1b swap"))
         #expect(lines[3].hasPrefix("j1   bob "))
         let many = try Self.jobs(Array(repeating: (by: "bob", note: nil), count: 1000))
-        let long = ResumeConsent(many).text(on: Screen(columns: 80)).split(separator: "\n")
+        let long = ResumeConfirmation(many).text(on: Screen(columns: 80)).split(separator: "\n")
         #expect(long.count == 23 && long[22].hasPrefix("and 980 more; "))
     }
 

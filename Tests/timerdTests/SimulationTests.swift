@@ -32,7 +32,7 @@ import TimerZones
             JobSet(jobs), from: instant(start), concurrentRunsMax: 64, seed: 1,
             runTime: { _ in runTime }, fails: fails
         ) { line in
-            if case .told(.fired(let run, _, _), let at) = line {
+            if case .logged(.fired(let run, _, _), let at) = line {
                 let missed = run.firing.missed > 0 ? " +\(run.firing.missed)" : ""
                 fired.append("\(at.rfc3339) \(run.id.firing.job)\(missed)")
             }
@@ -120,7 +120,7 @@ import TimerZones
             seed: 1,
             runTime: { _ in .seconds(1) }, fails: [name("b")]
         ) { line in
-            if case .told(.retrying, _) = line { attempts += 1 }
+            if case .logged(.retrying, _) = line { attempts += 1 }
         }
         simulation.run(until: instant("2027-01-01T00:10:00Z"), faults: [])
         #expect(attempts == 2)

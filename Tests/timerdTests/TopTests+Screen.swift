@@ -32,7 +32,7 @@ extension TopTests {
     func everySizeHasAScreen(rows: Int, columns: Int) throws {
         let size = TopSize(rows: rows, columns: columns)
         var state = try Self.state(1000, size)
-        state.trouble = rows.isMultiple(of: 2) ? "timerd is not running, trying again" : nil
+        state.problem = rows.isMultiple(of: 2) ? "timerd is not running, trying again" : nil
         for key in [
             Key.home, .pageDown, .pageDown, .up, .end, .character("?"), .down, .escape, .escape,
             .character("K"), .escape, .character("/"), .character("9"), .enter, .character("l"),
@@ -79,7 +79,7 @@ extension TopTests {
         state.mode = .log(log)
         seen += Self.screen(state)
         state.message = nil
-        state.trouble = "\u{1b}c\u{8}"
+        state.problem = "\u{1b}c\u{8}"
         seen += Self.screen(state)
         state.mode = .filter(before: "")
         state.setText("\u{1b}[2J", Self.size)

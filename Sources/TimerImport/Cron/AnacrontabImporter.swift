@@ -109,7 +109,7 @@ public struct AnacrontabImporter {
             )
         }
         if randomDelay > 0 { job.set("random-delay", .string("\(randomDelay)min")) }
-        reading.setSurroundings(owner: table.source.owner, of: &job, options)
+        reading.setUserAndEnvironment(owner: table.source.owner, of: &job, options)
         job.set("working-directory", .string("/"))
         table.add(job, line, mailing: reading.notifier(for: nil))
     }

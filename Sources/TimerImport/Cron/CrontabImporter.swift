@@ -182,7 +182,7 @@ public struct CrontabImporter {
             source: reading.comments + [line.text])
         reading.setCommand(command, of: &job)
         let entry = reading.setSchedule(entry, of: &job, options)
-        reading.setSurroundings(entry, of: &job, options)
+        reading.setUserAndEnvironment(entry, of: &job, options)
         let notifier = reading.notifier(for: entry)
         if let notifier {
             let name = notifiers.name(

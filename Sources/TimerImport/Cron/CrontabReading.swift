@@ -221,7 +221,7 @@ struct CrontabReading {
         return name
     }
 
-    mutating func setSurroundings(
+    mutating func setUserAndEnvironment(
         _ entry: CrontabEntry, of job: inout ImportedJob, _ options: CrontabOptions
     ) {
         if hasUser, let user = entry.user {
@@ -241,7 +241,7 @@ struct CrontabReading {
     }
 
     /// The user and the variables of a job of another table than a crontab.
-    mutating func setSurroundings(
+    mutating func setUserAndEnvironment(
         owner: String, of job: inout ImportedJob, _ options: CrontabOptions
     ) {
         if source.namesOwner, job.value(of: "user") == nil { job.set("user", .string(owner)) }

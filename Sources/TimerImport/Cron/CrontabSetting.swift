@@ -80,7 +80,8 @@ struct CrontabSetting: Hashable {
     /// Why timerd cannot give a job a variable of this name; nil if it can.
     static func fault(inName name: String) -> String? {
         guard VariableName.isValid(name) else {
-            return "\"\(name)\" is no name of a variable: letters, digits and '_', no digit first"
+            return
+                "\"\(name)\" is not a valid variable name: letters, digits and '_', no digit first"
         }
         guard !VariableName.isReserved(name) else {
             return "\(name) is reserved for timerd and systemd"

@@ -92,7 +92,7 @@ public struct FcrontabImporter {
             job.set("user", .string(user))
             if !options.isAccount(user) { job.note("there is no user \(user) on this machine") }
         }
-        reading.setSurroundings(owner: user ?? table.source.owner, of: &job, options)
+        reading.setUserAndEnvironment(owner: user ?? table.source.owner, of: &job, options)
         if let nice = own.text("nice").flatMap({ Int64($0) }), (-20...19).contains(nice) {
             job.set("nice", .integer(nice))
         }

@@ -146,7 +146,7 @@ extension ServiceTranslation {
         ] {
             if let index = unit.last(section, key) {
                 unit.mark(
-                    index, .unneeded("the service is not restarted, and its timer is no loop"))
+                    index, .unneeded("the service is not restarted, so it has no effect"))
             }
         }
     }

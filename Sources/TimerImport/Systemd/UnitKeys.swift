@@ -144,7 +144,7 @@ enum UnitKey: Hashable, Sendable {
         all(
             .unneeded("it limits how often the timer is started, not the service"),
             "StartLimitIntervalSec StartLimitInterval StartLimitBurst"),
-        conditionKeys("timerd has no conditions; the job is active all the same"))
+        conditionKeys("timerd has no conditions; the job is active nevertheless"))
 
     private static let unitOfService = merged(
         all(
@@ -163,7 +163,8 @@ enum UnitKey: Hashable, Sendable {
             dependencies),
         all(.lost("timerd has no dependencies; the run does not stop the other unit"), "Conflicts"),
         conditionKeys(
-            "timerd has no conditions; the run starts all the same, so check it in the command"))
+            "timerd has no conditions; the run starts nevertheless, so check the condition in the command"
+        ))
 
     // MARK: - [Install]
 

@@ -26,7 +26,7 @@ enum CronComparison {
                 )
                 continue
             }
-            let end = CronWalk.end(after: start)
+            let end = CronSimulation.end(after: start)
             compared.append(
                 FiringComparison(
                     job: job.name, place: job.place,
@@ -44,7 +44,7 @@ enum CronComparison {
             if let old { setenv("TZ", old, 1) } else { unsetenv("TZ") }
             tzset()
         }
-        return CronWalk { seconds in
+        return CronSimulation { seconds in
             var (instant, fields) = (time_t(seconds), tm())
             localtime_r(&instant, &fields)
             return LocalMinute(

@@ -32,7 +32,7 @@ struct ImportCrontabVerb: ParsableCommand {
     func validate() throws {
         guard file != nil || user != nil || system else {
             throw ValidationError(
-                "what is to be imported is missing: a file, - for standard input, --user NAME or --system"
+                "the input is missing: a file, - for standard input, --user NAME or --system"
             )
         }
         guard user == nil || !system else {

@@ -99,7 +99,7 @@ struct TopSession {
         guard let due else {
             let waited = ContinuousClock.now - asked
             if waited > Self.timeout {
-                state.trouble =
+                state.problem =
                     "timerd has not answered for \(Text.whole(waited)), waiting"
             }
             return
@@ -188,13 +188,13 @@ struct TopSession {
             schedule()
             switch result {
             case .success(let table): state.update(table, size)
-            case .failure(let error): state.trouble = Self.trouble(error)
+            case .failure(let error): state.problem = Self.problem(error)
             }
         case .log(let job, let after, let result):
             schedule()
             switch result {
             case .success(let reply): state.take(reply, of: job, after: after, size)
-            case .failure(let error) where error.isAway: state.trouble = Self.trouble(error)
+            case .failure(let error) where error.isAway: state.problem = Self.problem(error)
             case .failure(let error): state.message = Self.message(error)
             }
         case .command(let result):
@@ -213,7 +213,7 @@ struct TopSession {
         .init(text: error.message.replacing("\n", with: "; "), isError: true)
     }
 
-    private static func trouble(_ error: Connection.Failure) -> String {
+    private static func problem(_ error: Connection.Failure) -> String {
         error.isAway ? "timerd is not running, trying again" : "\(error.message); trying again"
     }
 }

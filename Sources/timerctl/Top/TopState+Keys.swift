@@ -52,7 +52,7 @@ extension TopState {
         case .character("?"), .character("h"): mode = .help(.help)
         case .escape where !text.isEmpty: setText("", size)
         case .character(let other) where other != " ":
-            message = Message(text: "\"\(other)\" is no command; ? lists them", isError: true)
+            message = Message(text: "\"\(other)\" is not a command; ? lists them", isError: true)
         default: break
         }
         return nil

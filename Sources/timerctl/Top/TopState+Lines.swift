@@ -17,9 +17,9 @@ extension TopState {
         switch mode {
         case .log(let log):
             let about = log.about.map { " (\($0))" } ?? ""
-            let title = trouble ?? "Output of \(log.job)\(about)"
+            let title = problem ?? "Output of \(log.job)\(about)"
             lines =
-                [drawing.line(title, trouble == nil ? .heading : .bad)]
+                [drawing.line(title, problem == nil ? .heading : .bad)]
                 + (log.emptiness.map { [drawing.line($0)] }
                     ?? log.page.rows(pageSize(size)).map { drawing.line($0.text, $0.style) })
         case .help(let page):
@@ -69,12 +69,12 @@ extension TopState {
     /// The lines above the table; fewer on a small screen.
     private func header(_ size: TopSize, _ now: WallInstant) -> [TopPage.Line] {
         let title = TopPage.Line(
-            text: title(size, now), style: trouble == nil ? .heading : .bad)
+            text: title(size, now), style: problem == nil ? .heading : .bad)
         let figures = table.map { Text.summary($0, shown: shown.count, now: now) } ?? ""
         let summary = figures.split(separator: "\n").map { TopPage.Line(text: String($0)) }
         let room = headerRows(size)
         let all =
-            room == 1 && trouble == nil && !summary.isEmpty
+            room == 1 && problem == nil && !summary.isEmpty
             ? summary : [title] + summary + [.init(text: "")]
         return Array(all.prefix(room))
     }
@@ -93,8 +93,8 @@ extension TopState {
     }
 
     private func title(_ size: TopSize, _ now: WallInstant) -> String {
-        var left = trouble ?? "timerd"
-        if trouble == nil, let table {
+        var left = problem ?? "timerd"
+        if problem == nil, let table {
             left += table.version.map { " \($0)" } ?? ""
             left += table.since.map { ", started \(Text.short($0, now: now))" } ?? ""
         }

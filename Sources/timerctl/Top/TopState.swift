@@ -52,7 +52,7 @@ struct TopState {
     /// The message in the last line.
     var message: Message?
     /// Why there is no new data; nil if the daemon answers.
-    var trouble: String?
+    var problem: String?
     /// How many commands the daemon has not answered yet.
     var pending = 0
     /// Whether the program ends as soon as these are answered.
@@ -68,7 +68,7 @@ struct TopState {
     /// - Complexity: O(*n* log *n*) in the jobs.
     mutating func update(_ new: JobTable, _ size: TopSize) {
         table = new
-        trouble = nil
+        problem = nil
         select(size)
     }
 
@@ -76,7 +76,7 @@ struct TopState {
     ///
     /// - Parameter after: the number from which the request continued.
     mutating func take(_ reply: LogReply, of job: Job.Name, after: UInt64?, _ size: TopSize) {
-        trouble = nil
+        problem = nil
         // Another page may be shown by now.
         guard case .log(var log) = mode, log.job == job.description, log.last == after else {
             return

@@ -26,7 +26,7 @@ struct Clocks: Sendable {
         let count = Glibc.read(descriptor, &bytes, bytes.count)
         let text = String(decoding: bytes.prefix(max(0, count)).filter { $0 > 32 }, as: UTF8.self)
         guard let bootID = BootID(text) else {
-            throw Failure(description: "\(path) holds no boot id but \"\(text.prefix(64))\"")
+            throw Failure(description: "\(path) has no boot id but \"\(text.prefix(64))\"")
         }
         self.bootID = bootID
         if let fault = Self.fault(inWall: Self.read(CLOCK_REALTIME)) {

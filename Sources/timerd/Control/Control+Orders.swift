@@ -87,9 +87,9 @@ extension Control {
             } unknown: { others, configured in
                 Self.queue.async { self.noSuchJobs(others, among: configured, reply) }
             } done: { results in
-                let told = Remark.commanded(
+                let notice = DaemonNotice.commanded(
                     verb, results.map(\.answer), by: peer.name, note: whole.note)
-                self.loop.later { $0.say(told) }
+                self.loop.later { $0.log(notice) }
                 Self.queue.async {
                     self.send(.ok, OrdersReply(results: results.map { .init($0) }), reply)
                 }

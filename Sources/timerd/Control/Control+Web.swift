@@ -35,8 +35,8 @@ extension Control {
             return reply(
                 .error(
                     .serviceUnavailable,
-                    "other users have \(SessionTable.linksMax) links that they have not used yet, the most there may "
-                        + "be; try again in a minute"))
+                    "other users have \(SessionTable.linksMax) links that they have not used yet, which is the "
+                        + "limit; try again in a minute"))
         }
         log(.loginLinkMade(by: peer.name), of: peer)
         send(
@@ -77,9 +77,9 @@ extension Control {
         send(.ok, SessionsReply(sessions: access.sessions.revoke(uid: uid)), reply)
     }
 
-    private func log(_ remark: Remark, of peer: Peer) {
+    private func log(_ notice: DaemonNotice, of peer: Peer) {
         guard access.sessions.mayLog(peer.uid) else { return }
-        loop.later { $0.say(remark) }
+        loop.later { $0.log(notice) }
     }
 
     private func instant(in nanoseconds: UInt64) -> String {

@@ -26,12 +26,12 @@ struct ControlAdmission {
         var sentence: String {
             switch self {
             case .full:
-                "there are \(connectionsMax) connections, the most there may be; try again later"
+                "there are \(connectionsMax) connections, which is the limit; try again later"
             case .guestsFull:
-                "users who may only look have \(guestsMax) connections, the most there may be; "
+                "users who may only look have \(guestsMax) connections, the limit for them; "
                     + "try again later"
             case .userFull:
-                "you have \(perUserMax) connections, the most a user may have; close one, or try "
+                "you have \(perUserMax) connections, the limit for a user; close one, or try "
                     + "again later"
             case .userTooFast:
                 "you made more than \(perUserRate) connections a second; try again later"

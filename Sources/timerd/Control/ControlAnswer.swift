@@ -37,7 +37,7 @@ struct ControlAnswer: Sendable {
             bytes = try ControlJSON.encode(value)
         } catch {
             self.status = .internalServerError
-            let reply = ErrorReply("the answer is no JSON: \(error)")
+            let reply = ErrorReply("the answer is not valid JSON: \(error)")
             // An error of one string cannot fail to encode.
             bytes = (try? ControlJSON.encode(reply)) ?? []
         }
@@ -111,7 +111,7 @@ struct ControlAnswer: Sendable {
         case .conflict(let why): return .error(.conflict, why, code: .conflict)
         case .noSuchRun(let text):
             return .error(
-                .notFound, "\"\(text)\" is no run; `timerctl history` lists the runs",
+                .notFound, "\"\(text)\" is not a run; `timerctl history` lists the runs",
                 code: .noSuchRun)
         case .unknownKey(let name, let known):
             return .error(

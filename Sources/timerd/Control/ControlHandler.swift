@@ -234,7 +234,7 @@ final class ControlHandler: ChannelDuplexHandler {
         case .headerOverflow:
             .error(.requestHeaderFieldsTooLarge, "the header of the request is too long")
         case .invalidEOFState: .error(.badRequest, "the request ends in its middle")
-        default: .error(.badRequest, "this is no request of HTTP/1.1: \(fault)")
+        default: .error(.badRequest, "this is not a valid HTTP/1.1 request: \(fault)")
         }
     }
 

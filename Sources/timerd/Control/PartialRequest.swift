@@ -54,7 +54,7 @@ struct PartialRequest: Sendable {
         }
         let expectations = head.headers["Expect"]
         guard expectations.allSatisfy({ $0.lowercased() == "100-continue" }) else {
-            return .error(.expectationFailed, "the only expectation that is met is 100-continue")
+            return .error(.expectationFailed, "the only supported expectation is 100-continue")
         }
         if let length = head.headers.first(name: "Content-Length").flatMap({ Int($0) }),
             length > bytesMax

@@ -44,10 +44,10 @@ actor UserNames: QueueActor {
 
     /// Calls `done` once with the user's name, or with `uid N` if none is found in time.
     nonisolated func name(of uid: UInt32, _ done: @escaping @Sendable (String) -> Void) {
-        later { $0.tell(uid, done) }
+        later { $0.answer(uid, done) }
     }
 
-    private func tell(_ uid: UInt32, _ done: @escaping @Sendable (String) -> Void) {
+    private func answer(_ uid: UInt32, _ done: @escaping @Sendable (String) -> Void) {
         var user = users[uid] ?? User()
         let isFresh =
             user.name != nil

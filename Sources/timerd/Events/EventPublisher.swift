@@ -213,7 +213,7 @@ actor EventPublisher: QueueActor {
         if let job = part.job { draft.excerpt.elements.removeAll { $0.element.job != job } }
         var jobs: Set<Job.Name> = []
         for (_, event) in draft.excerpt.elements {
-            switch event.concerned {
+            switch event.affected {
             case .all: draft.relist = true
             case .jobs(let names):
                 if let job = part.job {

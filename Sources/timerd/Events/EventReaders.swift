@@ -53,22 +53,22 @@ struct EventReaders {
             guard guests.count(where: { $0.guest == guest }) < Self.perGuestMax else {
                 return (
                     nil,
-                    "you follow the events \(Self.perGuestMax) times already, the most there "
-                        + "may be of a user; end one of them, or try again later"
+                    "you follow the events \(Self.perGuestMax) times already, the limit for a "
+                        + "user; end one of them, or try again later"
                 )
             }
             guard guests.count < Self.guestsMax else {
                 return (
                     nil,
                     "users who may only look follow the events \(Self.guestsMax) times "
-                        + "already, the most there may be; try again later"
+                        + "already, the limit for them; try again later"
                 )
             }
         }
         guard all.count < Self.countMax else {
             return (
                 nil,
-                "the events are followed by \(Self.countMax) readers, the most there may be; "
+                "the events are followed by \(Self.countMax) readers, which is the limit; "
                     + "end one of them, or try again later"
             )
         }

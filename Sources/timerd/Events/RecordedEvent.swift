@@ -10,7 +10,7 @@ struct RecordedEvent: Sendable {
     /// What happened.
     enum Content: Sendable {
         case notice(Notice)
-        case remark(Remark)
+        case daemonNotice(DaemonNotice)
         /// Something about a run that is no notice of the agenda, with its word for TIMERD_EVENT.
         case ofRun(Run.ID, word: String, level: Logger.Level, message: String)
     }
@@ -24,7 +24,7 @@ struct RecordedEvent: Sendable {
     var job: Job.Name? {
         switch content {
         case .notice(let notice): notice.subject.job
-        case .remark(let remark): remark.job
+        case .daemonNotice(let notice): notice.job
         case .ofRun(let run, _, _, _): run.firing.job
         }
     }
@@ -40,10 +40,10 @@ struct RecordedEvent: Sendable {
                 event: metadata["TIMERD_EVENT"].map { "\($0)" } ?? "", job: job?.description,
                 level: level.rawValue, message: entry.message, number: number,
                 run: metadata["TIMERD_RUN_ID"].map { "\($0)" }, time: time.rfc3339Micros)
-        case .remark(let remark):
+        case .daemonNotice(let notice):
             return EventStatus(
-                event: remark.kind.rawValue, job: job?.description, level: remark.level.rawValue,
-                message: Printable.text(remark.message), number: number, time: time.rfc3339Micros)
+                event: notice.kind.rawValue, job: job?.description, level: notice.level.rawValue,
+                message: Printable.text(notice.message), number: number, time: time.rfc3339Micros)
         case .ofRun(let run, let word, let level, let message):
             return EventStatus(
                 event: word, job: run.firing.job.description, level: level.rawValue,
@@ -53,14 +53,14 @@ struct RecordedEvent: Sendable {
     }
 
     /// Which jobs have changed.
-    enum Concerned: Hashable {
+    enum AffectedJobs: Hashable {
         case jobs([Job.Name])
         /// Any of them.
         case all
     }
 
     /// The jobs that may look different after it.
-    var concerned: Concerned {
+    var affected: AffectedJobs {
         guard case .notice(let notice) = content else { return .jobs(job.map { [$0] } ?? []) }
         switch notice {
         case .renamed(let job, let old): return .jobs([job, old])

@@ -15,7 +15,7 @@ enum HistoryRow {
     /// Nil for an action of which the history has nothing. A firing that was too late for its
     /// deadline is in the history as a run.
     init?(_ action: Action, at instant: WallInstant) {
-        guard case .tell(let notice) = action else { return nil }
+        guard case .log(let notice) = action else { return nil }
         switch notice {
         case .skipped(let firing, let reason) where reason != .deadline:
             self = .skip(SkippedFiring(firing: firing, reason: reason, at: instant))
@@ -104,7 +104,7 @@ extension Action {
         switch self {
         case .begin, .close, .save, .notify: true
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .end, .signal, .suspend,
-            .resume, .storeJobSet, .tell, .answer, .armIncidents:
+            .resume, .storeJobSet, .log, .answer, .armIncidents:
             false
         }
     }

@@ -31,7 +31,7 @@ extension Loop {
             return reply(.refused("there is already a job of this name"))
         }
         guard agenda.jobCount < jobsMax else {
-            return reply(.refused("there are \(jobsMax) jobs, the most there may be (jobs-max)"))
+            return reply(.refused("there are \(jobsMax) jobs, which is the limit (jobs-max)"))
         }
         guard !agenda.isShutDown else { return reply(.refused("the daemon is stopping")) }
         let now = clocks.now()
@@ -40,7 +40,7 @@ extension Loop {
             decide(.include(job), at: now)[...], at: now,
             onDelayed: { reply(.refused("accepted, but not on the disk yet: \($0)")) },
             done: { loop in
-                loop.say(.oneOffMade(job, by: initiator))
+                loop.log(.oneOffCreated(job, by: initiator))
                 reply(.done(loop.agenda.snapshot(of: name, at: loop.steadyNow())))
             })
         followOneOffs()
@@ -61,7 +61,7 @@ extension Loop {
                 .refused("it is in the configuration; `timerctl stop \(job)` stops its timer"))
         }
         removeOneOffs([job]) { loop in
-            loop.say(.oneOffCancelled(job, by: initiator))
+            loop.log(.oneOffCancelled(job, by: initiator))
             reply(.done(snapshot))
         } onDelayed: {
             reply(.refused("done, but not on the disk yet: \($0)"))
@@ -104,7 +104,7 @@ extension Loop {
         let expired = agenda.expiredOneOffs(at: instant ?? clocks.now().wall).jobs
         if !expired.isEmpty {
             removeOneOffs(expired) { loop in
-                for job in expired { loop.say(.oneOffRemoved(job)) }
+                for job in expired { loop.log(.oneOffRemoved(job)) }
             }
             launcher.discard(expired)
         }

@@ -25,9 +25,9 @@ struct OrderTransaction {
     /// - Parameter others: jobs that it concerns beside those of the changes.
     /// - Returns: whether it is kept back.
     mutating func hold(_ write: Loop.Write, of others: [Job.Name]) -> Bool {
-        let concerned = write.changes.flatMap(\.jobs) + others
-        guard concerned.contains(where: jobs.contains) else { return false }
-        jobs.formUnion(concerned)
+        let affected = write.changes.flatMap(\.jobs) + others
+        guard affected.contains(where: jobs.contains) else { return false }
+        jobs.formUnion(affected)
         writes.append(write)
         return true
     }
@@ -151,7 +151,7 @@ extension Loop {
     private func saveTransaction(_ results: OrderResults) {
         let writes = transaction?.writes ?? []
         transaction?.writes = []
-        recorder.writeTogether(
+        recorder.writeAtomically(
             writes.map(\.changes), durable: writes.contains(where: \.durable)
         ) { refused in
             self.later { $0.finishTransaction(writes, refused, results) }

@@ -34,7 +34,7 @@ extension Loop {
         var history = history ?? actions.compactMap { HistoryRow($0, at: now.wall) }
         while let action = rest.popFirst() {
             if set(action.timer, room: &timers) { continue }
-            if case .tell(let notice) = action {
+            if case .log(let notice) = action {
                 let account = accounts.popFirst() ?? account(for: notice, at: now)
                 eventLogger.log(
                     notice, at: now.wall, account, tail: ended?.end.tail ?? [],
@@ -76,7 +76,7 @@ extension Loop {
         AccountSnapshot
     > {
         var accounts: [AccountSnapshot] = []
-        for case .tell(let notice) in actions {
+        for case .log(let notice) in actions {
             if let account = account(for: notice, at: now) { accounts.append(account) }
         }
         return accounts[...]
@@ -98,7 +98,7 @@ extension Loop {
     ) {
         switch action {
         // The caller sets the timers, and logs the notices with the time records as they were.
-        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .tell: break
+        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .log: break
         case .begin(let runs, let start, let records):
             let portions = CommitBatch(
                 runs: runs, start: start, records: records, history: history, notes: notes

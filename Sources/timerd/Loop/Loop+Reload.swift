@@ -102,7 +102,7 @@ extension Loop {
     ) {
         guard agenda.isReloading else {
             var notice: Notice?
-            if case .tell(let last) = actions.last { notice = last }
+            if case .log(let last) = actions.last { notice = last }
             perform(actions[...], at: now, done: { [notice] _ in done(notice) })
             return endReload()
         }

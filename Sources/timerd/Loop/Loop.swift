@@ -264,9 +264,8 @@ actor Loop: QueueActor {
             })
     }
 
-    /// Logs a remark, which is an entry that is not about a decision of the agenda, after earlier
-    /// entries.
-    func say(_ remark: Remark) { eventLogger.log(remark) }
+    /// Logs an event that is not about a decision of the agenda, after earlier entries.
+    func log(_ notice: DaemonNotice) { eventLogger.log(notice) }
 
     /// Cancels the timers and saves the time records. `closed` is called once these are on the
     /// disk, `onDelayed` if they cannot be written for now, and `drained` once no run is active.

@@ -48,7 +48,7 @@ struct CheckCommand: ParsableCommand {
         let own = file == Standard.config ? nil : OwnPrivileges()
         let checks = ConfigChecks(
             at: clocks.now().wall,
-            asking: Machine(MachineLook(runsAsRoot: runsAsRoot, privileges: own)),
+            asking: Machine(MachineCheck(runsAsRoot: runsAsRoot, privileges: own)),
             runsAsRoot: file == Standard.config)
         let reading: ConfigReading
         do throws(ConfigError) { reading = try read(checks) } catch {

@@ -21,7 +21,7 @@ struct Simulation {
     /// What the simulation reports, in the order of time.
     enum Line: Hashable, Sendable {
         case fault(SimulatedEvent, at: WallInstant)
-        case told(Notice, at: WallInstant)
+        case logged(Notice, at: WallInstant)
     }
 
     /// The clock by which all events are ordered: how long the machine has existed.
@@ -40,25 +40,25 @@ struct Simulation {
     private var previous: RecoveredState.PreviousInstance?
     /// When the active runs will end, the latest first.
     private var ends: [(run: Run.ID, at: Duration)] = []
-    private let tell: (Line) -> Void
+    private let report: (Line) -> Void
 
     /// A machine whose clocks read `start` when it is switched on and the daemon starts.
     ///
     /// - Parameters:
     ///   - runTime: how long the runs of a job take.
     ///   - fails: the jobs whose runs all fail.
-    ///   - tell: called with each line.
+    ///   - report: called with each line.
     init(
         _ jobSet: JobSet, from start: WallInstant, concurrentRunsMax: Int, seed: UInt64,
         runTime: @escaping @Sendable (Job.Name) -> Duration, fails: Set<Job.Name> = [],
-        tell: @escaping (Line) -> Void
+        report: @escaping (Line) -> Void
     ) {
         self.jobSet = jobSet
         self.seed = seed
         self.concurrentRunsMax = concurrentRunsMax
         self.runTime = runTime
         self.fails = fails
-        self.tell = tell
+        self.report = report
         now = Now(
             wall: start, awake: AwakeInstant(nanoseconds: 0), boot: BootInstant(nanoseconds: 0),
             bootID: Self.bootID(1))
@@ -135,7 +135,7 @@ struct Simulation {
                 for renaming in change.renamed { records[renaming.from] = nil }
                 for record in change.records { records[record.job] = record }
                 for job in change.erased { records[job] = nil }
-            case .tell(let notice): tell(.told(notice, at: now.wall))
+            case .log(let notice): report(.logged(notice, at: now.wall))
             case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .signal, .suspend, .resume, .close,
                 .answer, .notify, .armIncidents:
                 break
@@ -160,7 +160,7 @@ struct Simulation {
     // MARK: - Faults
 
     private mutating func apply(_ fault: SimulatedEvent) {
-        tell(.fault(fault, at: now.wall))
+        report(.fault(fault, at: now.wall))
         switch fault {
         case .pause(let job): handle(.order(Order(.pause, job, by: .user("you"))))
         case .resume(let job): handle(.order(Order(.resume, job, by: .user("you"))))

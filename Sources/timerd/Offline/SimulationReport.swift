@@ -31,7 +31,7 @@ final class SimulationReport {
     func take(_ line: Simulation.Line) {
         switch line {
         case .fault(let fault, let at): write(at, job: nil, Self.words(for: fault), event: "fault")
-        case .told(.fired(let run, _, _), let at):
+        case .logged(.fired(let run, _, _), let at):
             fired[run.id.firing.job, default: 0] += 1
             let missed = run.firing.missed
             write(
@@ -39,7 +39,7 @@ final class SimulationReport {
                 "fires" + (missed > 0 ? ", for \(missed + 1) due runs" : ""),
                 event: "fired",
                 scheduled: run.id.firing.scheduled, missed: missed)
-        case .told(.skipped(let firing, let reason), let at):
+        case .logged(.skipped(let firing, let reason), let at):
             skipped[firing.id.job, default: 0] += firing.missed + 1
             let count = firing.missed + 1
             write(
@@ -47,18 +47,18 @@ final class SimulationReport {
                 "\(count == 1 ? "is" : "\(count) runs are") skipped (\(reason.word))",
                 event: "skipped", scheduled: firing.id.scheduled, missed: firing.missed,
                 reason: reason.word)
-        case .told(.retrying(let run, let delay, _), let at):
+        case .logged(.retrying(let run, let delay, _), let at):
             write(
                 at, job: run.firing.job,
                 "failed; attempt \(run.attempt) starts in \(TimeSpan.text(delay))",
                 event: "retrying", scheduled: run.firing.scheduled, attempt: run.attempt)
-        case .told(.held(let run, _), let at):
+        case .logged(.held(let run, _), let at):
             write(at, job: run.id.firing.job, "waits for the previous run", event: "held")
-        case .told(.clockStepped(_, let isCorrection), let at):
+        case .logged(.clockStepped(_, let isCorrection), let at):
             if isCorrection {
                 write(at, job: nil, "the new time counts from here on", event: "correction")
             }
-        case .told: break
+        case .logged: break
         }
     }
 

@@ -10,7 +10,7 @@ import TimerStore
 ///
 /// Waiting requests are written together in one transaction, in their order. A further queue waits
 /// for the disk, so that writes without fsync do not wait for the fsync of others, and later writes
-/// are synced together. If the store refuses a write, nothing is dropped: the log says so once, and
+/// are synced stagedCommits. If the store refuses a write, nothing is dropped: the log says so once, and
 /// the write is tried again each second. What must follow a write (the start of a run, the answer
 /// to a command) waits until the write is done.
 actor Recorder: QueueActor {
@@ -67,8 +67,8 @@ actor Recorder: QueueActor {
     private(set) var storeError: StoreErrorSince?
     /// How many runs have ended since the last pruning.
     var closes = 0
-    /// The groups of changes that are written together in many steps; the first one is in progress.
-    var together: [Together] = []
+    /// The groups of changes that are written in many steps; the first one is in progress.
+    var stagedCommits: [StagedCommit] = []
     var pruning: Pruning?
     var isMarkDue = true
 
@@ -169,7 +169,7 @@ actor Recorder: QueueActor {
     }
 
     /// Writes after the requests that are already in the queue of this actor have arrived, so that
-    /// all are written together.
+    /// all are written stagedCommits.
     private func drainSoon() {
         guard !isDraining else { return }
         isDraining = true
@@ -254,7 +254,7 @@ actor Recorder: QueueActor {
         meter.addError()
         if storeError == nil {
             log.critical(
-                "\(error); jobs that come due wait, and writing is tried again every second")
+                "\(error); jobs that become due wait, and writing is tried again every second")
         }
         if storeError?.error != error { followers.storeError?(error) }
         storeError = StoreErrorSince(error: error, since: storeError?.since ?? wall())

@@ -94,7 +94,7 @@ final class EventHub: Sendable {
         guard let id else {
             return .error(
                 .serviceUnavailable,
-                "\(Self.readersMax) browsers follow the events, the most there may be; close one, or try again later"
+                "\(Self.readersMax) browsers follow the events, which is the limit; close one, or try again later"
             )
         }
         return ControlAnswer(

@@ -33,7 +33,7 @@ fill
 date +%s.%6N >"$MACHINE_WORK/since"
 inside systemctl start timerd.socket timerd
 expect_journal 'no run starts until there is room' -u timerd
-expect_journal 'jobs that come due wait' -u timerd
+expect_journal 'jobs that become due wait' -u timerd
 wait_for 10 'time counts again' at_least 2000000 number slow elapsed_usec
 expect 'no run was started' equals 0 runs
 wait_for 5 'the status line says why' says_full
@@ -43,11 +43,11 @@ wait_for 10 'runs start' at_least 1 runs
 expect_journal 'The saved state can be written again' -u timerd
 # More commits than the disk has pages.
 wait_for 60 'they go on' at_least 150 runs
-expect 'the disk was said to be full once' equals 1 told 'jobs that come due wait'
+expect 'the disk was said to be full once' equals 1 told 'jobs that become due wait'
 
 # Full again, and nothing more can be written: the space in the log of the database is used first.
 fill
-sleep_until_full() { [ "$(told 'jobs that come due wait')" -ge 2 ]; }
+sleep_until_full() { [ "$(told 'jobs that become due wait')" -ge 2 ]; }
 wait_for 60 'said to be full again' sleep_until_full
 before=$(microseconds)
 inside systemctl stop timerd.socket timerd

@@ -243,9 +243,9 @@ final class Counter: Sendable {
                     accrued: .zero, remaining: nil)),
             time: time, isPart: true)
         #expect(part.status(1).level == "info" && part.status(1).run == nil)
-        let remark = RecordedEvent(
-            content: .remark(.oneOffCancelled(run.firing.job, by: "eve")), time: time)
-        #expect(remark.status(1).event == "one-off-cancelled" && remark.status(1).job == "a")
+        let notice = RecordedEvent(
+            content: .daemonNotice(.oneOffCancelled(run.firing.job, by: "eve")), time: time)
+        #expect(notice.status(1).event == "one-off-cancelled" && notice.status(1).job == "a")
         let other = RecordedEvent(
             content: .ofRun(run, word: "output-slowed", level: .notice, message: "a: slow"),
             time: time)

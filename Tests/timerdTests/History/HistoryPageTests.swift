@@ -118,19 +118,19 @@ import TimerZones
     @Test func whatWasSkippedIsInTheHistory() async throws {
         let job = Job(
             name: Job.Name("a")!, command: .shell("true"), schedule: .every(.milliseconds(50)))
-        let bench = try LoopBench([job])
-        await bench.waitUntilReady()
+        let fixture = try LoopFixture([job])
+        await fixture.waitUntilReady()
         // Its run never ends, so all others are skipped.
         func stored() async throws -> [Store.PastSkip] {
             try await withCheckedContinuation { continuation in
-                bench.recorder.read { store throws(StoreError) in
+                fixture.recorder.read { store throws(StoreError) in
                     try store.skips(.init(limit: 9))
                 } _: {
                     continuation.resume(returning: $0)
                 }
             }.get()
         }
-        try await bench.wait {
+        try await fixture.wait {
             ((try? await stored()) ?? []).reduce(0) { $0 + $1.count } >= 3
         }
         let skips = try await stored()

@@ -17,9 +17,9 @@ import TimerStore
         return job
     }
 
-    private func pauses(_ bench: LoopBench) async throws -> [PastPause] {
+    private func pauses(_ fixture: LoopFixture) async throws -> [PastPause] {
         let result = await withCheckedContinuation { continuation in
-            bench.recorder.read { store throws(StoreError) in
+            fixture.recorder.read { store throws(StoreError) in
                 try store.pauses(of: nil, since: nil, until: nil, limit: 100)
             } _: {
                 continuation.resume(returning: $0)
@@ -29,10 +29,10 @@ import TimerStore
     }
 
     private func order(
-        _ bench: LoopBench, _ verb: Order.Verb, _ job: String, _ until: Order.PauseEnd? = nil
+        _ fixture: LoopFixture, _ verb: Order.Verb, _ job: String, _ until: Order.PauseEnd? = nil
     ) async {
         await withCheckedContinuation { continuation in
-            bench.loop.later {
+            fixture.loop.later {
                 let order = Order(
                     verb, Job.Name(job)!, by: .user(verb == .pause ? "ann" : "eve"),
                     note: verb == .pause ? "why" : nil, until: until)
@@ -42,47 +42,47 @@ import TimerStore
     }
 
     @Test func howeverAPauseEnds_itIsInTheHistory() async throws {
-        let bench = try LoopBench([
+        let fixture = try LoopFixture([
             job("resumed"), job("stopped"), job("by-itself"), job("configured", paused: true),
             job("goes-on"),
         ])
-        await bench.waitUntilReady()
-        await order(bench, .pause, "goes-on")
-        await order(bench, .pause, "resumed")
-        await order(bench, .resume, "resumed")
+        await fixture.waitUntilReady()
+        await order(fixture, .pause, "goes-on")
+        await order(fixture, .pause, "resumed")
+        await order(fixture, .resume, "resumed")
         // The answer comes after the transaction that resumes it, of which the pause is a part.
-        let first = try #require(try await pauses(bench).first)
+        let first = try #require(try await pauses(fixture).first)
         #expect(first.job == Job.Name("resumed") && first.pause.note == "why")
         #expect(first.pause.by == .user("ann") && first.endedBy == .user("eve"))
         #expect(first.pause.since <= first.ended)
-        await order(bench, .pause, "stopped")
-        await order(bench, .stop, "stopped")
+        await order(fixture, .pause, "stopped")
+        await order(fixture, .stop, "stopped")
         // A job that is not paused has no pause that ends.
-        await order(bench, .stop, "stopped")
-        await order(bench, .pause, "by-itself", .after(.milliseconds(50)))
-        _ = await bench.reload([
+        await order(fixture, .stop, "stopped")
+        await order(fixture, .pause, "by-itself", .after(.milliseconds(50)))
+        _ = await fixture.reload([
             job("resumed"), job("stopped"), job("by-itself"), job("configured"), job("goes-on"),
         ])
-        try await bench.wait { (try? await pauses(bench).count) == 4 }
+        try await fixture.wait { (try? await pauses(fixture).count) == 4 }
         let ended = Dictionary(
-            uniqueKeysWithValues: try await pauses(bench).map { ("\($0.job)", $0.endedBy) })
+            uniqueKeysWithValues: try await pauses(fixture).map { ("\($0.job)", $0.endedBy) })
         #expect(
             ended == [
                 "resumed": .user("eve"), "stopped": .user("eve"), "by-itself": .pauseEnd,
                 "configured": .configuration,
             ])
-        let own = try #require(try await pauses(bench).first { $0.endedBy == .pauseEnd })
+        let own = try #require(try await pauses(fixture).first { $0.endedBy == .pauseEnd })
         #expect(own.ended == own.pause.until)
     }
 
     /// Each in the transaction of them all.
     @Test func aCommandForAllJobsEndsThePauseOfEach() async throws {
-        let bench = try LoopBench((0..<90).map { job("job-\($0)") })
-        await bench.waitUntilReady()
-        _ = await bench.order(.pause, nil, by: .user("ann"))
-        #expect(try await pauses(bench).isEmpty)
-        _ = await bench.order(.resume, nil, by: .user("eve"))
-        let found = try await pauses(bench)
+        let fixture = try LoopFixture((0..<90).map { job("job-\($0)") })
+        await fixture.waitUntilReady()
+        _ = await fixture.order(.pause, nil, by: .user("ann"))
+        #expect(try await pauses(fixture).isEmpty)
+        _ = await fixture.order(.resume, nil, by: .user("eve"))
+        let found = try await pauses(fixture)
         #expect(Set(found.map(\.job)).count == 90 && found.count == 90)
     }
 

@@ -10,9 +10,9 @@ import TimerZones
 @testable import TimerImport
 
 /// The walk through the minutes, which knows only crontab(5), and timerd's schedules agree.
-@Suite struct CronWalkTests {
-    private static func walk(_ zone: ZoneRules) -> CronWalk {
-        CronWalk { seconds in
+@Suite struct CronSimulationTests {
+    private static func walk(_ zone: ZoneRules) -> CronSimulation {
+        CronSimulation { seconds in
             let offset = zone.offset(at: WallInstant(microsecondsSinceEpoch: seconds * 1_000_000))
             let local = Int(seconds) + offset
             let days = local >= 0 ? local / 86_400 : (local - 86_399) / 86_400
@@ -45,7 +45,7 @@ import TimerZones
             found.append(next)
             at = next
         }
-        let end = CronWalk.end(after: start)
+        let end = CronSimulation.end(after: start)
         return found.filter { $0 <= end }
     }
 

@@ -9,14 +9,14 @@ import TimerStore
 extension Recorder {
     /// Up to this number of commands, the changes are written at once, which takes a few
     /// milliseconds.
-    static let togetherMax = 256
+    static let unstagedMax = 256
     /// How many records are staged or merged before other changes get their turn.
     static let stagedPerCommit = 128
 
     /// A group of changes that is written in three steps: its time records are staged, which no
     /// reader sees; then one transaction writes the other changes and makes the staged records
     /// valid; then the staged records are merged into their table.
-    struct Together {
+    struct StagedCommit {
         /// The time records that are not staged yet.
         var records: ArraySlice<JobRecord>
         /// All changes that are no time records.
@@ -39,12 +39,12 @@ extension Recorder {
     ///   - durable: as for `write`.
     ///   - onCommit: as for `write`.
     ///   - onDelayed: as for `write`.
-    nonisolated func writeTogether(
+    nonisolated func writeAtomically(
         _ changes: [[Store.Change]], durable: Bool,
         onCommit: @escaping @Sendable (Set<Run.ID>) -> Void,
         onDelayed: @escaping @Sendable (StoreError) -> Void
     ) {
-        guard changes.count > Self.togetherMax else {
+        guard changes.count > Self.unstagedMax else {
             return write(
                 changes.flatMap { $0 }, durable: durable, onCommit: onCommit, onDelayed: onDelayed)
         }
@@ -58,11 +58,11 @@ extension Recorder {
                     others.append(change)
                 }
             }
-            recorder.together.append(
-                Together(
+            recorder.stagedCommits.append(
+                StagedCommit(
                     records: records[...], others: others, unmerged: records.count,
                     durable: durable, onCommit: onCommit, onDelayed: onDelayed))
-            guard recorder.together.count == 1 else { return }
+            guard recorder.stagedCommits.count == 1 else { return }
             recorder.keepLogFile(true)
             recorder.stageSome()
         }
@@ -73,10 +73,10 @@ extension Recorder {
     private func keepLogFile(_ keep: Bool) { try? store?.keepLogFile(keep) }
 
     private func stageSome() {
-        guard let first = together.first else { return }
+        guard let first = stagedCommits.first else { return }
         let some = first.records.prefix(Self.stagedPerCommit)
         guard !some.isEmpty else { return apply(first) }
-        together[0].records = first.records.dropFirst(some.count)
+        stagedCommits[0].records = first.records.dropFirst(some.count)
         write(some.map { .stage($0) }) { _ in
             self.afterCheckpoint { $0.stageSome() }
         } onDelayed: { error in
@@ -84,7 +84,7 @@ extension Recorder {
         }
     }
 
-    private func apply(_ first: Together) {
+    private func apply(_ first: StagedCommit) {
         write(first.others + [.applyStaged], durable: first.durable) { refused in
             first.onCommit(refused)
             self.later { $0.mergeSome() }
@@ -96,21 +96,21 @@ extension Recorder {
     /// Merges the staged changes in the order in which they were submitted. The next ones are
     /// staged when these are merged.
     private func mergeSome() {
-        guard let unmerged = together.first?.unmerged else { return }
+        guard let unmerged = stagedCommits.first?.unmerged else { return }
         guard unmerged > 0 else {
-            together.removeFirst()
-            if together.isEmpty { keepLogFile(false) }
+            stagedCommits.removeFirst()
+            if stagedCommits.isEmpty { keepLogFile(false) }
             return stageSome()
         }
-        together[0].unmerged = unmerged - Self.stagedPerCommit
+        stagedCommits[0].unmerged = unmerged - Self.stagedPerCommit
         write([.mergeStaged(max: Self.stagedPerCommit)]) { _ in
             self.afterCheckpoint { $0.mergeSome() }
         }
     }
 
     private func reportDelay(_ error: StoreError) {
-        guard let onDelayed = together.first?.onDelayed else { return }
-        together[0].onDelayed = nil
+        guard let onDelayed = stagedCommits.first?.onDelayed else { return }
+        stagedCommits[0].onDelayed = nil
         onDelayed(error)
     }
 }

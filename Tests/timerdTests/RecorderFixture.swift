@@ -13,12 +13,12 @@ import TimerCore
 @testable import timerd
 
 /// A recorder with a store of its own, which records the results of requests in their order.
-final class RecorderBench: Sendable {
+final class RecorderFixture: Sendable {
     let recorder: Recorder
     let folder: String
     private let said = Mutex<[String]>([])
     private let hasSaid = DispatchSemaphore(value: 0)
-    let troubles = Mutex<[Bool]>([])
+    let errors = Mutex<[Bool]>([])
     /// Whether the store can be opened, if it could not at first.
     let isOpenable = Flag()
 
@@ -54,8 +54,8 @@ final class RecorderBench: Sendable {
                 store: nil, history: .seconds(10), log: log, wall: clock, open: open)
         }
         recorder.follow(
-            Recorder.Followers { [self] trouble in
-                troubles.withLock { $0.append(trouble != nil) }
+            Recorder.Followers { [self] error in
+                errors.withLock { $0.append(error != nil) }
             })
     }
 

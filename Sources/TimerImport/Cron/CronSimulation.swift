@@ -21,7 +21,7 @@ public struct LocalMinute: Hashable, Sendable {
 }
 
 /// Finds the firings of crontab lines as cron does: it looks at one minute after the other.
-public struct CronWalk {
+public struct CronSimulation {
     /// How far it looks, in days.
     public static let daysMax = 366 * 9
     /// Changes of the clock up to this are handled as those of daylight saving time (cron(8)), in

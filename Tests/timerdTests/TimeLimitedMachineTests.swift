@@ -10,7 +10,7 @@ import TimerCore
 @testable import timerd
 
 /// A machine that does not answer.
-@Suite struct PatientMachineTests {
+@Suite struct TimeLimitedMachineTests {
     private final class Silent: MachineQueries {
         private let gate = DispatchSemaphore(value: 0)
         private let state = Mutex(0)
@@ -24,7 +24,7 @@ import TimerCore
             gate.wait()
         }
 
-        func findings(for question: MachineLook.Question) -> [MachineLook.Finding] {
+        func findings(for question: MachineCheck.Question) -> [MachineCheck.Finding] {
             wait()
             return []
         }
@@ -35,14 +35,14 @@ import TimerCore
         }
     }
 
-    private let question = MachineLook.Question(
+    private let question = MachineCheck.Question(
         of: Job(name: Job.Name("a")!, command: .shell("true"), schedule: .every(.seconds(60))))
 
     @Test func afterTheFirstAnswerThatDoesNotComeNothingMoreIsAsked() {
         let silent = Silent()
-        let machine = PatientMachine(
+        let machine = TimeLimitedMachine(
             silent, on: DispatchQueue(label: "test"), timeout: .milliseconds(10))
-        #expect(machine.findings(for: question).isEmpty && machine.isSilent)
+        #expect(machine.findings(for: question).isEmpty && machine.hasTimedOut)
         #expect(machine.isMember("root", of: ["root"]) == nil)
         #expect(machine.findings(for: question).isEmpty)
         #expect(silent.asked <= 1)
@@ -52,7 +52,8 @@ import TimerCore
     @Test func anAnswerThatComesIsGiven() {
         let open = Silent()
         open.open()
-        let machine = PatientMachine(open, on: DispatchQueue(label: "test"), timeout: .seconds(60))
-        #expect(machine.isMember("root", of: ["root"]) == true && !machine.isSilent)
+        let machine = TimeLimitedMachine(
+            open, on: DispatchQueue(label: "test"), timeout: .seconds(60))
+        #expect(machine.isMember("root", of: ["root"]) == true && !machine.hasTimedOut)
     }
 }

@@ -14,7 +14,7 @@ import TimerStore
 
 /// A loop with a real store and real timers, but without processes: its runs are recorded, and the
 /// test ends them.
-final class LoopBench: Sendable {
+final class LoopFixture: Sendable {
     /// Records the runs that are started.
     final class Launcher: RunLauncher {
         private let runs = Mutex<[(run: Run, at: Now)]>([])
@@ -65,7 +65,7 @@ final class LoopBench: Sendable {
         clocks = try Clocks()
         folder = "/tmp/timerd-loop-\(UUID().uuidString)"
         let directory = try Directory.open(folder)
-        let log = Logger(label: "loop-bench") { _ in SwiftLogNoOpLogHandler() }
+        let log = Logger(label: "loop-fixture") { _ in SwiftLogNoOpLogHandler() }
         let store = try Store(path: "\(folder)/\(Store.fileName)")
         let past = try store.recover()
         let clocks = clocks
