@@ -245,7 +245,7 @@ import TimerCore
         #expect(fixture.shell("true") { $0.user = user }.outcome.description == outcome)
         let group = fixture.shell("true") { $0.group = user }.outcome.description
         let expected = outcome.replacing("the user", with: "the group")
-            .replacing("of a user", with: "of a group")
+            .replacing("valid user", with: "valid group")
         #expect(group == expected)
     }
 

@@ -87,7 +87,7 @@ struct MessageCommand: Sendable {
         switch (order.content, notifier.transport) {
         case (.mail(let bytes), .mail):
             guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
-                throw Spawner.failure(EINVAL, "send a mail that is not UTF-8 text")
+                throw Spawner.failure(EINVAL, "send a mail that is not text")
             }
             input = text
         case (.request(let request), .webhook(let address, _)),
