@@ -42,7 +42,7 @@ import TimerCore
             #expect(refused.text.contains("`timerd restore`"), "\(refused.text)")
         }
         let accepted = try home.startAndStop("--accept-data-loss")
-        #expect(accepted.contains("as --accept-data-loss says"), "\(accepted)")
+        #expect(accepted.contains("because of --accept-data-loss"), "\(accepted)")
         try home.startAndStop()
     }
 
@@ -82,7 +82,7 @@ import TimerCore
         home.write("filler", Data(count: 255 * 1024))
         home.write("filler2", Data(count: 4096))
         let first = try home.begin("run")
-        #expect(home.waitForLog("no run starts until there is room"))
+        #expect(home.waitForLog("no run starts until there is space"))
         #expect(home.waitForLog("jobs that become due wait"))
         first.signal(SIGTERM)
         #expect(first.wait() == 0)
@@ -117,7 +117,7 @@ import TimerCore
         }
         if !isFirstStart { #expect(refused.text.contains("its log timerd.db-wal is gone")) }
         let accepted = try home.startAndStop("--accept-data-loss")
-        #expect(accepted.contains("as --accept-data-loss says"), "\(accepted)")
+        #expect(accepted.contains("because of --accept-data-loss"), "\(accepted)")
         try home.startAndStop()
     }
 

@@ -32,7 +32,7 @@ TOML
 fill
 date +%s.%6N >"$MACHINE_WORK/since"
 inside systemctl start timerd.socket timerd
-expect_journal 'no run starts until there is room' -u timerd
+expect_journal 'no run starts until there is space' -u timerd
 expect_journal 'jobs that become due wait' -u timerd
 wait_for 10 'time counts again' at_least 2000000 number slow elapsed_usec
 expect 'no run was started' equals 0 runs
