@@ -41,7 +41,9 @@ final class JSONDocument: Sendable {
         var reader = JSONReader(bytes: bytes)
         try reader.readValue(depth: 0)
         reader.skipSpace()
-        guard reader.at == bytes.count else { throw reader.fault("unexpected text after the value") }
+        guard reader.at == bytes.count else {
+            throw reader.fault("unexpected text after the value")
+        }
         nodes = reader.nodes
     }
 

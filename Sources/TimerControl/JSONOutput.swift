@@ -48,7 +48,8 @@ final class JSONOutput {
         guard number.isFinite else {
             throw EncodingError.invalidValue(
                 number,
-                EncodingError.Context(codingPath: [], debugDescription: "JSON cannot represent \(number)"))
+                EncodingError.Context(
+                    codingPath: [], debugDescription: "JSON cannot represent \(number)"))
         }
         let digits = number.description
         text.write(word: digits.hasSuffix(".0") ? String(digits.dropLast(2)) : digits)

@@ -65,7 +65,10 @@ extension NotifyKeysTests {
                 "[notify.x]\nwebhook = \"https://a/\\\"\"",
                 "2:11: notifier \"x\": webhook: is not a URL"
             ),
-            ("[notify.x]\nwebhook = \"https://a/\\n\"", "2:11: notifier \"x\": webhook: is not a URL"),
+            (
+                "[notify.x]\nwebhook = \"https://a/\\n\"",
+                "2:11: notifier \"x\": webhook: is not a URL"
+            ),
             (
                 "[notify.x]\nwebhook = \"https://a/\"\nformat = \"kuma\"",
                 "3:10: notifier \"x\": \"kuma\" is a format of pings"

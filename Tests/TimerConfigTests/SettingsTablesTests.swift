@@ -32,8 +32,14 @@ import TimerCore
     @Test(
         arguments: [
             ("[control]\noperators = \"alice\"", "2:13: [control]: operators: must be an array"),
-            ("[control]\noperators = [\"0\"]", "2:14: [control]: operators: \"0\" is not a valid name"),
-            ("[control]\noperators = [\"@\"]", "2:14: [control]: operators: \"\" is not a valid name"),
+            (
+                "[control]\noperators = [\"0\"]",
+                "2:14: [control]: operators: \"0\" is not a valid name"
+            ),
+            (
+                "[control]\noperators = [\"@\"]",
+                "2:14: [control]: operators: \"\" is not a valid name"
+            ),
             (
                 "[control]\noperator = [\"a\"]",
                 "2:1: [control]: unknown key \"operator\" (did you mean \"operators\"?)"

@@ -76,7 +76,8 @@ extension DaemonStart {
             report(store.damage)
             return (store, past)
         } catch let error as StoreError where error.code == .full {
-            log.critical("\(error); the saved state is read, and no run starts until there is space")
+            log.critical(
+                "\(error); the saved state is read, and no run starts until there is space")
         }
         var status = stat()
         guard stat(path, &status) == 0, status.st_size > 0 else {
