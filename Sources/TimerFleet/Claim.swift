@@ -17,19 +17,23 @@ public struct Claim: Hashable, Sendable {
     /// The revision of the run's key: 0 for a new run, and that of the request or of the claim by an
     /// earlier start of this daemon for one that exists.
     public var knownRun: Int64
+    /// The attempt that this one follows, and its revision: what it became decides whether there is
+    /// another one.
+    public var previous: Versioned<Run.ID>?
     /// Final runs of the job that are removed, because the store keeps the newest ones only.
     public var removed: [Run.ID]
 
     /// Creates a claim.
     public init(
         run: Run.ID, value: RunValue, job: JobValue, known: Int64, knownRun: Int64 = 0,
-        removed: [Run.ID] = []
+        previous: Versioned<Run.ID>? = nil, removed: [Run.ID] = []
     ) {
         self.run = run
         self.value = value
         self.job = job
         self.known = known
         self.knownRun = knownRun
+        self.previous = previous
         self.removed = removed
     }
 
@@ -37,11 +41,12 @@ public struct Claim: Hashable, Sendable {
 
     var branch: FleetTransaction.Branch {
         FleetTransaction.Branch(
-            compares: [.modified(jobKey, known), .modified(.run(run), knownRun)],
+            compares: [.modified(jobKey, known), .modified(.run(run), knownRun)]
+                + (previous.map { [.modified(.run($0.value), $0.modified)] } ?? []),
             changes: [
                 .put(jobKey, job.text, lease: nil), .put(.run(run), value.text, lease: nil),
             ] + removed.map { .delete(.run($0)) },
-            reads: [jobKey, .run(run)])
+            reads: [jobKey, .run(run)] + (previous.map { [.run($0.value)] } ?? []))
     }
 
     /// Asks whether this claim was applied, and makes it impossible if it was not.

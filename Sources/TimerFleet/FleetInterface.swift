@@ -5,7 +5,8 @@ public import TimerCore
 
 /// What a member of the fleet is told.
 public enum FleetEvent: Sendable {
-    /// Time passed. It is sent at least each 500 ms, and when a firing is due.
+    /// Time passed. It is sent when `nextWake` says it, when the wall clock was set, and when the
+    /// machine was suspended.
     case tick
     /// The store granted a lease; the request for it was sent then.
     case leased(LeaseID, sent: BootInstant)
@@ -102,6 +103,8 @@ public enum FleetAction: Sendable {
     case forget(Run.ID)
     /// Write what is known of the store into the record.
     case remember(IdentityGuard)
+    /// Write into it that the store was seen at this revision, and the cursors of some jobs.
+    case rememberCursors([Job.Name: WallInstant], revision: Int64)
     /// Start the process of the run before the instant, with this fence.
     case start(Run.ID, fence: Int64, before: BootInstant)
     /// A command was done; the text says why it was refused.

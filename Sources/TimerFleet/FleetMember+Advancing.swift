@@ -10,21 +10,16 @@ extension FleetMember {
         guard view != nil else { return adopt(now) }
         announce(now)
         writeClock(now)
-        noticeMissing(now)
         resolve(now)
         var claims: [Claim] = []
-        for name in jobNames where busy[name] == nil {
+        let names = takeDue(now)
+        for name in names where busy[name] == nil {
             consider(name, now, &claims)
         }
         send(claims, now)
+        sendOpenings(now)
+        for name in names { wait(name, now) }
         answerCommands(now)
-    }
-
-    /// All jobs that are configured here or have something of this machine, in an order that does
-    /// not depend on hashes.
-    private var jobNames: [Job.Name] {
-        Set(jobs.keys).union(view?.jobs.keys.map { $0 } ?? []).union(local.keys.map(\.firing.job))
-            .sorted()
     }
 
     // MARK: - The session
@@ -39,14 +34,14 @@ extension FleetMember {
                 keptAsked = now.boot
                 actions.append(.keepAlive(lease))
             }
-        } else if isDue(leaseAsked, after: Self.patience) {
+        } else if isDue(leaseAsked, after: Self.requestTimeout) {
             leaseAsked = now.boot
             actions.append(.openLease)
         }
         // The clock's key is written all the time: a watch without a change of it is broken, even if
         // transactions read that the clock goes on.
-        if view != nil, let watched, now.awake > watched + FleetClock.period * 4 { view = nil }
-        if view == nil, isDue(loadAsked, after: Self.patience) {
+        if view != nil, let watched, now.awake >= watched + Self.watchTimeout { view = nil }
+        if view == nil, isDue(loadAsked, after: Self.requestTimeout) {
             loadAsked = now.boot
             actions.append(.load)
         }
@@ -63,7 +58,7 @@ extension FleetMember {
         guard let lease, let view else { return }
         let value = MemberValue(
             incarnation: incarnation, labels: configuration.labels,
-            definitions: jobs.mapValues(\.definition),
+            definitions: definitions,
             isFit: !isDrained && clockCompared && skew.isWithin(configuration.skewMax),
             skew: skew.milliseconds, version: configuration.version)
         guard announced.map({ $0.0 != lease || $0.1 != value }) ?? true,
@@ -86,33 +81,50 @@ extension FleetMember {
     }
 
     private mutating func writeClock(_ now: Now) {
-        guard isRegistered, let clock, let view,
-            clock.isAhead && clockCompared || now.awake >= clock.seen + clockDelay(view),
-            !pending.values.contains(where: { if case .clock = $0 { true } else { false } })
+        guard let clock, let view, let due = clockDue(view), clockWrite == nil,
+            clock.isAhead && clockCompared || now.awake >= due
         else { return }
         send(clock.write(by: configuration.machine, at: now.awake), .clock)
     }
 
-    /// One machine after the other tries it, so that they do not all try it at once.
-    private func clockDelay(_ view: FleetView) -> Duration {
+    /// When this machine writes the clock if nobody else does: one after the other, so that they do
+    /// not all try it at once. Nil: it may not.
+    func clockDue(_ view: FleetView) -> AwakeInstant? {
+        guard isRegistered, let clock else { return nil }
         let place = view.members.keys.sorted().firstIndex(of: configuration.machine) ?? 0
-        // A restart discards what those know that keep the clock: they get time for another write
-        // if one was lost.
+        // A machine that may lag opens accounts after its own write, and that discards what others
+        // are ahead: they get time for another write if one was lost.
         let isAlone = view.members.keys.allSatisfy { $0 == configuration.machine }
-        let patience = isAlone || clock?.isContinuous != false ? Duration.zero : Self.patience
-        return FleetClock.period + .milliseconds(250) * min(place, 8) + patience
+        let grace =
+            isAlone || clockCompared || clockChanges > 0 ? Duration.zero : Self.requestTimeout
+        return clock.seen + (FleetClock.period + .milliseconds(250) * min(place, 8) + grace)
     }
 
-    private mutating func noticeMissing(_ now: Now) {
+    /// Notices which machines with live runs of a job are not connected.
+    mutating func noticeMissing(_ job: JobValue, _ now: Now) {
         guard let view else { return }
-        var owners: Set<MachineName> = []
-        for job in view.jobs.values {
-            for run in job.value.live { owners.insert(run.machine) }
+        for run in job.live where view.members[run.machine] == nil {
+            missing[run.machine] = missing[run.machine] ?? now.boot
         }
-        missing = missing.filter { owners.contains($0.key) && view.members[$0.key] == nil }
-        for owner in owners where view.members[owner] == nil && missing[owner] == nil {
-            missing[owner] = now.boot
+    }
+
+    /// Opens accounts, all of them by one write of the clock. What does not fit waits for the answer,
+    /// and what waits is decided about again.
+    private mutating func sendOpenings(_ now: Now) {
+        let branches = openings.prefix(FleetTransaction.branchesMax - 1)
+        let waiting = openings.map(\.job)
+        openings = []
+        guard !branches.isEmpty else { return }
+        guard let clock, clockWrite == nil, openingWrite == nil else {
+            openingLater += waiting
+            return
         }
+        openingLater += waiting.dropFirst(branches.count)
+        let names = branches.map(\.job)
+        let id = send(
+            clock.opening(branches.map(\.branch), by: configuration.machine, at: now.awake),
+            .opening(names))
+        for name in names { busy[name] = id }
     }
 
     // MARK: - Claims

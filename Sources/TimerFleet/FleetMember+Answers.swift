@@ -6,9 +6,32 @@ import TimerCore
 extension FleetMember {
     // MARK: - Answers
 
+    /// Takes a transaction that is answered or never will be: what it was about is decided again.
+    private mutating func take(_ id: TransactionID) -> Pending? {
+        guard let what = pending.removeValue(forKey: id) else { return nil }
+        branches[id] = nil
+        var names: [Job.Name] = []
+        switch what {
+        case .claims(let claims, _), .resolution(let claims, _):
+            names = claims.map(\.run.firing.job)
+        case .job(let name): names = [name]
+        case .opening(let opened): names = opened
+        case .clock, .hold, .member, .identity: break
+        }
+        for name in names {
+            if busy[name] == id { busy[name] = nil }
+            queue.change(name)
+        }
+        guard id == clockWrite || id == openingWrite else { return what }
+        if id == clockWrite { clockWrite = nil } else { openingWrite = nil }
+        for name in openingLater { queue.change(name) }
+        openingLater = []
+        return what
+    }
+
     mutating func answered(_ id: TransactionID, _ answer: FleetAnswer, _ now: Now) {
-        guard let what = pending.removeValue(forKey: id) else { return }
-        busy = busy.filter { $0.value != id }
+        let sent = branches[id] ?? []
+        guard let what = take(id) else { return }
         guard let view, answer.cluster == view.cluster, answer.revision >= memory.known.revision
         else {
             // Another store answered. What it did is unknown to the known one.
@@ -18,17 +41,38 @@ extension FleetMember {
             self.view = nil
             return
         }
+        seeOwn(sent, answer, now)
         switch what {
         case .claims(let claims, let sent): claimed(claims, sent, answer, now)
         case .resolution(let claims, let sent): resolved(claims, sent, answer, now)
-        case .clock where answer.branches == [.applied]: clockCompared = true
+        case .clock where answer.branches == [.applied]: clockChanged(answer.revision)
         case .member where answer.branches != [.applied]: announced = nil
-        case .job, .hold, .clock, .member, .identity: break
+        case .job, .hold, .clock, .opening, .member, .identity: break
         }
         see(answer.cluster, answer.revision, answer.reads, now)
         for case .refused(let reads) in answer.branches {
             see(answer.cluster, answer.revision, reads, now)
         }
+    }
+
+    /// Takes what this machine wrote, without waiting until the watch brings it: the next decision
+    /// would be made from the value before it, and refused.
+    private mutating func seeOwn(
+        _ sent: [FleetTransaction.Branch], _ answer: FleetAnswer, _ now: Now
+    ) {
+        var written: FleetAnswer.Reads = [:]
+        for (branch, result) in zip(sent, answer.branches) where result == .applied {
+            for change in branch.changes {
+                switch change {
+                case .put(let key, let text, _):
+                    let created = view?.created(key) ?? answer.revision
+                    written[key] = .some(
+                        Versioned(text, created: created, modified: answer.revision))
+                case .delete(let key): written[key] = .some(nil)
+                }
+            }
+        }
+        see(answer.cluster, answer.revision, written, now, isOwn: true)
     }
 
     /// A user accepted this store: what was known of another one does not count any more.
@@ -45,8 +89,7 @@ extension FleetMember {
     /// Nothing is assumed: the next decision compares what is known, and is refused if the
     /// transaction was applied. Only a claim must not be made twice with two nonces.
     mutating func unanswered(_ id: TransactionID) {
-        guard let what = pending.removeValue(forKey: id) else { return }
-        busy = busy.filter { $0.value != id }
+        guard let what = take(id) else { return }
         if case .member = what { announced = nil }
         keepUnresolved(what)
     }
@@ -55,7 +98,7 @@ extension FleetMember {
         switch what {
         case .claims(let claims, let sent), .resolution(let claims, let sent):
             unresolved.append((claims, sent))
-        case .job, .hold, .clock, .member, .identity: break
+        case .job, .hold, .clock, .opening, .member, .identity: break
         }
     }
 
@@ -72,7 +115,7 @@ extension FleetMember {
                 guard case .won(let fence) = try answer.result(of: claim, at: index) else {
                     continue
                 }
-                won(claim, fence, sent, answer, now)
+                won(claim, fence, sent, now)
             } catch {
                 actions.append(.tell(.fault(error)))
                 unresolved.append(([claim], sent))
@@ -90,43 +133,25 @@ extension FleetMember {
         _ claims: [Claim], _ sent: BootInstant, _ answer: FleetAnswer, _ now: Now
     ) {
         for (index, claim) in claims.enumerated() {
-            let job = FleetKey.job(claim.run.firing.job)
             // Without branches the store was adopted, and no claim from before that is applied any
             // more: what was read is certain.
             let branch = answer.branches.isEmpty ? .refused(answer.reads) : answer.branches[index]
             guard case .refused(let reads) = branch else {
                 // It was not applied and never will be: the known value has a new revision.
-                if let known = view?.jobs[claim.run.firing.job] {
-                    let value = Versioned(
-                        known.value.text, created: known.created, modified: answer.revision)
-                    see(answer.cluster, answer.revision, [job: value], now)
-                }
                 continue
             }
             guard let run = reads[.run(claim.run)] ?? nil,
                 let value = try? RunValue(text: run.value), value.nonce == claim.value.nonce
             else { continue }
-            won(claim, run.modified, sent, answer, now, state: value)
+            won(claim, run.modified, sent, now, state: value)
         }
     }
 
     /// A claim was applied with this revision: its run is this machine's.
     private mutating func won(
-        _ claim: Claim, _ fence: Int64, _ sent: BootInstant, _ answer: FleetAnswer, _ now: Now,
+        _ claim: Claim, _ fence: Int64, _ sent: BootInstant, _ now: Now,
         state: RunValue? = nil
     ) {
-        let job = claim.run.firing.job
-        if let view, (view.jobs[job]?.modified ?? 0) < fence {
-            let created = view.jobs[job]?.created ?? fence
-            let runCreated = view.runs[job]?[claim.run]?.created ?? fence
-            see(
-                answer.cluster, fence,
-                [
-                    .job(job): Versioned(claim.job.text, created: created, modified: fence),
-                    .run(claim.run): Versioned(
-                        claim.value.text, created: runCreated, modified: fence),
-                ], now)
-        }
         guard claim.value.state == .claimed else { return }
         var value = claim.value
         value.fence = fence

@@ -4,15 +4,24 @@
 import TimerCore
 
 extension FleetMember {
-    mutating func resumption(
+    /// Sends the end of a pause, from which on the time counts again.
+    mutating func resume(_ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now) {
+        let branch = resumption(job, known, now)
+        if case .every = job.schedule {
+            openings.append((job.name, branch))
+        } else {
+            send(branch, about: job.name)
+        }
+    }
+
+    private mutating func resumption(
         _ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now
     ) -> FleetTransaction.Branch {
         var value = known.value
         value.pause = nil
-        let time = clock?.reading(at: now.awake) ?? .zero
         if case .every = job.schedule {
-            value.opened = time
-        } else if let due = job.due(known.value, at: now.wall, time: time) {
+            if let clock { value.open(by: clock, at: now.awake) }
+        } else if let due = job.due(known.value, at: now.wall, time: .zero) {
             return skipping(job.name, known, value, .paused, due.missed, now)
         }
         return change(job.name, known, value)
@@ -36,12 +45,14 @@ extension FleetMember {
         for entry in commands {
             switch entry.command {
             case .pause(name, let by) where value.pause == nil:
-                close(&value, at: clock.reading(at: now.awake))
+                guard let time = value.reading(clock, at: now.awake) else { continue }
+                value.count(to: time)
+                value.opened = nil
                 value.pause = JobValue.Pause(since: now.wall, by: by)
                 send(change(name, known, value), about: name)
             case .resume(name) where value.pause != nil:
                 guard let job = jobs[name], job.definition == value.definition else { continue }
-                send(resumption(job, known, now), about: name)
+                resume(job, known, now)
             case .skipNext(name, let count) where value.skips != count:
                 value.skips = min(max(0, count), 1000)
                 send(change(name, known, value), about: name)

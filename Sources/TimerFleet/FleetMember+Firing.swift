@@ -9,9 +9,9 @@ extension FleetMember {
     /// The claim of what is due, or the record that it is skipped; nil if nothing is to be done by
     /// this machine now.
     mutating func claim(_ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now) -> Claim? {
-        guard mayClaim(now), known.value.pause == nil, let clock else { return nil }
-        let time = clock.reading(at: now.awake)
-        guard let all = job.due(known.value, at: now.wall, time: time),
+        guard mayClaim(now), known.value.pause == nil, let clock,
+            let time = known.value.reading(clock, at: now.awake),
+            let all = job.due(known.value, at: now.wall, time: time),
             let rank = rank(of: job), now.wall - all.since >= job.takeoverDelay * rank,
             let (due, reason) = job.missed == .runAll && isLate(all, known.value)
                 ? next(of: all, job, known.value, now, time)
@@ -20,9 +20,8 @@ extension FleetMember {
         let run = Run.ID(firing: Firing.ID(job: job.name, scheduled: due.slot))
         var value = known.value
         value.cursor = due.slot
-        if let opened = value.opened {
-            value.active += max(.zero, time - opened)
-            value.opened = max(time, opened)
+        if value.opened != nil {
+            value.count(to: time)
             value.accrued = due.accrued
         }
         if reason == .skipNext { value.skips -= 1 }
@@ -194,10 +193,12 @@ extension FleetMember {
             !pending.values.contains(where: { if case .hold = $0 { true } else { false } })
         else { return }
         var value = view.hold.value
+        var compares = [FleetCompare.modified(.hold, view.hold.modified)]
         switch commands.first(where: { $0.command.isAboutHold })?.command {
         case .hold(let by) where !value.isHeld:
             value = HoldValue(
                 isHeld: true, time: clock.reading(at: now.awake), since: now.wall, by: by)
+            compares.append(.modified(.clock, clock.modified))
         case .release(let by) where value.isHeld:
             value.isHeld = false
             value.released = now.wall
@@ -206,8 +207,8 @@ extension FleetMember {
         }
         send(
             FleetTransaction(
-                compares: [.modified(.hold, view.hold.modified)],
-                changes: [.put(.hold, value.text, lease: nil)], reads: [.hold]), .hold)
+                compares: compares, changes: [.put(.hold, value.text, lease: nil)],
+                reads: [.hold, .clock]), .hold)
     }
 
     // MARK: - The adoption

@@ -12,6 +12,7 @@ extension FleetMember {
             if let job = jobs[name], isReady { create(job, now) }
             return
         }
+        noticeMissing(known.value, now)
         if let claim = recover(name, known, now) { return claims.append(claim) }
         if busy[name] != nil || settleForOthers(name, known, now) || command(name, known, now) {
             return
@@ -20,7 +21,7 @@ extension FleetMember {
         if redefine(job, known, now) { return }
         guard known.value.definition == job.definition else { return }
         if let until = known.value.pause?.until, until <= now.wall, isReady {
-            return send(resumption(job, known, now), about: name)
+            return resume(job, known, now)
         }
         if let claim = takeRequest(name, known, now) ?? retry(job, known, now)
             ?? claim(job, known, now)
@@ -33,9 +34,7 @@ extension FleetMember {
 
     /// Writes what a run of this machine became.
     private mutating func report(_ name: Job.Name) -> Bool {
-        for row in local.values.filter({ $0.run.firing.job == name })
-            .sorted(by: { $0.run.firing.scheduled < $1.run.firing.scheduled })
-        {
+        for row in local.of(name) {
             let known = view?.runs[name]?[row.run]
             if let known, known.value == row.value || known.value.nonce != row.value.nonce {
                 if row.value.state.isFinal || known.value.nonce != row.value.nonce {
@@ -183,7 +182,7 @@ extension FleetMember {
     }
 
     /// The machine with the first rank does it at once, and those that may not start the job last.
-    private func settleDelay(_ name: Job.Name) -> Duration {
+    func settleDelay(_ name: Job.Name) -> Duration {
         guard let job = jobs[name], let rank = rank(of: job) else { return .seconds(3) }
         return .milliseconds(250) * rank
     }
@@ -193,15 +192,15 @@ extension FleetMember {
     private mutating func create(_ job: FleetJob, _ now: Now) {
         guard let view, let clock else { return }
         let isInterval = if case .every = job.schedule { true } else { false }
-        let value = JobValue(
-            definition: job.definition, cursor: max(now.wall, view.identity.value.adopted),
-            opened: isInterval ? clock.reading(at: now.awake) : nil)
+        var value = JobValue(
+            definition: job.definition, cursor: max(now.wall, view.identity.value.adopted))
+        if isInterval { value.open(by: clock, at: now.awake) }
         redefined.remove(job.name)
         let key = FleetKey.job(job.name)
-        send(
-            FleetTransaction.Branch(
-                compares: [.modified(key, 0)], changes: [.put(key, value.text, lease: nil)],
-                reads: [key]), about: job.name)
+        let branch = FleetTransaction.Branch(
+            compares: [.modified(key, 0)], changes: [.put(key, value.text, lease: nil)],
+            reads: [key])
+        if isInterval { openings.append((job.name, branch)) } else { send(branch, about: job.name) }
     }
 
     /// Writes the definition that a user reloaded. What was due by the old one is skipped, on
@@ -214,24 +213,20 @@ extension FleetMember {
             redefined.remove(job.name)
             return false
         }
-        guard isReady, let clock else { return true }
+        guard isReady, let clock, let time = known.value.reading(clock, at: now.awake) else {
+            return true
+        }
         var value = known.value
         value.definition = job.definition
-        close(&value, at: clock.reading(at: now.awake))
-        if case .every = job.schedule, value.pause == nil {
-            value.opened = clock.reading(at: now.awake)
-        }
-        send(skipping(job.name, known, value, .redefined, 0, now), about: job.name)
+        value.count(to: time)
+        let isInterval = if case .every = job.schedule { true } else { false }
+        if !isInterval { value.opened = nil }
+        // An account that is open stays open: its time was counted up to the reading.
+        let opens = isInterval && value.pause == nil && value.opened == nil
+        if opens { value.open(by: clock, at: now.awake) }
+        let branch = skipping(job.name, known, value, .redefined, 0, now)
+        if opens { openings.append((job.name, branch)) } else { send(branch, about: job.name) }
         return true
-    }
-
-    /// Adds the time up to now to the account.
-    func close(_ job: inout JobValue, at time: Duration) {
-        guard let opened = job.opened else { return }
-        let passed = max(.zero, time - opened)
-        job.active += passed
-        job.accrued += passed
-        job.opened = nil
     }
 
     /// Writes a value of the job, and the record that the slots up to now are skipped.

@@ -8,11 +8,10 @@ extension FleetMember {
     /// made by this machine now. A newer firing takes its place.
     mutating func retry(_ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now) -> Claim? {
         guard job.retriesOfLost > 0 || job.retry.retries > 0, mayClaim(now),
-            known.value.pause == nil, known.value.live.isEmpty, let runs = view?.runs[job.name]
+            known.value.pause == nil, known.value.live.isEmpty
         else { return nil }
-        let last = runs.filter { $0.key.firing.scheduled == known.value.cursor }
-            .max { $0.key.attempt < $1.key.attempt }
-        guard let last, !isFromBeforeAdoption(last.key),
+        guard let last = lastAttempt(of: known.value, in: job.name),
+            !isFromBeforeAdoption(last.key),
             isRetryDue(last.key, last.value.value, job, now)
         else { return nil }
         let run = Run.ID(firing: last.key.firing, attempt: last.key.attempt + 1)
@@ -26,7 +25,17 @@ extension FleetMember {
             claimed: now.wall)
         return Claim(
             run: run, value: record, job: value, known: known.modified,
+            previous: Versioned(
+                last.key, created: last.value.created, modified: last.value.modified),
             removed: removable(job.name))
+    }
+
+    /// The last attempt at the last firing of a job.
+    func lastAttempt(of job: JobValue, in name: Job.Name) -> (
+        key: Run.ID, value: Versioned<RunValue>
+    )? {
+        view?.runs[name]?.filter { $0.key.firing.scheduled == job.cursor }
+            .max { $0.key.attempt < $1.key.attempt }
     }
 
     private mutating func isRetryDue(
@@ -38,11 +47,11 @@ extension FleetMember {
             // Only after a whole TTL, when the start deadline of the lost run has passed on any
             // clock.
             guard run.attempt <= job.retriesOfLost else { return false }
-            guard let since = lostSince[run] else {
-                lostSince = [run: now.boot]
+            guard let lost = lostSince[job.name], lost.run == run else {
+                lostSince[job.name] = (run, now.boot)
                 return false
             }
-            return now.boot >= since + (deadline.lease + job.takeoverDelay * rank)
+            return now.boot >= lost.since + (deadline.lease + job.takeoverDelay * rank)
         case (.ended, let outcome?):
             // All machines calculate the same instant, by the clock of the one that ran it.
             guard outcome.isRetried(job.successExitCodes), run.attempt <= job.retry.retries,

@@ -39,6 +39,8 @@ public struct FleetMember {
         case job(Job.Name)
         case hold
         case clock
+        /// Opens the accounts of these jobs.
+        case opening([Job.Name])
         case member
         case identity(IdentityValue)
     }
@@ -48,12 +50,19 @@ public struct FleetMember {
     /// A firing that is missed longer is skipped by jobs that skip missed firings.
     static let lateMax = Duration.seconds(60)
     /// How long a request for a lease or a snapshot may take before it is made again.
-    static let patience = Duration.seconds(3)
+    static let requestTimeout = Duration.seconds(3)
+    /// A watch that brought no change of the clock for this time is broken.
+    static let watchTimeout = FleetClock.period * 4
 
     let configuration: Configuration
     /// Which start of the daemon it is.
     public let incarnation: Incarnation
     var jobs: [Job.Name: FleetJob] = [:]
+    /// The hashes of their definitions, as the member key has them.
+    var definitions: [Job.Name: String] = [:]
+    /// Which jobs must be decided about, and when.
+    var queue = JobQueue()
+    var circumstances = Circumstances()
     /// Jobs whose new definition must be written, because a user reloaded it.
     var redefined: Set<Job.Name> = []
     /// What is known of the store; nil while it is not watched, or must not be used.
@@ -65,8 +74,21 @@ public struct FleetMember {
     /// When the snapshot was read, or the watch last reported a change of the clock.
     var watched: AwakeInstant?
     var clock: FleetClock?
-    /// Since when the estimate of the clock is compared with the others'.
-    var clockCompared = false
+    /// Whether the estimate of the clock was compared with the others': only then this machine
+    /// opens and closes accounts, because an opening discards what others are ahead.
+    var clockCompared = false {
+        didSet { if !clockCompared { (clockChanges, lastClockChange) = (0, 0) } }
+    }
+    /// How many changes of the clock were seen since it is not compared, and the last one.
+    var clockChanges = 0
+    var lastClockChange: Int64 = 0
+    /// The changes that open accounts, until they are sent.
+    var openings: [(job: Job.Name, branch: FleetTransaction.Branch)] = []
+    /// The jobs whose accounts are opened after the answer to a write of the clock.
+    var openingLater: [Job.Name] = []
+    /// The transactions without an answer that write the clock.
+    var clockWrite: TransactionID?
+    var openingWrite: TransactionID?
     var lease: LeaseID?
     var leaseAsked: BootInstant?
     var keptAsked: BootInstant?
@@ -78,6 +100,8 @@ public struct FleetMember {
     /// The member key as it was last sent.
     var announced: (LeaseID, MemberValue)?
     var pending: [TransactionID: Pending] = [:]
+    /// What they change.
+    var branches: [TransactionID: [FleetTransaction.Branch]] = [:]
     var busy: [Job.Name: TransactionID] = [:]
     /// Claims whose answer is missing, until it is known what became of them.
     var unresolved: [(claims: [Claim], sent: BootInstant)] = []
@@ -85,12 +109,13 @@ public struct FleetMember {
     /// The runs that were requested for commands.
     var requests: [CommandID: Run.ID] = [:]
     /// The runs of this machine whose end is not yet in the store.
-    var local: [Run.ID: LocalRun] = [:]
+    var local = LocalRuns()
     /// Up to when claimed runs that are not yet handed to the runner may be started.
     var startable: [Run.ID: BootInstant] = [:]
-    /// Since when machines with live runs are missing, and lost runs are lost.
+    /// Since when machines are missing that had live runs.
     var missing: [MachineName: BootInstant] = [:]
-    var lostSince: [Run.ID: BootInstant] = [:]
+    /// Since when the last attempts of jobs are lost.
+    var lostSince: [Job.Name: (run: Run.ID, since: BootInstant)] = [:]
     var memory: FleetMemory
     var nonces: UInt64
     var nextID: TransactionID = 0
@@ -117,7 +142,9 @@ public struct FleetMember {
 
     /// Takes an event and decides.
     ///
-    /// - Complexity: O(*n*) in the fleet jobs, and in the live runs of each.
+    /// - Complexity: O(*k* log *n*) for *k* of *n* jobs that are due or that changed, and their runs.
+    ///   All jobs are decided about again when a snapshot is read, and when the hold, the other
+    ///   machines, or what this machine may do changes. Until a hold is acknowledged, O(*n*).
     public mutating func handle(_ event: FleetEvent, at now: Now) -> [FleetAction] {
         actions.removeAll(keepingCapacity: true)
         noticeClock(now)
@@ -134,19 +161,25 @@ public struct FleetMember {
         case .watchLost: view = nil
         case .answered(let id, let answer): answered(id, answer, now)
         case .unknown(let id): unanswered(id)
-        case .recorded(let run): recorded(run, now)
+        case .recorded(let run):
+            queue.change(run.firing.job)
+            recorded(run, now)
         // These reports may be late, repeated, or not in their order.
         case .began(let run, let at):
+            queue.change(run.firing.job)
             note(run, .began(at))
             update(run) { $0.settle($0.state == .ended ? .ended : .began, began: at) }
         case .unstarted(let run):
+            queue.change(run.firing.job)
             note(run, .unstarted)
             update(run) { if $0.state == .claimed { $0.settle(.unstarted, ended: now.wall) } }
         case .ended(let run, let outcome, let at):
+            queue.change(run.firing.job)
             note(run, .ended(outcome, began: local[run]?.value.began ?? at, at: at))
             update(run) { $0.settle(.ended, outcome: outcome, ended: at) }
         case .command(let id, let command):
             if case .define(let job) = command, jobs[job] != nil { redefined.insert(job) }
+            if let job = command.job { queue.change(job) }
             commands.append((id, command, nil))
         case .configured(let jobs, let isReload): configured(jobs, isReload)
         }
@@ -189,7 +222,10 @@ public struct FleetMember {
         if isReload {
             redefined.formUnion(jobs.filter { self.jobs[$0.name] != $0 }.map(\.name))
         }
+        changeAll()
         self.jobs = Dictionary(uniqueKeysWithValues: jobs.map { ($0.name, $0) })
+        definitions = self.jobs.mapValues(\.definition)
+        changeAll()
         redefined.formIntersection(self.jobs.keys)
     }
 
@@ -206,6 +242,12 @@ public struct FleetMember {
     mutating func send(_ transaction: FleetTransaction, _ what: Pending) -> TransactionID {
         nextID += 1
         pending[nextID] = what
+        branches[nextID] = transaction.branches
+        switch what {
+        case .clock: clockWrite = nextID
+        case .opening: openingWrite = nextID
+        case .claims, .resolution, .job, .hold, .member, .identity: break
+        }
         let isAdoption = if case .identity = what { true } else { false }
         let bound = isAdoption ? nil : view.map { transaction.bound(to: $0.identityText) }
         actions.append(.send(nextID, bound ?? transaction))
@@ -219,5 +261,17 @@ public struct FleetMember {
         busy[job] = send(
             FleetTransaction(compares: hold.map { [$0] } ?? [], branches: [branch], reads: [.hold]),
             .job(job))
+    }
+}
+
+extension FleetCommand {
+    /// The job that it is about.
+    var job: Job.Name? {
+        switch self {
+        case .pause(let job, _), .resume(let job), .skipNext(let job, _), .run(let job, _),
+            .define(let job), .forget(let job):
+            job
+        case .hold, .release, .drain, .undrain, .adopt: nil
+        }
     }
 }

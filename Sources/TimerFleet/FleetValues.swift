@@ -44,26 +44,26 @@ public struct ClockValue: FleetValue {
     /// Nanoseconds since the fleet was formed in which a daemon was running and the fleet was not
     /// held.
     public var time: Duration
-    /// How often a machine continued it that had not followed it, because no other one kept it.
-    public var restarts: Int64
+    /// The number of openings: of transactions that opened accounts and wrote the clock.
+    public var openings: Int64
     /// Who wrote it.
     public var by: MachineName
 
     /// Creates a value.
-    public init(time: Duration, restarts: Int64 = 0, by: MachineName) {
+    public init(time: Duration, openings: Int64 = 0, by: MachineName) {
         self.time = time
-        self.restarts = restarts
+        self.openings = openings
         self.by = by
     }
 
     public init(reading fields: inout FleetFields) throws(FleetFault) {
         time = try fields.span("t_ns")
-        restarts = try fields.count("restarts")
+        openings = try fields.count("openings")
         by = try fields.parsed("by", MachineName.init)
     }
 
     public var members: [String: FleetJSON?] {
-        ["t_ns": time.json, "restarts": .number(restarts), "by": .text(by.description)]
+        ["t_ns": time.json, "openings": .number(openings), "by": .text(by.description)]
     }
 }
 
@@ -179,5 +179,13 @@ public struct MemberValue: FleetValue {
             "skew_ms": skew.map { .array([.number($0.lowerBound), .number($0.upperBound)]) },
             "version": .text(version),
         ]
+    }
+}
+
+extension MemberValue {
+    /// Whether two values of one machine give it the same rank for each job.
+    static func ranksAlike(_ left: Self?, _ right: Self?) -> Bool {
+        left?.isFit == right?.isFit && left?.labels == right?.labels
+            && left?.definitions == right?.definitions
     }
 }

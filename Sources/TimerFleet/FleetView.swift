@@ -19,6 +19,8 @@ struct FleetView {
     var hold: Versioned<HoldValue>
     var clock: Versioned<ClockValue>?
     var members: [MachineName: Versioned<MemberValue>] = [:]
+    /// Counts the changes of what decides which machine starts a job.
+    private(set) var membersChanged = 0
     var jobs: [Job.Name: Versioned<JobValue>] = [:]
     var runs: [Job.Name: [Run.ID: Versioned<RunValue>]] = [:]
 
@@ -49,7 +51,11 @@ struct FleetView {
         case .hold: hold = try newer(hold, found, revision) ?? hold
         case .clock: clock = try newer(clock, found, revision)
         case .member(let machine):
-            members[machine] = try newer(members[machine], found, revision)
+            let known = members[machine]
+            members[machine] = try newer(known, found, revision)
+            if !MemberValue.ranksAlike(known?.value, members[machine]?.value) {
+                membersChanged += 1
+            }
         case .job(let job): jobs[job] = try newer(jobs[job], found, revision)
         case .run(let run):
             let job = run.firing.job
@@ -71,6 +77,18 @@ struct FleetView {
             try Value(text: found.value), created: found.created, modified: found.modified)
     }
 
+    /// The revision at which a key was created; nil: it does not exist.
+    func created(_ key: FleetKey) -> Int64? {
+        switch key {
+        case .identity: identity.created
+        case .hold: hold.created
+        case .clock: clock?.created
+        case .member(let machine): members[machine]?.created
+        case .job(let job): jobs[job]?.created
+        case .run(let run): runs[run.firing.job]?[run]?.created
+        }
+    }
+
     /// The cursors of all jobs.
     var cursors: [Job.Name: WallInstant] { jobs.mapValues(\.value.cursor) }
 }
@@ -89,6 +107,8 @@ extension FleetMember {
         do throws(FleetFault) {
             loaded = try FleetView(snapshot)
         } catch {
+            // It is read again after a while, and not as fast as the store answers.
+            loadAsked = now.boot
             return actions.append(.tell(.fault(error)))
         }
         let found = memory.known.check(
@@ -115,21 +135,33 @@ extension FleetMember {
         var clock = self.clock ?? FleetClock(hold: loaded.hold, at: now.awake)
         clock.receive(loaded.hold, at: now.awake)
         if let value = loaded.clock {
-            // Also what a suspended machine knows lags behind the clock that others keep.
-            // A restart that happened while this machine was away brings an old value.
-            if self.clock == nil || !clockCompared || value.value.restarts > clock.restarts {
-                clock.begin(with: value, at: now.awake)
-                clockCompared = false
-            } else {
-                clock.receive(value, at: now.awake)
-            }
+            // Accounts were opened while this machine was away, and what it knew does not count any
+            // more. The value that it takes instead may be old.
+            if value.value.openings > clock.openings { clockCompared = false }
+            clock.receive(value, at: now.awake)
         }
         clock.loaded(at: now.awake)
         if self.clock == nil { clockCompared = false }
         // During a hold the clock stands, and its reading is exactly known.
         if loaded.hold.value.isHeld { clockCompared = true }
         self.clock = clock
+        missing = missing.filter { loaded.members[$0.key] == nil }
+        changeAll()
         remember()
+    }
+
+    private mutating func see(
+        _ key: FleetKey, _ value: Versioned<String>?, _ revision: Int64, _ now: Now
+    ) throws(FleetFault) {
+        try view?.see(key, value, at: revision)
+        switch key {
+        case .job(let name): queue.change(name)
+        case .run(let run): queue.change(run.firing.job)
+        case .member(let machine) where view?.members[machine] == nil:
+            missing[machine] = missing[machine] ?? now.boot
+        case .member(let machine): missing[machine] = nil
+        case .identity, .clock, .hold: break
+        }
     }
 
     private mutating func remember() {
@@ -142,11 +174,13 @@ extension FleetMember {
 
     /// Takes changes, of the watch or read by a transaction that was refused.
     ///
-    /// - Parameter isWatched: whether it is the watch. What it brings is new; what a transaction
-    ///   reads may be as old as a write of the clock.
+    /// - Parameters:
+    ///   - isWatched: whether it is the watch. What it brings is new; what a transaction reads may be
+    ///     as old as a write of the clock.
+    ///   - isOwn: whether this machine wrote it just now.
     mutating func see(
         _ cluster: String, _ revision: Int64, _ reads: FleetAnswer.Reads, _ now: Now,
-        isWatched: Bool = false
+        isWatched: Bool = false, isOwn: Bool = false
     ) {
         guard view != nil else { return }
         guard cluster == view?.cluster else {
@@ -154,7 +188,7 @@ extension FleetMember {
             return
         }
         do throws(FleetFault) {
-            for (key, value) in reads { try view?.see(key, value, at: revision) }
+            for (key, value) in reads { try see(key, value, revision, now) }
         } catch {
             // What is known of this store cannot be trusted any more.
             view = nil
@@ -163,16 +197,43 @@ extension FleetMember {
         guard var view, var clock else { return }
         view.revision = max(view.revision, revision)
         self.view = view
-        let restarts = clock.restarts
+        let openings = clock.openings
         if clock.receive(view.hold, at: now.awake) { clockCompared = view.hold.value.isHeld }
         if let value = view.clock { clock.receive(value, at: now.awake) }
-        if isWatched, let found = reads[.clock] ?? nil, found.modified == clock.modified {
+        if isWatched, reads[.hold]??.modified == view.hold.modified {
             clockCompared = true
-        } else if clock.restarts > restarts {
+        } else if isWatched, reads[.clock]??.modified == clock.modified {
+            clockChanged(clock.modified)
+        } else if clock.openings > openings, !isOwn, clockCompared {
+            // The watch brings the same value soon.
             clockCompared = false
+            clockChanges = 1
         }
         self.clock = clock
-        if reads.keys.contains(where: { if case .job = $0 { true } else { false } }) { remember() }
-        if view.identity.value.epoch != memory.known.identity?.epoch { self.view = nil }
+        guard view.identity.value.epoch == memory.known.identity?.epoch else {
+            self.view = nil
+            return
+        }
+        rememberCursors(reads)
+    }
+
+    /// A change of the clock is new, but its value may be old: its write can have been delayed by the
+    /// store. The next one was calculated after this one was written, because it compares that.
+    mutating func clockChanged(_ revision: Int64) {
+        guard revision > lastClockChange else { return }
+        lastClockChange = revision
+        clockChanges += 1
+        let isAlone = view?.members.keys.allSatisfy { $0 == configuration.machine } ?? false
+        if clockChanges >= 2 || isAlone { clockCompared = true }
+    }
+
+    /// Remembers the cursors of the jobs that were read.
+    private mutating func rememberCursors(_ reads: FleetAnswer.Reads) {
+        guard let view else { return }
+        var cursors: [Job.Name: WallInstant] = [:]
+        for case .job(let name) in reads.keys { cursors[name] = view.jobs[name]?.value.cursor }
+        guard !cursors.isEmpty else { return }
+        memory.known.see(revision: view.revision, cursors: cursors)
+        actions.append(.rememberCursors(cursors, revision: view.revision))
     }
 }

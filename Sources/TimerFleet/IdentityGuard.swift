@@ -68,6 +68,13 @@ public struct IdentityGuard: Hashable, Sendable {
             self.cursors = cursors
             return
         }
+        see(revision: revision, cursors: cursors)
+    }
+
+    /// Takes the cursors of some jobs in a store that is known.
+    ///
+    /// - Complexity: O(*k*) in the cursors that are given.
+    public mutating func see(revision: Int64, cursors: [Job.Name: WallInstant]) {
         self.revision = max(self.revision, revision)
         self.cursors.merge(cursors) { max($0, $1) }
     }

@@ -99,6 +99,9 @@ public struct JobValue: FleetValue {
     public var accrued: Duration
     /// The reading of the fleet clock since which time counts; nil while it does not.
     public var opened: Duration?
+    /// The number of the opening of the fleet clock by which time last began to count; 0 if it never
+    /// did. Only a machine that knows this opening may count the time.
+    public var opening: Int64
     /// How many of the next firings are to be skipped. Not negative.
     public var skips: Int64
     /// The runs that have not ended.
@@ -108,7 +111,7 @@ public struct JobValue: FleetValue {
     public init(
         definition: String, cursor: WallInstant, pause: Pause? = nil, firings: Int64 = 0,
         active: Duration = .zero, accrued: Duration = .zero, opened: Duration? = nil,
-        skips: Int64 = 0, live: [LiveRun] = []
+        opening: Int64 = 0, skips: Int64 = 0, live: [LiveRun] = []
     ) {
         self.definition = definition
         self.cursor = cursor
@@ -117,6 +120,7 @@ public struct JobValue: FleetValue {
         self.active = active
         self.accrued = accrued
         self.opened = opened
+        self.opening = opening
         self.skips = skips
         self.live = live
     }
@@ -133,6 +137,7 @@ public struct JobValue: FleetValue {
         active = try fields.span("active_ns")
         accrued = try fields.span("accrued_ns")
         opened = fields.has("opened_t") ? try fields.span("opened_t") : nil
+        opening = try fields.count("opening")
         skips = try fields.count("skips")
         live = []
         for entry in try fields.array("live") { live.append(try LiveRun(json: entry)) }
@@ -143,7 +148,7 @@ public struct JobValue: FleetValue {
             "def": .text(definition), "phase": .text(pause == nil ? "armed" : "paused"),
             "pause": pause?.json, "cursor_us": cursor.json, "firings": .number(firings),
             "active_ns": active.json, "accrued_ns": accrued.json, "opened_t": opened?.json,
-            "skips": .number(skips), "live": .array(live.map(\.json)),
+            "opening": .number(opening), "skips": .number(skips), "live": .array(live.map(\.json)),
         ]
     }
 }

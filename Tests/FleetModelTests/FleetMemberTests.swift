@@ -84,28 +84,6 @@ import TimerFleet
         #expect(value.pause != nil && value.active == reading - opened)
     }
 
-    @Test func noAccountIsOpenedByTheOldValueOfARestartedClock() throws {
-        let interval = FleetJob(FleetScript.job, definition: "d1", schedule: .every(.seconds(60)))
-        var script = Self.formed([interval])
-        var paused = try #require(try script.jobValue())
-        paused.pause = JobValue.Pause(since: script.now.wall, by: "ops")
-        paused.opened = nil
-        script.write([.job(FleetScript.job): paused.text])
-        // This machine is away while another one restarts the clock, and returns 3 s later.
-        let restart = ClockValue(time: .seconds(1), restarts: 9, by: FleetScript.web2)
-        script.write([.clock: restart.text])
-        script.pass(.seconds(3))
-        script.handle(.watchLost)
-        script.handle(.command(1, .resume(FleetScript.job)))
-        script.settle()
-        #expect(try script.jobValue() == paused)
-        let next = ClockValue(time: .seconds(4), restarts: 9, by: FleetScript.web2)
-        script.write([.clock: next.text])
-        script.settle()
-        let value = try #require(try script.jobValue())
-        #expect(value.pause == nil && value.opened == .seconds(4))
-    }
-
     @Test func aRunThatEndedDoesNotLiveOnInACopyThatWasRestored() throws {
         let job = try FleetScript.calendarJob()
         var script = Self.formed([job])
@@ -157,5 +135,111 @@ import TimerFleet
         #expect(script.done[1] == nil)
         script.run(.seconds(11))
         #expect(script.done[1] != nil)
+    }
+
+    @Test func aStoreThatCannotBeReadIsReadAgainAfterAWhile() throws {
+        var script = Self.formed([try FleetScript.calendarJob()])
+        script.write([.clock: "{"])
+        script.handle(.watchLost)
+        let before = script.loads
+        script.settle()
+        script.run(.seconds(10))
+        #expect((3...5).contains(script.loads - before), "\(script.loads - before)")
+        #expect(script.notices.contains { if case .fault = $0 { true } else { false } })
+    }
+
+    @Test func theLostRunsOfSeveralJobsAreAllRetried() throws {
+        let names = try ["a", "b", "c"].map { try #require(Job.Name($0)) }
+        let jobs = try names.map { name in
+            var job = try FleetScript.calendarJob(name)
+            job.retriesOfLost = 1
+            // The next firing is far away: it would take the place of the retry.
+            job.schedule = .wall(
+                WallSchedule([.calendar(try CalendarSpec("*-*-* *:00:05"), .utc)]))
+            return job
+        }
+        var script = Self.formed(jobs)
+        #expect(script.started.count == 3)
+        for run in script.started { script.handle(.began(run, at: script.now.wall)) }
+        script.settle()
+        // After a reboot it is not known what became of them.
+        var next = script.restarted(jobs, boot: 2, start: 2)
+        next.run(.seconds(40))
+        let attempts = next.started.map(\.attempt)
+        #expect(attempts == [2, 2, 2])
+        #expect(Set(next.started.map(\.firing.job)) == Set(names))
+    }
+
+    @Test func aMemberSaysWhenItMustBeCalled() throws {
+        var job = try FleetScript.calendarJob()
+        job.forbidsOverlap = false
+        var script = Self.formed([job])
+        let calls = script.calls
+        script.run(.seconds(60))
+        // For one minute: 30 writes of the clock, 18 keepalives, 6 firings.
+        #expect(script.started.count >= 6)
+        #expect((40...70).contains(script.calls - calls), "\(script.calls - calls)")
+    }
+
+    @Test func theNextMachineTakesOverAfterItsDelay_andNotLater() throws {
+        var job = try FleetScript.calendarJob()
+        job.prefer = [FleetScript.web2]
+        job.forbidsOverlap = false
+        job.takeoverDelay = .seconds(2)
+        var script = Self.formed([job])
+        // The machine that is preferred is there, and does nothing.
+        let other = MemberValue(
+            incarnation: Incarnation(boot: .unknown, number: 1),
+            definitions: [FleetScript.job: "d1"], isFit: true, version: "")
+        script.write([.member(FleetScript.web2): other.text])
+        script.watch()
+        script.settle()
+        script.run(.seconds(31))
+        #expect(script.started.count >= 3)
+        for run in try script.runs() {
+            #expect(run.value.claimed == run.id.firing.scheduled + .seconds(2))
+        }
+    }
+
+    @Test func anIntervalJobFiresWhenItsActiveTimeIsOver_andNotLater() throws {
+        let job = FleetJob(FleetScript.job, definition: "d1", schedule: .every(.seconds(7)))
+        var script = Self.formed([job])
+        script.run(.seconds(30))
+        let runs = try script.runs()
+        #expect(runs.count >= 4)
+        for (first, second) in zip(runs, runs.dropFirst()) {
+            let span = second.value.claimed - first.value.claimed
+            // Instants of the wall clock are whole microseconds.
+            #expect(
+                span >= .seconds(7) - .microseconds(9) && span <= .seconds(7) + .microseconds(9))
+        }
+    }
+
+    @Test func aRunThatWasNotLostAfterAllIsNotRetried() throws {
+        var job = try FleetScript.calendarJob()
+        job.retriesOfLost = 1
+        job.schedule = .wall(WallSchedule([.calendar(try CalendarSpec("*-*-* *:00:05"), .utc)]))
+        var script = Self.formed([job])
+        let run = try #require(script.started.first)
+        script.handle(.began(run, at: script.now.wall))
+        script.settle()
+        // After a reboot it is not known what became of it.
+        var next = script.restarted([job], boot: 2, start: 2)
+        next.run(.seconds(5))
+        #expect(try next.runs().map(\.value.state) == [.lost])
+        // Another machine knows that it ended. This one reads the job only: a change is refused.
+        var ended = try #require(try next.runs().first).value
+        ended.state = .ended
+        ended.outcome = .exited(0)
+        ended.began = ended.claimed
+        ended.ended = ended.claimed
+        let value = try #require(try next.jobValue())
+        next.write([.run(run): ended.text, .job(FleetScript.job): value.text])
+        next.handle(.command(1, .skipNext(FleetScript.job, 1)))
+        while !next.sent.isEmpty { next.applyFirst() }
+        next.pass(.seconds(11))
+        next.handle(.tick)
+        while !next.sent.isEmpty { next.applyFirst() }
+        #expect(try next.runs().map(\.id) == [run])
     }
 }

@@ -15,6 +15,9 @@ struct FleetScript {
     var now: Now
     /// The transactions that are not applied yet.
     var sent: [(id: FleetMember.TransactionID, transaction: FleetTransaction)] = []
+    /// How often the store was read, and how often the member was called because of the time.
+    var loads = 0
+    var calls = 0
     /// The runs that were handed to the runner.
     var started: [Run.ID] = []
     /// The commands that are done, and why they were refused.
@@ -72,6 +75,7 @@ struct FleetScript {
         case .load:
             let values = store.keys.mapValues { Versioned<String>?.some($0) }
             (isWatching, reported) = (true, store.revision)
+            loads += 1
             waiting.append(
                 .loaded(
                     FleetSnapshot(
@@ -82,6 +86,8 @@ struct FleetScript {
             if row.value.state == .claimed, records { waiting.append(.recorded(row.run)) }
         case .forget(let run): rows[run] = nil
         case .remember(let known): memory.known = known
+        case .rememberCursors(let cursors, let revision):
+            memory.known.see(revision: revision, cursors: cursors)
         case .start(let run, _, _): started.append(run)
         case .done(let id, let refused): done[id] = refused
         case .tell(let notice): notices.append(notice)
@@ -129,12 +135,23 @@ struct FleetScript {
         now.boot = BootInstant(nanoseconds: now.boot.nanoseconds + span.wholeNanoseconds)
     }
 
-    /// Lets time pass, with a tick and all answers each half second.
+    /// Lets time pass, with all answers. The member is called when it asked for it, and at no other
+    /// time.
     mutating func run(_ span: Duration) {
-        for _ in 0..<Int(span / .milliseconds(500)) {
-            pass(.milliseconds(500))
+        var rest = span
+        var idle = 0
+        while true {
+            let wake = member.nextWake(at: now)
+            var step = min(rest, max(.zero, wake.boot - now.boot))
+            if let wall = wake.wall { step = min(step, max(.zero, wall - now.wall)) }
+            pass(step)
+            rest -= step
+            guard wake.isDue(at: now) else { return }
+            calls += 1
             handle(.tick)
             settle()
+            idle = step > .zero ? 0 : idle + 1
+            precondition(idle < 10, "the member asks to be called again at once")
         }
     }
 

@@ -18,6 +18,8 @@ final class SimulatedMachine {
     /// Until when its daemon, its runner or all of it does nothing.
     var daemonStopped: Int64 = 0
     var runnerStopped: Int64 = 0
+    /// What arrived while its daemon did nothing, in its order.
+    var inbox: [FleetEvent] = []
     /// Until when the network is cut from it and to it.
     var cutFrom: Int64 = 0
     var cutTo: Int64 = 0
@@ -29,6 +31,8 @@ final class SimulatedMachine {
     /// Counts the starts of the daemon: what was meant for an earlier one is dropped.
     var epoch = 0
     var starts: Int64 = 0
+    /// Counts the wake-ups that were planned: a later one takes the place of those before it.
+    var wakes = 0
     var disk = FleetMemory()
     /// The record before the last write, which a power cut can bring back.
     var diskBefore = FleetMemory()
@@ -63,5 +67,15 @@ final class SimulatedMachine {
                 microsecondsSinceEpoch: Simulation.wallStart + (time + offset) / 1000),
             awake: AwakeInstant(nanoseconds: booted - suspended),
             boot: BootInstant(nanoseconds: booted), bootID: boot)
+    }
+
+    /// How long it takes, in true time, until the machine's clocks reach one of the instants.
+    func span(until wake: FleetWake, from time: Int64) -> Int64 {
+        let now = now(time)
+        // The clocks are fast or slow by 100 millionths at most.
+        let rest = (wake.boot.nanoseconds - now.boot.nanoseconds)
+        var span = rest - rest / 1_000_000 * drift
+        if let wall = wake.wall { span = min(span, (wall - now.wall).wholeNanoseconds) }
+        return max(0, span)
     }
 }

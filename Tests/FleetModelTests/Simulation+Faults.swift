@@ -176,6 +176,7 @@ extension Simulation {
         machine.suspended += span
         (machine.hasLoaded, machine.followsClock) = (false, false)
         note("\(machine.name) sleeps")
+        after(span) { [unowned self] in self.clockChanged(machine) }
     }
 
     /// As etcd 15247 describes it.
@@ -191,15 +192,17 @@ extension Simulation {
     private func copyOrLose() {
         guard checker.isFormed, time < calm - 60 * Self.second else { return }
         switch random.below(4) {
-        case 0, 1: copy = store
+        case 0, 1:
+            copy = store
+            checker.storeCopied(self)
         default:
-            let isWiped = copy == nil || random.below(2) == 0
+            let isWiped = copy == nil || random.below(4) == 0
             counts[isWiped ? "stores wiped" : "stores restored"] += 1
             note(isWiped ? "the store is wiped" : "the store is restored")
             checker.storeLost(self)
             store.restore(isWiped ? nil : copy, cluster: "c\(random.below(1 << 30))")
             copy = nil
-            checker.storeReplaced(self)
+            checker.storeReplaced(self, isWiped: isWiped)
             // What they know is the clock of the other store.
             for machine in machines { (machine.hasLoaded, machine.followsClock) = (false, false) }
             let machine = aMachine()
@@ -231,6 +234,7 @@ extension Simulation {
             random.below(2) == 0
             ? random.span(-3000, 3000) * 1_000_000 : random.span(-400, 400) * 1_000_000
         note("the clock of \(machine.name) is off by \(machine.offset / 1_000_000) ms")
+        clockChanged(machine)
     }
 
     /// All faults end.
@@ -243,6 +247,7 @@ extension Simulation {
             (machine.daemonStopped, machine.runnerStopped) = (
                 min(machine.daemonStopped, time), min(machine.runnerStopped, time)
             )
+            clockChanged(machine)
             after(45 * Self.second) { [unowned self] in
                 self.command(.undrain, to: machine)
             }

@@ -116,6 +116,7 @@ final class Simulation {
             return after(Self.second / 5) { [unowned self] in self.startDaemon(machine) }
         }
         machine.epoch += 1
+        machine.inbox = []
         machine.starts += 1
         (machine.hasLoaded, machine.followsClock) = (false, false)
         machine.kept = nil
@@ -129,30 +130,55 @@ final class Simulation {
             memory: memory, seed: random.next())
         note("\(machine.name) starts as \(machine.starts)")
         handle(.configured(machine.jobs, isReload: false), machine)
-        tick(machine, machine.epoch)
     }
 
-    func tick(_ machine: SimulatedMachine, _ epoch: Int) {
-        guard machine.epoch == epoch, machine.member != nil else { return }
-        deliver(.tick, to: machine, epoch)
-        after(random.span(Self.second / 10, Self.second / 3)) { [unowned self] in
-            self.tick(machine, epoch)
-        }
-    }
-
-    /// Events that arrive while the daemon is stopped are handled when it continues.
-    func deliver(_ event: FleetEvent, to machine: SimulatedMachine, _ epoch: Int) {
-        guard machine.epoch == epoch, machine.member != nil else { return }
-        if machine.daemonStopped > time {
-            if case .tick = event { return }
-            return plan.add(at: machine.daemonStopped) { [unowned self] in
-                self.deliver(event, to: machine, epoch)
+    /// Plans the next call of a daemon, at the instant for which it asks and a little later.
+    func planWake(_ machine: SimulatedMachine) {
+        guard let member = machine.member else { return }
+        let wake = member.nextWake(at: machine.now(time))
+        machine.wakes += 1
+        let (number, epoch) = (machine.wakes, machine.epoch)
+        let late = random.span(1000, random.below(20) == 0 ? 50_000_000 : 1_000_000)
+        plan.add(
+            at: max(machine.daemonStopped, time + machine.span(until: wake, from: time) + late)
+        ) {
+            [unowned self] in
+            guard machine.wakes == number, machine.epoch == epoch, machine.member != nil else {
+                return
+            }
+            guard machine.daemonStopped <= self.time, wake.isDue(at: machine.now(self.time)) else {
+                return self.planWake(machine)
+            }
+            self.counts["calls by time"] += 1
+            if self.handle(.tick, machine) == 0 {
+                self.counts["calls by time without an effect"] += 1
             }
         }
-        handle(event, machine)
     }
 
-    func handle(_ event: FleetEvent, _ machine: SimulatedMachine) {
+    /// The clock of the machine was set, or it was suspended until now.
+    func clockChanged(_ machine: SimulatedMachine) { deliver(.tick, to: machine, machine.epoch) }
+
+    /// Events that arrive while the daemon is stopped are handled when it continues, in their order.
+    func deliver(_ event: FleetEvent, to machine: SimulatedMachine, _ epoch: Int) {
+        guard machine.epoch == epoch, machine.member != nil else { return }
+        machine.inbox.append(event)
+        handleInbox(machine, epoch)
+    }
+
+    private func handleInbox(_ machine: SimulatedMachine, _ epoch: Int) {
+        guard machine.epoch == epoch, machine.member != nil else { return }
+        guard machine.daemonStopped <= time else {
+            return plan.add(at: machine.daemonStopped) { [unowned self] in
+                self.handleInbox(machine, epoch)
+            }
+        }
+        while !machine.inbox.isEmpty { handle(machine.inbox.removeFirst(), machine) }
+    }
+
+    /// - Returns: the number of actions.
+    @discardableResult
+    func handle(_ event: FleetEvent, _ machine: SimulatedMachine) -> Int {
         if case .kept(_, let sent, _) = event {
             machine.kept = max(machine.kept ?? sent.boot, sent.boot)
         }
@@ -164,11 +190,16 @@ final class Simulation {
             checker.count(self)
             machine.followsClock = true
         }
-        guard var member = machine.member else { return }
+        guard var member = machine.member else { return 0 }
         machine.member = nil
         let actions = member.handle(event, at: machine.now(time))
         machine.member = member
+        if actions.isEmpty, member.nextWake(at: machine.now(time)).isDue(at: machine.now(time)) {
+            checker.fail("\(machine.name) does nothing, and asks to be called again at once")
+        }
         for action in actions { execute(action, machine) }
+        planWake(machine)
+        return actions.count
     }
 
     private func execute(_ action: FleetAction, _ machine: SimulatedMachine) {
@@ -178,7 +209,7 @@ final class Simulation {
         case .keepAlive(let lease): keepAlive(lease, machine)
         case .load: load(machine)
         case .send(let id, let transaction): send(id, transaction, machine)
-        case .record, .forget, .remember: write(action, machine)
+        case .record, .forget, .remember, .rememberCursors: write(action, machine)
         case .start(let run, _, let before):
             machine.startsUnderway += 1
             let boot = machine.bootNumber
@@ -217,6 +248,8 @@ final class Simulation {
                 if case .ended = machine.registry[run] { machine.registry[run] = nil }
                 if case .unstarted = machine.registry[run] { machine.registry[run] = nil }
             case .remember(let known): machine.disk.known = known
+            case .rememberCursors(let cursors, let revision):
+                machine.disk.known.see(revision: revision, cursors: cursors)
             default: break
             }
         }

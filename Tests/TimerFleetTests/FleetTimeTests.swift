@@ -43,26 +43,38 @@ import TimerFleet
         #expect(clock.reading(at: at(1)) == .seconds(110))
     }
 
-    @Test func aMachineThatWasAwayDoesNotBringTimeBack() {
-        // It joins: nobody keeps the clock, so it continues with the last value.
-        var joined = FleetClock(hold: hold(false, 0, 5), at: at(140))
-        joined.begin(with: clock(100, 7), at: at(140))
-        let restart = ClockValue(time: .seconds(102), restarts: 1, by: Self.web1)
-        let write = joined.write(by: Self.web1, at: at(142))
-        #expect(write.branches[0].changes == [.put(.clock, restart.text, lease: nil)])
-        // One that kept the clock, and was not connected, comes back.
-        var away = FleetClock(hold: hold(false, 0, 5), at: at(0))
-        away.receive(clock(100, 7), at: at(100))
-        #expect(away.reading(at: at(143)) == .seconds(143))
-        away.receive(Versioned(restart, created: 1, modified: 8), at: at(143))
-        #expect(away.reading(at: at(143)) == .seconds(102))
-        // One that joins while others keep it restarts nothing.
-        joined.receive(Versioned(restart, created: 1, modified: 8), at: at(143))
-        let next = ClockValue(time: .seconds(103), restarts: 1, by: Self.web1)
+    @Test func anOpeningTakesTheTimeThatOthersAreAhead() {
+        // This machine lags: its value was old when it arrived.
+        var lagging = FleetClock(hold: hold(false, 0, 5), at: at(140))
+        lagging.receive(clock(100, 7), at: at(140))
+        let opening = lagging.opening([], by: Self.web1, at: at(142))
+        let value = ClockValue(time: .seconds(102), openings: 1, by: Self.web1)
+        #expect(opening.compares == [.modified(.clock, 7), .modified(.hold, 5)])
+        #expect(opening.branches[0].compares.isEmpty)
+        #expect(opening.branches[0].changes == [.put(.clock, value.text, lease: nil)])
+        // Another one was ahead of it.
+        var ahead = FleetClock(hold: hold(false, 0, 5), at: at(0))
+        ahead.receive(clock(100, 7), at: at(100))
+        #expect(ahead.reading(at: at(143)) == .seconds(143))
+        ahead.receive(Versioned(value, created: 1, modified: 8), at: at(143))
+        #expect(ahead.reading(at: at(143)) == .seconds(102) && !ahead.isAhead)
+        // The same opening, in a later write, takes nothing more.
+        let later = ClockValue(time: .seconds(102), openings: 1, by: Self.web1)
+        ahead.receive(Versioned(later, created: 1, modified: 9), at: at(145))
+        #expect(ahead.reading(at: at(145)) == .seconds(104) && ahead.isAhead)
+        let write = ClockValue(time: .seconds(104), openings: 1, by: Self.web1)
         #expect(
-            joined.write(by: Self.web1, at: at(144)).branches[0].changes == [
-                .put(.clock, next.text, lease: nil)
+            ahead.write(by: Self.web1, at: at(145)).branches[0].changes == [
+                .put(.clock, write.text, lease: nil)
             ])
+    }
+
+    @Test func anOpeningFromBeforeAHoldChangesTheNumberOnly() {
+        var clock = FleetClock(hold: hold(false, 0, 5), at: at(0))
+        clock.receive(hold(true, 50, 9), at: at(50))
+        let old = ClockValue(time: .seconds(40), openings: 3, by: Self.web1)
+        clock.receive(Versioned(old, created: 1, modified: 8), at: at(51))
+        #expect(clock.reading(at: at(60)) == .seconds(50) && clock.openings == 3)
     }
 
     @Test func theClockStandsDuringAHold_andValuesFromBeforeItAreIgnored() {

@@ -22,7 +22,7 @@ import TimerCore
             cursor: slot,
             pause: JobValue.Pause(since: slot, until: slot, by: "ops\n\"x\"", note: "ü\u{1}"),
             firings: 3, active: .seconds(9), accrued: .milliseconds(1), opened: .seconds(4),
-            skips: 1,
+            opening: 7, skips: 1,
             live: [
                 JobValue.LiveRun(run: run, machine: web1, incarnation: inc, state: .began)
             ])
@@ -78,17 +78,17 @@ import TimerCore
         #expect(
             JobValue(definition: "0af3", cursor: Self.slot).text
                 == #"{"accrued_ns":0,"active_ns":0,"cursor_us":1793491200000000,"def":"0af3","#
-                + #""firings":0,"live":[],"phase":"armed","skips":0}"#)
+                + #""firings":0,"live":[],"opening":0,"phase":"armed","skips":0}"#)
         #expect(
             ClockValue(time: .seconds(3), by: Self.web1).text
-                == #"{"by":"web1","restarts":0,"t_ns":3000000000}"#
+                == #"{"by":"web1","openings":0,"t_ns":3000000000}"#
         )
     }
 
     @Test(arguments: [
         ("", "at byte 0"), ("{", "name of a member"), ("[]", "must be an object"),
-        (#"{"restarts":0,"t_ns":1}"#, "'by' is missing"),
-        (#"{"by":"web1","restarts":0,"t_ns":1,"more":1}"#, "unknown member 'more'"),
+        (#"{"openings":0,"t_ns":1}"#, "'by' is missing"),
+        (#"{"by":"web1","openings":0,"t_ns":1,"more":1}"#, "unknown member 'more'"),
         (#"{"by":"web1","t_ns":1,"t_ns":1}"#, "appears twice"),
         (#"{"by":"web1","t_ns":-1}"#, "at least 0"),
         (#"{"by":"web1","t_ns":1.0}"#, "whole number"),
@@ -98,9 +98,9 @@ import TimerCore
         (#"{"by":"web1","t_ns":9223372036854775808}"#, "64 bits"),
         (#"{"by":"web1","t_ns":"1"}"#, "'t_ns' must be"),
         (#"{"by":"web1","t_ns":null}"#, "expected an object"),
-        (#"{"by":"we/b","restarts":0,"t_ns":1}"#, "invalid value"),
-        (#"{"by":1,"restarts":0,"t_ns":1}"#, "must be a text"),
-        (#"{"by":"web1","restarts":0,"t_ns":1} x"#, "something follows"),
+        (#"{"by":"we/b","openings":0,"t_ns":1}"#, "invalid value"),
+        (#"{"by":1,"openings":0,"t_ns":1}"#, "must be a text"),
+        (#"{"by":"web1","openings":0,"t_ns":1} x"#, "something follows"),
         (#"{"by":"web1","t_ns":[[[[[[[[1]]]]]]]]}"#, "within each other"),
         (#"{"by":"\ud800","t_ns":1}"#, "four digits"), (#"{"by":"\x","t_ns":1}"#, "escape"),
         (#"{"by":"\u00"#, "four digits"), (#"{"by":"web"#, "no end"), (#"{"by":"\"#, "escape"),

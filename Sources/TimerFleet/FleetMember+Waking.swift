@@ -1,0 +1,165 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// When a member must be called at the latest, if nothing happens before: at the first of the two.
+public struct FleetWake: Hashable, Sendable {
+    /// By the wall clock; nil: at no time. If the clock is set, the member must be called too.
+    public var wall: WallInstant?
+    /// By CLOCK_BOOTTIME. After the machine was suspended, the member must be called too.
+    public var boot: BootInstant
+
+    /// Whether it is time.
+    public func isDue(at now: Now) -> Bool {
+        boot <= now.boot || wall.map { $0 <= now.wall } ?? false
+    }
+}
+
+/// What decides about all jobs alike. When it changes, all of them are decided about again.
+struct Circumstances: Equatable {
+    var isReady = false
+    var mayClaim = false
+    var hold: Int64 = 0
+    var identity: Int64 = 0
+    var members = 0
+}
+
+extension FleetMember {
+    /// When it must be called again at the latest; after each call this is another instant. A call
+    /// before that without an event does nothing.
+    ///
+    /// - Parameter now: the time of the last call.
+    /// - Complexity: O(*m* log *m*) in the machines and O(*n*) in the commands that are not done.
+    public func nextWake(at now: Now) -> FleetWake {
+        let jobs = queue.first
+        var boot = nextOfSession(now)
+        func add(_ instant: BootInstant?) { if let instant { boot = min(boot, instant) } }
+        func add(awake instant: AwakeInstant?) {
+            if let instant { add(now.boot + max(.zero, instant - now.awake)) }
+        }
+        guard let view else { return FleetWake(wall: nil, boot: boot) }
+        add(jobs.boot)
+        add(awake: jobs.fleet.flatMap { clock?.instant(reaching: $0) })
+        add(awake: watched.map { $0 + Self.watchTimeout })
+        if clockWrite == nil, let due = clockDue(view) { add(awake: due) }
+        for command in commands { add(command.seen.map { $0 + deadline.lease }) }
+        return FleetWake(wall: jobs.wall, boot: boot)
+    }
+
+    /// When the lease must be prolonged, or a request is made again that was not answered.
+    private func nextOfSession(_ now: Now) -> BootInstant {
+        let lease =
+            self.lease == nil
+            ? (leaseAsked ?? now.boot) + Self.requestTimeout
+            : (keptAsked ?? now.boot) + deadline.lease / 3
+        guard view == nil else { return lease }
+        return min(lease, (loadAsked ?? now.boot) + Self.requestTimeout)
+    }
+
+    // MARK: - Which jobs are decided about
+
+    /// Takes the jobs that must be decided about now.
+    mutating func takeDue(_ now: Now) -> [Job.Name] {
+        let new = Circumstances(
+            isReady: isReady, mayClaim: mayClaim(now), hold: view?.hold.modified ?? 0,
+            identity: view?.identity.modified ?? 0, members: view?.membersChanged ?? 0)
+        if new != circumstances {
+            circumstances = new
+            changeAll()
+        }
+        let reading = view?.hold.value.isHeld == false ? clock?.reading(at: now.awake) : nil
+        return queue.take(at: now, reading: reading)
+    }
+
+    /// All jobs that are configured here, or that the store or this machine has runs of.
+    mutating func changeAll() {
+        for name in jobs.keys { queue.change(name) }
+        for name in (view?.jobs ?? [:]).keys { queue.change(name) }
+        for name in local.jobs { queue.change(name) }
+    }
+
+    /// A job was decided about: from now on it waits for a change, or for a time.
+    mutating func wait(_ name: Job.Name, _ now: Now) {
+        guard busy[name] == nil else { return queue.set(name, JobWake()) }
+        guard let known = view?.jobs[name] else {
+            guard jobs[name] == nil, local.of(name).isEmpty else { return }
+            queue.remove(name)
+            return lostSince[name] = nil
+        }
+        var wake = JobWake()
+        addRuns(name, known.value, now, &wake)
+        if let job = jobs[name], known.value.definition == job.definition {
+            if let until = known.value.pause?.until { wake.add(wall: until, after: now) }
+            if known.value.pause == nil {
+                addRetry(job, known.value, now, &wake)
+                addFiring(job, known.value, now, &wake)
+            }
+        }
+        queue.set(name, wake)
+    }
+
+    /// Live runs: those of machines that are gone are lost after a while, and those of an earlier
+    /// start of this daemon are started until their deadline.
+    private func addRuns(_ name: Job.Name, _ known: JobValue, _ now: Now, _ wake: inout JobWake) {
+        for live in known.live {
+            if live.machine != configuration.machine {
+                guard let since = missing[live.machine] else { continue }
+                wake.add(boot: since + settleDelay(name), after: now)
+            } else if live.incarnation != incarnation, let limit = jobs[name]?.startingDeadline {
+                wake.add(wall: live.run.firing.scheduled + limit + .microseconds(1), after: now)
+            }
+        }
+    }
+
+    private func addRetry(
+        _ job: FleetJob, _ known: JobValue, _ now: Now, _ wake: inout JobWake
+    ) {
+        guard job.retriesOfLost > 0 || job.retry.retries > 0, let rank = rank(of: job),
+            let last = lastAttempt(of: known, in: job.name)
+        else { return }
+        if last.value.value.state == .lost, let lost = lostSince[job.name], lost.run == last.key {
+            wake.add(
+                boot: lost.since + (deadline.lease + job.takeoverDelay * rank), after: now)
+        }
+        if last.value.value.state == .ended, let ended = last.value.value.ended {
+            let delay = job.retry.delay(after: last.key.attempt) + job.takeoverDelay * rank
+            wake.add(wall: ended + delay, after: now)
+        }
+    }
+
+    /// The next firing of this machine's rank. If it is due already and waits for a run, what is done
+    /// with it can change when it is too late, or when one more is missed.
+    private func addFiring(
+        _ job: FleetJob, _ known: JobValue, _ now: Now, _ wake: inout JobWake
+    ) {
+        guard let rank = rank(of: job) else { return }
+        let delay = job.takeoverDelay * rank
+        let limits = [.zero, job.startingDeadline, job.missed == .skip ? Self.lateMax : nil]
+        switch job.schedule {
+        case .every(let span):
+            guard let opened = known.opened, let clock else { return }
+            let reading = clock.reading(at: now.awake)
+            let due = opened + (span - known.accrued)
+            for limit in limits.compactMap({ $0 }) {
+                // The scheduled instant is rounded to a millisecond.
+                wake.add(
+                    fleet: due + limit + (limit == .zero ? delay : .milliseconds(2)), after: reading
+                )
+            }
+            if due <= reading {
+                let passed = (reading - due).wholeNanoseconds / max(1, span.wholeNanoseconds)
+                wake.add(fleet: due + span * Int(passed + 1), after: reading)
+            }
+        case .wall(let schedule):
+            guard let due = schedule.next(after: known.cursor) else { return }
+            for limit in limits.compactMap({ $0 }) {
+                wake.add(
+                    wall: due + limit + (limit == .zero ? delay : .microseconds(1)), after: now)
+            }
+            if due <= now.wall, let next = schedule.next(after: now.wall) {
+                wake.add(wall: next, after: now)
+            }
+        }
+    }
+}

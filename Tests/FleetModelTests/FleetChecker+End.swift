@@ -1,0 +1,58 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+import TimerFleet
+
+extension FleetChecker {
+    /// All faults ended a while ago: each slot and each run must be accounted for.
+    mutating func finish(_ simulation: Simulation) {
+        guard isFormed else { return fail("the fleet was never formed") }
+        for job in simulation.jobs {
+            guard let known = seen[job.name] else {
+                fail("\(job.name) is not in the store")
+                continue
+            }
+            if known.value.definition != job.definition {
+                fail("\(job.name) has the definition \(known.value.definition) at the end")
+            }
+            if known.value.pause != nil { fail("\(job.name) is paused at the end") }
+            if job.missed == .runAll, isCatchingUp(known, simulation) { continue }
+            let (span, isWall) = Self.span(known.value.definition)
+            let late = WallInstant(
+                microsecondsSinceEpoch: Simulation.wallStart
+                    + (simulation.end - 20 * Simulation.second) / 1000)
+            if isWall, Self.slots(span, after: known.value.cursor, to: late) > 0 {
+                fail("\(job.name) has slots after \(known.value.cursor) without a record")
+            }
+            if !isWall, let opened = known.value.opened,
+                let time = simulation.machines.compactMap({
+                    $0.member?.time(at: $0.now(simulation.time).awake)
+                }).max(),
+                known.value.accrued + (time - opened) > .seconds(span + 20)
+            {
+                fail("\(job.name) is due since \(time - opened), and nothing is recorded")
+            }
+        }
+        for (run, known) in runs where known.generation == generation {
+            let isRunning = known.starts > 0 && known.value.state == .began
+            if !known.value.state.isFinal, !isRunning,
+                simulation.time - known.claimedAt > 20 * Simulation.second
+            {
+                fail("\(run) is \(known.value.state) at the end, started \(known.starts) times")
+            }
+            if known.hasEnded, known.value.state != .ended, !known.isCutOff,
+                simulation.time - known.endedAt > 20 * Simulation.second,
+                simulation.store.keys[.run(run)] != nil
+            {
+                fail("\(run) ended, and is \(known.value.state) in the store")
+            }
+        }
+    }
+
+    /// Whether missed firings are claimed one by one: the next one when the run of the last one is
+    /// over, and then soon.
+    private func isCatchingUp(_ known: SeenJob, _ simulation: Simulation) -> Bool {
+        !known.value.live.isEmpty || simulation.time - known.movedAt < 20 * Simulation.second
+    }
+}
