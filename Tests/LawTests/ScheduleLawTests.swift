@@ -34,11 +34,11 @@ import TimerZones
         var at: WallInstant
 
         func next(after instant: WallInstant) -> WallInstant? {
-            spec.next(after: instant, in: zone, rule: rule)
+            spec.occurrence(after: instant, in: zone, rule: rule)
         }
 
         func previous(before instant: WallInstant) -> WallInstant? {
-            spec.previous(before: instant, in: zone, rule: rule)
+            spec.occurrence(before: instant, in: zone, rule: rule)
         }
 
         var place: String { "\(text) in \(zone.name), \(rule), after \(at.rfc3339)" }

@@ -31,8 +31,7 @@ public struct CalendarSpec: OccurrenceSource, Hashable, Sendable, CustomStringCo
     /// any other schedule is fixed.
     public let standardRule: DSTRule
 
-    /// The local times of its occurrences.
-    public let pattern: OccurrencePattern
+    let pattern: OccurrencePattern
 
     /// Parses a calendar event.
     ///
@@ -47,6 +46,25 @@ public struct CalendarSpec: OccurrenceSource, Hashable, Sendable, CustomStringCo
         description = fields.normalForm
         pattern = fields.pattern
         standardRule = fields.followsClock ? .followsClock : .fixed
+    }
+
+    /// The first time after `instant`; nil if there is none before the year 2200.
+    ///
+    /// - Parameter rule: what happens to times that do not exist or occur twice; nil: the default
+    ///   of the schedule.
+    /// - Complexity: O(*y*) for *y* years until then, at most 230.
+    public func next(
+        after instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
+    ) -> WallInstant? {
+        occurrence(after: instant, in: zone, rule: rule)
+    }
+
+    /// The last time before `instant`; nil if there is none since 1970.
+    /// - Complexity: as `next`.
+    public func previous(
+        before instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
+    ) -> WallInstant? {
+        occurrence(before: instant, in: zone, rule: rule)
     }
 }
 

@@ -19,8 +19,7 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
     /// `*/n` or `m/n`.
     public let standardRule: DSTRule
 
-    /// The local times of its occurrences.
-    public let pattern: OccurrencePattern
+    let pattern: OccurrencePattern
 
     /// A parsed line.
     public struct Line: Hashable, Sendable {
@@ -167,5 +166,24 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
         bytes.indices.split { bytes[$0] == 32 || bytes[$0] == 9 }.map {
             $0.startIndex..<$0.endIndex
         }
+    }
+
+    /// The first time after `instant`; nil if there is none before the year 2200.
+    ///
+    /// - Parameter rule: what happens to times that do not exist or occur twice; nil: the default
+    ///   of the schedule.
+    /// - Complexity: O(*y*) for *y* years until then, at most 230.
+    public func next(
+        after instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
+    ) -> WallInstant? {
+        occurrence(after: instant, in: zone, rule: rule)
+    }
+
+    /// The last time before `instant`; nil if there is none since 1970.
+    /// - Complexity: as `next`.
+    public func previous(
+        before instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
+    ) -> WallInstant? {
+        occurrence(before: instant, in: zone, rule: rule)
     }
 }

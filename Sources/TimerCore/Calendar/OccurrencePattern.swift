@@ -4,7 +4,7 @@
 /// The times of a local clock at which a schedule occurs, for calendar events and crontab lines. It
 /// does not know time zones; a local time is in microseconds since 1970-01-01T00:00 by the local
 /// clock.
-public struct OccurrencePattern: Hashable, Sendable {
+struct OccurrencePattern: Hashable, Sendable {
     /// The years that are searched, as in systemd. There are no occurrences outside them.
     static let years = 1970...2199
     static let microsecondsPerDay: Int64 = 86_400_000_000

@@ -39,33 +39,21 @@ public struct DSTRule: Hashable, Sendable {
 }
 
 /// A schedule with occurrences by a local clock and a default rule for daylight saving time.
-public protocol OccurrenceSource: Sendable {
-    /// The local times of its occurrences.
+protocol OccurrenceSource {
     var pattern: OccurrencePattern { get }
-    /// What happens to times that do not exist or occur twice, unless the configuration says
-    /// otherwise.
     var standardRule: DSTRule { get }
 }
 
 extension OccurrenceSource {
-    /// The first time after `instant`; nil if there is none before the year 2200.
-    ///
-    /// - Parameter rule: what happens to times that do not exist or occur twice; nil: the default
-    ///   of the schedule.
-    /// - Complexity: O(*y*) for *y* years until then, at most 230.
-    public func next(
-        after instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
-    ) -> WallInstant? {
+    func occurrence(after instant: WallInstant, in zone: ZoneRules, rule: DSTRule?) -> WallInstant?
+    {
         OccurrenceSearch(pattern: pattern, zone: zone, rule: rule ?? standardRule)
             .next(after: instant.microsecondsSinceEpoch)
             .map { WallInstant(microsecondsSinceEpoch: $0) }
     }
 
-    /// The last time before `instant`; nil if there is none since 1970.
-    /// - Complexity: as `next`.
-    public func previous(
-        before instant: WallInstant, in zone: ZoneRules, rule: DSTRule? = nil
-    ) -> WallInstant? {
+    func occurrence(before instant: WallInstant, in zone: ZoneRules, rule: DSTRule?) -> WallInstant?
+    {
         OccurrenceSearch(pattern: pattern, zone: zone, rule: rule ?? standardRule)
             .previous(before: instant.microsecondsSinceEpoch)
             .map { WallInstant(microsecondsSinceEpoch: $0) }
