@@ -60,7 +60,7 @@ public enum FleetJSON: Hashable, Sendable {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Parses a text.
+    /// Parses the text of a value.
     ///
     /// - Throws: `FleetFault` if it is no JSON, or contains something that no value has: a fraction,
     ///   null, a member twice, or values nested too deep.
@@ -69,7 +69,16 @@ public enum FleetJSON: Hashable, Sendable {
         guard text.utf8.count <= Self.bytesMax else {
             throw FleetFault("the value has more than \(Self.bytesMax) bytes")
         }
-        var parser = FleetJSONParser(bytes: Array(text.utf8))
+        try self.init(parsing: Array(text.utf8), depthMax: Self.depthMax)
+    }
+
+    /// Parses what the store sends, whose values are in other ones.
+    ///
+    /// - Parameter depthMax: how deep arrays and objects may be nested.
+    /// - Throws: `FleetFault`, like the other.
+    /// - Complexity: O(*n*) in the bytes.
+    public init(parsing bytes: [UInt8], depthMax: Int) throws(FleetFault) {
+        var parser = FleetJSONParser(bytes: bytes, depthMax: depthMax)
         self = try parser.parse()
     }
 }

@@ -4,9 +4,13 @@
 /// Parses one JSON text from its beginning to its end.
 struct FleetJSONParser {
     private let bytes: [UInt8]
+    private let depthMax: Int
     private var at = 0
 
-    init(bytes: [UInt8]) { self.bytes = bytes }
+    init(bytes: [UInt8], depthMax: Int) {
+        self.bytes = bytes
+        self.depthMax = depthMax
+    }
 
     mutating func parse() throws(FleetFault) -> FleetJSON {
         let value = try value(depth: 0)
@@ -38,8 +42,8 @@ struct FleetJSONParser {
     }
 
     private mutating func value(depth: Int) throws(FleetFault) -> FleetJSON {
-        guard depth < FleetJSON.depthMax else {
-            throw fault("more than \(FleetJSON.depthMax) values within each other")
+        guard depth < depthMax else {
+            throw fault("more than \(depthMax) values within each other")
         }
         skipSpace()
         switch next {

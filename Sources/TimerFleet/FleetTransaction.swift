@@ -100,6 +100,16 @@ public struct FleetTransaction: Hashable, Sendable {
         self.init(branches: [Branch(compares: compares, changes: changes, reads: reads)])
     }
 
+    /// How many operations the store counts in it, of which it permits `operationsMax`.
+    ///
+    /// - Complexity: O(*n*) in the branches.
+    public var operations: Int {
+        let inBranches = branches.map {
+            max($0.compares.count, $0.changes.count, $0.reads.count)
+        }
+        return max(compares.count, branches.count, reads.count) + (inBranches.max() ?? 0)
+    }
+
     /// The same transaction, which does nothing in a store that has another identity.
     ///
     /// A revision alone does not tell stores apart: another store may have a key with the same
