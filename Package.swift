@@ -177,8 +177,11 @@ let package = Package(
             name: "LawTests", dependencies: ["SeededRandom", "TimerCore", "TimerZones"],
             swiftSettings: optimised),
         .testTarget(name: "ModelTests", dependencies: ["TimerCore"], swiftSettings: settings),
+        .target(
+            name: "StoreModel", dependencies: ["TimerFleet"], path: "Tests/StoreModel",
+            swiftSettings: optimised),
         .testTarget(
-            name: "FleetModelTests", dependencies: ["TimerCore", "TimerFleet"],
+            name: "FleetModelTests", dependencies: ["StoreModel", "TimerCore", "TimerFleet"],
             swiftSettings: optimised),
         tests(
             of: "TimerConfig", "SeededRandom", "TimerCore", "TimerZones",

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import StoreModel
 import TimerCore
 import TimerFleet
 
@@ -97,7 +98,7 @@ struct FleetScript {
     /// Applies what was sent first, and answers it.
     mutating func applyFirst() {
         let (id, transaction) = sent.removeFirst()
-        let (answer, _) = store.apply(transaction)
+        guard let (answer, _) = store.apply(transaction) else { return handle(.unknown(id)) }
         handle(.answered(id, answer))
     }
 

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import StoreModel
 import TimerCore
 import TimerFleet
 
@@ -90,14 +91,19 @@ extension Simulation {
         var isAnswered = false
         let sent = time
         let claims = checker.claims(in: transaction)
-        let operations = SimulatedStore.operations(transaction)
+        let operations = transaction.operations
         if operations > 128 { checker.fail("a transaction has \(operations) operations") }
         if claims > 0 {
             counts["claim transactions"] += 1
             if time < calm { faultDuringClaim(machine) }
         }
         exchange(from: machine) { [unowned self] in
-            let (answer, commit) = self.store.apply(transaction)
+            guard let (answer, commit) = self.store.apply(transaction) else {
+                // The transport knows that nothing was done; the member needs no other word for it.
+                isAnswered = true
+                self.counts["transactions with a lease that is gone"] += 1
+                return .unknown(id)
+            }
             if let commit {
                 self.note("\(machine.name) writes \(commit.revision): \(commit.changes.keys)")
                 self.checker.committed(commit, self, delay: self.time - sent)
