@@ -24,7 +24,8 @@ endif
 endif
 # The largest size of each program with it, in MiB.
 SIZES := timerd=24 timerd-runner=18 timerctl=18 timerd-session=1
-PACKAGES := libpam0g-dev libsystemd-dev libsqlite3-dev libtomlplusplus-dev pkg-config g++
+# libcurl is what a fleet speaks to etcd with. No installed program is linked with it yet.
+PACKAGES := libcurl4-openssl-dev libpam0g-dev libsystemd-dev libsqlite3-dev libtomlplusplus-dev pkg-config g++
 FORMATTED := Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
 # Where files are installed: `make install DESTDIR=/tmp/x PREFIX=/usr UNITS=/lib/systemd/system`.
@@ -42,7 +43,7 @@ PAGE ?= 127.0.0.1:8321
 # The benchmarks to run, such as CASES="next agenda"; the default is all. LONG=1 takes ten times as long.
 CASES ?=
 
-.PHONY: help run status build test test-api test-metrics test-import test-notify test-page test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
+.PHONY: help run status build test test-api test-etcd test-metrics test-import test-notify test-page test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
     install uninstall deb check-deb check-sizes
 
 help:
@@ -53,6 +54,7 @@ help:
 	@echo 'make test-mutations  put mistakes into the core and the start sequence, and check that the tests notice each (30 minutes)'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
 	@echo 'make test-api      ask a daemon everything that its OpenAPI document describes, rightly and wrongly (a minute)'
+	@echo 'make test-etcd     use a real etcd as a fleet does, and kill, stop, fill and wipe it (a minute)'
 	@echo 'make test-import   import the timers and crontabs of this machine and of some twenty packages (a minute)'
 	@echo 'make test-page     drive the status page in a real browser, and check it for accessibility (2 minutes)'
 	@echo 'make test-metrics  scrape a daemon with a real Prometheus, and let each alert fire and clear (half a minute)'
@@ -119,6 +121,11 @@ test-systemd: deb
 test-api: setup
 	$(SWIFT) build
 	Tests/API/run .build/debug
+
+test-etcd: PACKAGES += openssl
+test-etcd: setup
+	$(SWIFT) build --build-tests $(SWIFTFLAGS)
+	SWIFT='$(SWIFT)' Tests/Etcd/run
 
 test-page: PACKAGES += chromium fonts-inter fonts-jetbrains-mono python3-venv
 test-page: setup

@@ -75,6 +75,8 @@ let package = Package(
             name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(
+            name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CPam", pkgConfig: "pam", providers: [.apt(["libpam0g-dev"])]),
         // What Swift cannot import, in C.
         .target(name: "CTomlPlusPlus", cxxSettings: cxxSettings),
@@ -125,6 +127,10 @@ let package = Package(
             swiftSettings: settings),
         // What machines that share jobs tell each other, and what each of them decides; no I/O.
         .target(name: "TimerFleet", dependencies: ["TimerCore"], swiftSettings: optimised),
+        // The connection of a fleet to etcd.
+        .target(
+            name: "EtcdClient", dependencies: ["CCurl", "HostFiles", "TimerCore", "TimerFleet"],
+            swiftSettings: settings),
         // What `timerctl import` makes of crontabs and units: text in, jobs out.
         .target(
             name: "TimerImport", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
@@ -197,6 +203,11 @@ let package = Package(
         tests(of: "TimerControl", "SeededRandom", "TimerCore"),
         tests(of: "TimerNotify", "SeededRandom", "TimerCore"),
         tests(of: "TimerFleet", "SeededRandom", "TimerCore"),
+        tests(of: "EtcdClient", "SeededRandom", "TimerCore", "TimerFleet"),
+        .testTarget(
+            name: "RealEtcdTests",
+            dependencies: ["EtcdClient", "SeededRandom", "StoreModel", "TimerCore", "TimerFleet"],
+            path: "Tests/Etcd", exclude: ["run"], swiftSettings: settings),
         tests(
             of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Systemd",
             "SeededRandom", "TimerConfig", "TimerControl", "WebReceiver",

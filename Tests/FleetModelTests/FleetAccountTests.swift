@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import StoreModel
 import Testing
 import TimerCore
 import TimerFleet
@@ -83,7 +84,8 @@ import TimerFleet
             time: known.time + .seconds(5), openings: known.openings, by: FleetScript.web2)
         script.write([.clock: next.text])
         script.pass(.seconds(6))
-        let (answer, _) = script.store.apply(opening)
+        let applied = script.store.apply(opening)
+        let answer = try #require(applied?.0)
         script.handle(.answered(id, answer))
         script.settle()
         script.run(.seconds(1))

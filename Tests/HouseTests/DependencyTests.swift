@@ -65,6 +65,11 @@ import Testing
             ("TimerNotify", ["HostFiles", "TimerCore", "TimerControl"]),
             // Like the core, a function of its arguments: a model runs thousands of fleets in it.
             ("TimerFleet", ["TimerCore"]),
+            // It sends what the fleet decides; the only one that uses libcurl.
+            (
+                "EtcdClient",
+                ["CCurl", "Glibc", "HostFiles", "Synchronization", "TimerCore", "TimerFleet"]
+            ),
             // It reads what others wrote: no file, no process, only text.
             ("TimerImport", ["HostFiles", "TimerCore"]),
             // It must stay small: no store, no HTTP, no log library.
@@ -108,7 +113,7 @@ import Testing
         for room in [
             "Timekeeping", "PausableTimers", "TimerCore", "TimerConfig", "TimerStore",
             "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
-            "TimerImport", "TimerFleet",
+            "TimerImport", "TimerFleet", "EtcdClient",
             "Systemd", "SystemdActivation", "HostFiles", "HostThreads", "timerd", "timerd-runner",
             "timerctl",
         ] {
@@ -119,12 +124,13 @@ import Testing
     /// A library that only one target uses can be replaced there.
     @Test func eachLibraryIsImportedByOneRoom() throws {
         let libraries = [
-            "CSQLite", "CTomlPlusPlus", "CSpawn", "CSystemd", "NIOCore", "NIOHTTP1", "Logging",
+            "CCurl", "CSQLite", "CTomlPlusPlus", "CSpawn", "CSystemd", "NIOCore", "NIOHTTP1",
+            "Logging",
         ]
         let rooms = [
             "TimerCore", "TimerConfig", "TimerStore", "TimerRunner", "TimerRunnerClient",
             "TimerRunnerProtocol", "TimerControl", "Systemd", "SystemdActivation", "HostFiles",
-            "HostThreads", "timerd", "timerd-runner", "timerctl",
+            "HostThreads", "EtcdClient", "timerd", "timerd-runner", "timerctl",
         ]
         for library in libraries {
             let users = try rooms.filter { try imports(of: $0)[library] != nil }

@@ -1,0 +1,46 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+public import TimerFleet
+
+/// What each answer of etcd says about the cluster and the clocks.
+public struct EtcdReceipt: Hashable, Sendable {
+    /// The endpoint that answered.
+    public var endpoint: String
+    /// The cluster, in hexadecimal digits, as etcdctl writes it.
+    public var cluster: String
+    /// The revision of the store.
+    public var revision: Int64
+    /// The clocks of this machine just before the request was sent. The connection existed already.
+    public var sent: Now
+    /// The clocks after the date had arrived.
+    public var received: Now
+    /// What the clock of the endpoint read in between, in whole seconds since 1970; nil if it did
+    /// not say. It is for `SkewBounds`.
+    public var date: Int64?
+}
+
+/// What `loadAll` found.
+public struct EtcdSnapshot: Sendable {
+    /// All keys of the fleet.
+    public var snapshot: FleetSnapshot
+    /// Some keys below the prefix of the fleet that are none of its keys, as they can be shown.
+    public var unknownKeys: [String]
+    /// The answer with the last of the keys.
+    public var receipt: EtcdReceipt
+}
+
+/// A member of the cluster.
+public struct EtcdStatus: Hashable, Sendable {
+    /// The answer.
+    public var receipt: EtcdReceipt
+    /// The version of etcd.
+    public var version: String
+    /// How large its database is, in bytes.
+    public var databaseBytes: Int64
+    /// Whether it knows a leader.
+    public var hasLeader: Bool
+    /// Its alarms and errors, as they can be shown. An alarm contains `NOSPACE` or `CORRUPT`.
+    public var errors: [String]
+}
