@@ -105,15 +105,17 @@ public enum ConfigReader {
     ///   - concurrentRunsMax: the limit for the runs of all jobs in a daemon that is running,
     ///     whatever the files say by now; nil for `max-concurrent`.
     ///   - replacing: a file with other contents, which are used instead of reading it.
+    ///   - eachJob: called after each job, so that the caller can pause.
     /// - Throws: `ConfigError` if the main file cannot be read or is no TOML. All other errors are
     ///   in the result.
     public static func load(
         path: String, ownerUID: UInt32, zones: ZoneFiles = ZoneFiles(), seed: UInt64 = 0,
         checks: ConfigChecks? = nil, concurrentRunsMax: Int? = nil,
-        replacing: (file: String, bytes: [UInt8])? = nil
+        replacing: (file: String, bytes: [UInt8])? = nil, eachJob: (() -> Void)? = nil
     ) throws(ConfigError) -> ConfigReading {
         var decoder = Decoder(
             zones: zones, seed: seed, checks: checks, concurrentRunsMax: concurrentRunsMax)
+        decoder.eachJob = eachJob
         try read(
             ConfigFiles(main: path, ownerUID: ownerUID), replacing: replacing, into: &decoder)
         return decoder.reading()

@@ -49,6 +49,9 @@ struct Decoder {
     ///   - checks: what is looked for beside errors; nil: nothing.
     ///   - concurrentRunsMax: how many runs of all jobs may be active at once; nil: `max-concurrent` of the files.
     ///   - settings: what the table `[daemon]` of a file goes before.
+    /// Called after each job.
+    var eachJob: (() -> Void)?
+
     init(
         zones: ZoneFiles, seed: UInt64, checks: ConfigChecks?, concurrentRunsMax: Int? = nil,
         settings: DaemonSettings = DaemonSettings(), isSingle: Bool = false
@@ -181,6 +184,7 @@ struct Decoder {
             } else {
                 rejected.append(key.shown)
             }
+            eachJob?()
         }
     }
 

@@ -4,6 +4,7 @@
 import CLinux
 import Glibc
 import HostFiles
+import HostThreads
 import TimerConfig
 import TimerCore
 import TimerRunner
@@ -86,7 +87,10 @@ extension TimerdRunner {
     ) -> Result<RunnerServer.Definitions, RunnerServer.Unreadable> {
         trace.note()
         do throws(ConfigError) {
-            let reading = try ConfigReader.load(path: path, ownerUID: geteuid())
+            var throttle = ThreadThrottle()
+            let reading = try ConfigReader.load(path: path, ownerUID: geteuid()) {
+                throttle.pauseIfDue()
+            }
             trace.note(reading)
             return .success(
                 Dictionary(reading.jobSet.jobs.map { ($0.name, Definition($0)) }) { first, _ in

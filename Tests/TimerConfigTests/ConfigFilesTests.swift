@@ -40,6 +40,14 @@ import TimerCore
 
     private func clean() { try? FileManager.default.removeItem(at: folder) }
 
+    @Test func theCallerCanPauseAfterEachJob() throws {
+        defer { clean() }
+        try write(good + "[job.b]\nevery = 1\n", to: "timerd.toml")
+        var jobs = 0
+        let reading = try ConfigReader.load(path: main, ownerUID: geteuid()) { jobs += 1 }
+        #expect(jobs == 2 && reading.jobSet.jobs.count == 1)
+    }
+
     @Test func readsTheFilesOfJobsD_inTheOrderOfTheirNames() throws {
         defer { clean() }
         try write(good, to: "timerd.toml")

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostThreads
 import Synchronization
 import TimerConfig
 import TimerControl
@@ -75,10 +76,12 @@ extension Reloader {
         defer { Heap.giveBackSoon() }
         do throws(ConfigError) {
             let machine = machine()
+            var throttle = ThreadThrottle()
             var reading = try ConfigReader.load(
                 path: path, ownerUID: user, seed: MachineID.seed,
                 checks: ConfigChecks(at: clocks.now().wall, asking: machine),
-                concurrentRunsMax: concurrentRunsMax)
+                concurrentRunsMax: concurrentRunsMax
+            ) { throttle.pauseIfDue() }
             if machine.hasTimedOut { reading.warnUnchecked(in: path) }
             guard !reading.errors.isEmpty else { return .success(Readable(reading, part: nil)) }
             if !isStrict, let part = reading.part(over: state.withLock(\.origins)) {

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import HostThreads
 import Synchronization
+import Timekeeping
 import TimerControl
 import TimerCore
 
@@ -112,10 +114,28 @@ extension Loop {
             loop.takePortion(loop.decide(.reloadMore, at: now), at: now, done)
         }
         // Other writes then wait for one part and not for all of them.
-        if actions.isEmpty { later(next) } else { afterWriting(next) }
+        if actions.isEmpty {
+            afterPause(next)
+        } else {
+            afterWriting { $0.afterPause(next) }
+        }
+    }
+
+    /// Runs `body` in a later turn, and after a pause if the last one was long ago, for the reason that `ThreadThrottle`
+    /// gives: a large reload would otherwise keep a processor busy for a second.
+    private func afterPause(_ body: @escaping @Sendable (isolated Loop) -> Void) {
+        let now = clocks.now().awake
+        let since = reloadResumedAt ?? now
+        reloadResumedAt = since
+        guard now - since >= .nanoseconds(ThreadThrottle.workTime) else { return later(body) }
+        later(after: .nanoseconds(ThreadThrottle.pauseTime)) { loop in
+            loop.reloadResumedAt = loop.clocks.now().awake
+            body(loop)
+        }
     }
 
     private func endReload() {
+        reloadResumedAt = nil
         launcher.forgetFormer()
         // Lists of the old jobs are useless now, and so is a checkpoint that has begun: both restart.
         gathered = []
