@@ -140,11 +140,17 @@ extension Checker {
         if isBackward { states[job].corrections += 1 }
     }
 
+    /// No occurrence up to now is part of a pause that begins now.
+    func dealWithOccurrences(_ job: Int) {
+        if !states[job].spec.isCounted { states[job].seen = max(states[job].seen, wall) }
+    }
+
     private func pauseByConfiguration(_ job: Int) {
         states[job].phase = .paused
         states[job].isPausedByConfiguration = true
         states[job].isPausedWithRun = false
         states[job].pausedSince = wall
+        dealWithOccurrences(job)
         states[job].pausedFor = 0
         states[job].pausedUntil = nil
         states[job].afterPause = 0

@@ -112,6 +112,7 @@ extension Checker {
         states[job].isPausedByConfiguration = false
         states[job].isPausedWithRun = withRun
         states[job].pausedSince = wall
+        dealWithOccurrences(job)
         states[job].pausedFor = 0
         states[job].pausedUntil = until
         states[job].afterPause = 0
@@ -208,7 +209,7 @@ extension Checker {
 
     /// The occurrences during a pause are skipped, or make one firing.
     private func takeUpSlots(_ job: Int, end: Int64) -> (label: Int64, missed: Int)? {
-        let since = max(states[job].seen, min(states[job].pausedSince, wall))
+        let since = states[job].seen
         states[job].seen = max(states[job].seen, end)
         guard states[job].spec.onResume == .fireIfDue, let first = slot(job, after: since),
             first <= end

@@ -112,6 +112,25 @@ import Testing
         #expect(world.started.count { $0.id.firing.job != "often" } == 2)
     }
 
+    /// A pause that began under the wrong clock does not hide the runs that are due in it by the new
+    /// time.
+    @Test(arguments: [false, true])
+    func aPauseThatBeganUnderAWrongClockKnowsItsRuns(isRestarted: Bool) throws {
+        var world = World()
+        let jobs = [try Job.cron("*/10 * * * *", "often").with { $0.onResume = .fireIfDue }]
+        world.load(jobs)
+        _ = world.order(.pause, "often")
+        world.step(.zero - Self.day)
+        if isRestarted {
+            world.stopCleanly()
+            world.load(jobs)
+        }
+        // From 11:06:40 to 11:26:40 of the day before.
+        world.pass(.seconds(1200))
+        _ = world.order(.resume, "often")
+        #expect(world.started.map(\.firing.missed) == [1])
+    }
+
     /// The clock is set forward while no daemon runs. The occurrences in the skipped range were not
     /// missed, but occurrences since the daemon ended, by the new time, were.
     @Test func aCorrectionForwardWhileNoDaemonRunsMissesNothing() throws {

@@ -170,7 +170,40 @@ import Testing
         #expect(world.skipped.map(\.reason) == ["by-order", "by-order"])
     }
 
-    // MARK: - Changing the terms of a pause
+    /// The occurrences before the pause come again after a small step back, and are not repeated.
+    @Test func fireIfDueRepeatsNothing_ifTheClockIsSetBackDuringThePause() throws {
+        var world = World()
+        // It is 11:06:40.
+        world.load([try Job.cron("*/10 * * * *").with { $0.onResume = .fireIfDue }])
+        for _ in 0..<2 {
+            world.pass(.seconds(500))
+            world.endRuns()
+        }
+        #expect(world.started.count == 2)
+        _ = world.order(.pause, "backup")
+        world.step(.seconds(-1000))
+        world.pass(.seconds(999))
+        _ = world.order(.resume, "backup")
+        #expect(world.started.count == 2)
+    }
 
-    // MARK: - The next firing after a pause
+    /// Occurrences of a schedule that is new are no repetitions, although the pause began at a later
+    /// time of the wall clock, which was set back since.
+    @Test func fireIfDueKnowsTheScheduleThatWasChangedDuringThePause() throws {
+        var world = World()
+        world.load([try Job.cron("17 5 * * *").with { $0.onResume = .fireIfDue }])
+        world.handle(order(.after(.seconds(240))))
+        world.step(.seconds(-2280))
+        let new = try Job.cron("*/20 * * * *").with { $0.onResume = .fireIfDue }
+        world.handle(.reload(JobSet([new])))
+        // From 10:28:40 to 11:10:40.
+        world.pass(.seconds(2519))
+        #expect(world.started.isEmpty)
+        #expect(world.show("backup").next == WallInstant(secondsSinceEpoch: 1_795_000_240))
+        world.pass(.seconds(1))
+        #expect(world.started.map(\.firing.missed) == [1])
+        #expect(
+            world.started.map(\.firing.id.scheduled)
+                == [WallInstant(secondsSinceEpoch: 1_795_000_000 - 1600)])
+    }
 }

@@ -136,9 +136,7 @@ extension JobEntry {
         let end = max(until, now.wall)
         if case .wall(let schedule) = job.schedule {
             if job.policy.onResume == .fireIfDue,
-                let first = occurrence(
-                    after: max(processedThrough, min(pause.since, now.wall)), schedule),
-                first <= end
+                let first = occurrence(after: processedThrough, schedule), first <= end
             {
                 return end
             }

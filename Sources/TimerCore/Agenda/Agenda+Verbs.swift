@@ -91,7 +91,7 @@ extension Agenda {
         let pause = Pause(
             since: now.wall, by: order.by, note: order.note, until: order.pauseEnd(at: now),
             withRun: order.withRun)
-        entry.phase = .paused(pause)
+        entry.begin(pause, at: now)
         var batch = Batch()
         if order.withRun { batch.ends += startedRuns(slot).map { .suspend($0) } }
         return commit(slot, &entry, batch, at: now) { entry in

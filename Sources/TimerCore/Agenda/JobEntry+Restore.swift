@@ -74,7 +74,7 @@ extension JobEntry {
         guard configuredPaused != self.configuredPaused else { return nil }
         self.configuredPaused = configuredPaused
         switch (phase, configuredPaused) {
-        case (.armed, true): phase = .paused(Pause(since: now.wall, by: .configuration))
+        case (.armed, true): begin(Pause(since: now.wall, by: .configuration), at: now)
         case (.paused(let pause), false) where pause.by == .configuration:
             phase = .armed
             return pause

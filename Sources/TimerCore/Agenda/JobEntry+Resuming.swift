@@ -1,8 +1,14 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What happens to the schedule of a job when its pause ends.
+/// What happens to the schedule of a job when its pause begins and when it ends.
 extension JobEntry {
+    /// Begins a pause now. Occurrences up to now are not part of it, also one that waits to fire.
+    mutating func begin(_ pause: Pause, at now: Now) {
+        phase = .paused(pause)
+        if case .wall = job.schedule { processedThrough = max(processedThrough, now.wall) }
+    }
+
     /// Continues the schedule after a pause, as `on-resume` says.
     ///
     /// - Returns: the firing that is due at once, if `on-resume` says so and the job would have
@@ -16,7 +22,9 @@ extension JobEntry {
         guard case .wall(let schedule) = job.schedule else {
             return resumeCounting(after: pause, policy ?? .keepRemaining, at: now)
         }
-        let since = max(processedThrough, min(pause.since, now.wall))
+        // `pause.since` does not tell which occurrences are part of the pause: if the wall clock was
+        // set back since, it is later than some of them.
+        let since = processedThrough
         processedThrough = max(processedThrough, end)
         guard policy == .fireIfDue, let first = occurrence(after: since, schedule), first <= end
         else {
