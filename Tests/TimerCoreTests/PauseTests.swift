@@ -206,4 +206,36 @@ import Testing
             world.started.map(\.firing.id.scheduled)
                 == [WallInstant(secondsSinceEpoch: 1_795_000_000 - 1600)])
     }
+
+    @Test func fireIfDueFinishesAJobThatFiresOnce() {
+        var world = World()
+        world.load([Job.after(.seconds(60)).with { $0.onResume = .fireIfDue }])
+        world.pass(.seconds(20))
+        _ = world.order(.pause, "once")
+        world.pass(.seconds(40))
+        world.notices = []
+        _ = world.order(.resume, "once")
+        #expect(world.started.count == 1 && world.timers["once"] == nil)
+        #expect(world.show("once").phase == .finished)
+        #expect(
+            world.notices.map { notice in
+                switch notice {
+                case .resumed(_, _, _, _, remaining: nil): "resumed"
+                case .fired(_, _, remaining: nil): "fired"
+                case .finished("once", firesAtBoot: false): "finished"
+                default: "\(notice)"
+                }
+            } == ["resumed", "fired", "finished"])
+    }
+
+    @Test func aJobWhoseLastTimePassedInThePauseIsReportedAsFinished() {
+        var world = World()
+        let schedule = WallSchedule([.at(world.now.wall + .seconds(60))])
+        world.load([Job(name: "once", command: .arguments(["true"]), schedule: .wall(schedule))])
+        _ = world.order(.pause, "once")
+        world.pass(.seconds(60))
+        _ = world.order(.resume, "once")
+        #expect(world.started.isEmpty)
+        #expect(world.notices.last == .finished("once", firesAtBoot: false))
+    }
 }

@@ -163,6 +163,8 @@ extension Agenda {
         }
         entry.ledger.credit(entry.countedAfterPause)
         entry.countedAfterPause = .zero
+        // The notices say what follows after this firing.
+        if due != nil, case .after = entry.job.schedule { entry.phase = .finished }
         batch.timers += updateTimer(slot, &entry, at: now)
         batch.notices.append(
             .log(
@@ -171,11 +173,8 @@ extension Agenda {
                     remaining: entry.remaining(at: now))))
         if let due {
             begin(due, late: .zero, slot, &entry, as: .due, at: now, into: &batch)
-            if case .after = entry.job.schedule {
-                entry.phase = .finished
-                batch.timers += updateTimer(slot, &entry, at: now)
-            }
         }
+        if entry.phase == .finished { batch.notices.append(.log(entry.finished)) }
         entries[slot] = entry
         release(slot, at: now, into: &batch)
         entry = entries[slot] ?? entry
