@@ -107,6 +107,23 @@ extension IncidentTests {
         #expect(world.kinds == [.stale])
     }
 
+    @Test func aPauseThatEndsWithoutTheDaemonEndsOnTimeForAStaleJob() {
+        let stale = job { $0.staleAfter = .seconds(7000) }
+        var world = world([stale], [mail([.stale, .recovery])])
+        world.endRuns()
+        world.pass(.seconds(1000))
+        world.handle(
+            .order(
+                Order(.pause, "backup", by: .user("ada"), until: .after(.seconds(500)))))
+        world.stopCleanly()
+        world.pass(.seconds(2500))
+        world.load([stale])
+        world.pass(.seconds(3999))
+        #expect(world.kinds.isEmpty)
+        world.pass(.seconds(2))
+        #expect(world.kinds == [.stale])
+    }
+
     @Test func aJobIsStaleAfterAWhileWithoutAMachine() {
         let stale = job { $0.staleAfter = .seconds(7000) }
         var world = world([stale], [mail([.stale])])

@@ -160,6 +160,10 @@ extension Agenda {
         if initiator == .pauseEnd, let until = pause.until {
             entry.ledger.credit(
                 countedSince(until, entry.job.count, at: now))
+            // It ended on time, also if no daemon was running then.
+            let success = entry.outcomes.lastSuccess
+            entry.watch?.wrappedValue.endInactiveTime(
+                lastSuccess: success, at: min(until, now.wall))
         }
         entry.ledger.credit(entry.countedAfterPause)
         entry.countedAfterPause = .zero

@@ -82,11 +82,16 @@ extension JobWatch {
     private mutating func updateInactiveTime(_ facts: Facts) {
         let now = facts.now.wall
         if facts.phase == .armed {
-            watchedSince = watchedSince(lastSuccess: facts.lastSuccess, at: now)
-            inactiveSince = nil
+            endInactiveTime(lastSuccess: facts.lastSuccess, at: now)
         } else if inactiveSince == nil {
             inactiveSince = now
         }
+    }
+
+    /// From this instant on the time without a success counts again, if it did not.
+    mutating func endInactiveTime(lastSuccess: WallInstant?, at instant: WallInstant) {
+        watchedSince = watchedSince(lastSuccess: lastSuccess, at: instant)
+        inactiveSince = nil
     }
 
     /// The instant to store, from which the time without a success counts.
