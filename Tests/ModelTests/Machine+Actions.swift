@@ -138,7 +138,8 @@ extension Machine {
                     kind: .skipped, job: index(firing.id.job),
                     label: nanoseconds(firing.id.scheduled), value: Int64(firing.missed) + 1,
                     reason: code))
-        case .resumed(let job, _, _, _, _):
+        case .resumed(let job, _, let initiator, _, _):
+            watch.happened.append(.resumed(index(job), byItself: initiator == .pauseEnd))
             timeline.seen.append(Seen(kind: .resumed, job: index(job)))
         default: break
         }

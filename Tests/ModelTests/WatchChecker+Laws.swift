@@ -19,7 +19,7 @@ extension WatchChecker {
         }
         checkRecovery(key, facts, ends: ends)
         checkRepeat(key, facts, isNew: !told.isEmpty)
-        if !told.isEmpty { lastTold[key] = now.wall }
+        if !told.isEmpty { lastTold[key] = LastTold(now.wall) }
     }
 
     /// A run is late once, and long once.
@@ -176,20 +176,27 @@ extension WatchChecker {
 
     private mutating func checkRepeat(_ key: Key, _ facts: WatchEpisode.Job, isNew: Bool) {
         let repeats = now.sent.count { $0.job == key.job && $0.kind == key.kind && $0.isRepeat }
-        // Of a job that is paused or stopped, it is not known whether it would still be late or stale.
-        let isRepeated =
-            key.kind == "late" ? facts.pausedSince == nil : key.kind != "stale" || facts.isArmed
-        // If the clock was set back, the interval begins again.
-        guard let told = lastTold[key].map({ isRepeated ? min($0, now.wall) : $0 }) else {
+        guard var told = lastTold[key] else {
             if repeats > 0 { faults.append("\(key): a repeat of what is not wrong") }
             return
         }
-        let isDue = now.wall - told >= Self.repeatSpan
-        if repeats > (isDue && isRepeated ? 1 : 0) {
+        // Of a job that is paused or stopped, it is not known whether it would still be late or stale.
+        let mustRepeat =
+            key.kind == "late" ? facts.pausedSince == nil : key.kind != "stale" || facts.isArmed
+        // Between two pauses it was neither, if only for this event.
+        let mayRepeat =
+            mustRepeat
+            || now.count { if case .resumed(key.job, _) = $0 { true } else { false } } > 0
+        // If the clock was set back, the interval begins again.
+        if mayRepeat { told.earliest = min(told.earliest, now.wall) }
+        if mustRepeat { told.latest = min(told.latest, now.wall) }
+        if repeats > (mayRepeat && now.wall - told.earliest >= Self.repeatSpan ? 1 : 0) {
             faults.append("\(key): repeated too soon, or in a pause")
         }
         guard now.open[key] != nil, !isNew else { return }
-        if isDue, isRepeated, repeats == 0, !isShutDown { faults.append("\(key): is not repeated") }
-        lastTold[key] = repeats > 0 ? now.wall : told
+        if mustRepeat, now.wall - told.latest >= Self.repeatSpan, repeats == 0, !isShutDown {
+            faults.append("\(key): is not repeated")
+        }
+        lastTold[key] = repeats > 0 ? LastTold(now.wall) : told
     }
 }

@@ -28,12 +28,20 @@ struct WatchChecker {
         var beganSeen: Int?
     }
 
+    struct LastTold {
+        var earliest: Int64
+        var latest: Int64
+
+        init(_ instant: Int64) { (earliest, latest) = (instant, instant) }
+    }
+
     var now = WatchEpisode()
     var before = WatchEpisode()
     var number = 0
     var times: [Int: [String: Times]] = [:]
-    /// When each open incident was told last, by the wall clock.
-    var lastTold: [Key: Int64] = [:]
+    /// When each open incident was told last, by the wall clock. That is not exactly known if the
+    /// clock was set back, and the job was paused again by the event that ended its pause.
+    var lastTold: [Key: LastTold] = [:]
     /// The runs that were told of.
     var toldRuns: [Key: Set<String>] = [:]
     /// For how long each job was armed without a success; nil: that is not known.
@@ -70,8 +78,10 @@ struct WatchChecker {
         }
         let earlier = times
         for case .renamed(let from, let to) in now.happened { rename(from, to) }
-        // A run keeps its identity, and what is known about it.
-        for case .renamed(let from, let to) in now.happened { times[to] = earlier[from] }
+        // A run keeps its identity, and what is known about it while its job is watched.
+        for case .renamed(let from, let to) in now.happened {
+            times[to] = now.jobs[to] == nil ? nil : earlier[from]
+        }
         for job in Set(before.jobs.keys).subtracting(now.jobs.keys) { forget(job) }
         for (job, facts) in now.jobs {
             noteTimes(job, facts)
@@ -84,9 +94,9 @@ struct WatchChecker {
             for kind in Self.kinds { check(Key(job: job, kind: kind), facts) }
         }
         for one in now.sent where isRenamed(one.job) {
-            lastTold[Key(job: one.job, kind: one.kind)] = now.wall
+            lastTold[Key(job: one.job, kind: one.kind)] = LastTold(now.wall)
         }
-        for key in now.open.keys where lastTold[key] == nil { lastTold[key] = now.wall }
+        for key in now.open.keys where lastTold[key] == nil { lastTold[key] = LastTold(now.wall) }
         lastTold = lastTold.filter { now.open[$0.key] != nil }
     }
 
@@ -147,10 +157,16 @@ struct WatchChecker {
         guard let known = staleTimes[job], var time = known else { return }
         if before.jobs[job]?.isArmed == true {
             time += now.wall - before.wall
-        } else if facts.isArmed, case .load = now.event, let until = before.jobs[job]?.pausedUntil {
-            // It ended while no daemon ran.
+        } else if let until = before.jobs[job]?.pausedUntil, hasPauseEnded(job, facts) {
+            // It ended on time, even if no daemon ran then.
             time += max(0, now.wall - until)
         }
         staleTimes[job] = time
+    }
+
+    /// Whether a pause with an end is over. If the configuration ended it, it may have been over.
+    private func hasPauseEnded(_ job: Int, _ facts: WatchEpisode.Job) -> Bool {
+        if facts.isArmed, case .load = now.event { return true }
+        return now.count { if case .resumed(job, byItself: true) = $0 { true } else { false } } > 0
     }
 }

@@ -25,6 +25,9 @@ struct WatchEpisode {
         case skipped(Int)
         case ended(Int, hasSucceeded: Bool, hasFailed: Bool, isTooLate: Bool, hasBegun: Bool)
         case renamed(from: Int, to: Int)
+        /// Its pause ended, by itself or by a command. It may be paused again, or finished, at the
+        /// end of the same event.
+        case resumed(Int, byItself: Bool)
     }
 
     /// A run that has not ended: when it was scheduled and when its process started, by the wall clock.
