@@ -131,6 +131,13 @@ let package = Package(
         .target(
             name: "EtcdClient", dependencies: ["CCurl", "HostFiles", "TimerCore", "TimerFleet"],
             swiftSettings: settings),
+        // What the scheduler and `timerd-fleet` say to each other, and the scheduler's end.
+        .target(
+            name: "TimerFleetLink",
+            dependencies: [
+                "HostFiles", "HostThreads", "TimerCore", "TimerFleet", "TimerRunnerProtocol",
+            ],
+            swiftSettings: settings),
         // What `timerctl import` makes of crontabs and units: text in, jobs out.
         .target(
             name: "TimerImport", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
@@ -203,6 +210,9 @@ let package = Package(
         tests(of: "TimerControl", "SeededRandom", "TimerCore"),
         tests(of: "TimerNotify", "SeededRandom", "TimerCore"),
         tests(of: "TimerFleet", "SeededRandom", "TimerCore"),
+        tests(
+            of: "TimerFleetLink", "HostThreads", "SeededRandom", "TimerCore", "TimerFleet",
+            "TimerRunnerProtocol"),
         tests(of: "EtcdClient", "SeededRandom", "TimerCore", "TimerFleet"),
         .testTarget(
             name: "RealEtcdTests",

@@ -150,7 +150,9 @@ package struct WireWriter {
 /// Decodes values from bytes that are not trusted.
 package struct WireReader {
     /// The bytes are not a valid encoding of the expected value.
-    package struct Fault: Error {}
+    package struct Fault: Error {
+        package init() {}
+    }
 
     private var bytes: ArraySlice<UInt8>
 

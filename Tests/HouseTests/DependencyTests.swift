@@ -70,6 +70,14 @@ import Testing
                 "EtcdClient",
                 ["CCurl", "Glibc", "HostFiles", "Synchronization", "TimerCore", "TimerFleet"]
             ),
+            // The scheduler's side of `timerd-fleet`, in a process without a network.
+            (
+                "TimerFleetLink",
+                [
+                    "Glibc", "HostFiles", "HostThreads", "Synchronization", "TimerCore",
+                    "TimerFleet", "TimerRunnerProtocol",
+                ]
+            ),
             // It reads what others wrote: no file, no process, only text.
             ("TimerImport", ["HostFiles", "TimerCore"]),
             // It must stay small: no store, no HTTP, no log library.
@@ -113,7 +121,7 @@ import Testing
         for room in [
             "Timekeeping", "PausableTimers", "TimerCore", "TimerConfig", "TimerStore",
             "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
-            "TimerImport", "TimerFleet", "EtcdClient",
+            "TimerImport", "TimerFleet", "TimerFleetLink", "EtcdClient",
             "Systemd", "SystemdActivation", "HostFiles", "HostThreads", "timerd", "timerd-runner",
             "timerctl",
         ] {
