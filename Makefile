@@ -66,7 +66,7 @@ help:
 	@echo 'make check-sizes   check that no program is larger than intended'
 	@echo 'make install       install what was built, below PREFIX=/usr/local and DESTDIR='
 	@echo 'make uninstall     remove it; the configuration and the saved state are kept'
-	@echo 'make bench         compare it with other schedulers, results in Benchmarks/RESULTS.md (45 minutes)'
+	@echo 'make bench         compare it with other schedulers, results in Benchmarks/RESULTS.md (an hour)'
 	@echo 'make bench-guard   compare the instruction counts of the core with the recorded ones'
 	@echo 'make docs          build the documentation of the library in .build/docs/'
 	@echo 'make format        format the sources, as CI demands'

@@ -4,7 +4,7 @@
 """Runs the cases named on the command line, or all of them, and writes the report.
 
 Each case yields figures, one line of JSON each, kept below .build/results/; the report is made of the
-latest of every case."""
+latest of every case. What is printed last is which goals were missed, and why."""
 
 import json
 import os
@@ -54,7 +54,10 @@ def main():
                 print(json.dumps(figure), flush=True)
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (places.RESULTS / f"{name}.jsonl").write_text(text)
-        report.write()
+        goals = report.write()
+    print(f"{places.HERE / 'RESULTS.md'} is written")
+    missed = list(goals.missed())
+    print("\n".join(missed) if missed else "every goal is met")
 
 
 main()

@@ -305,6 +305,27 @@ def cron(path, lines):
          places.DEBIAN], path / "log")
 
 
+BCRON = r"""
+set -e
+mount -t tmpfs tmpfs /var/spool
+mkdir -p /var/spool/cron/crontabs /var/spool/cron/tmp
+mkfifo /var/spool/cron/trigger
+cp "$1" /var/spool/cron/crontabs/root
+chmod 600 /var/spool/cron/crontabs/root
+cd /var/spool/cron
+export BCRON_USER=root LD_LIBRARY_PATH="$2/usr/lib" PATH="$2/usr/sbin:$PATH"
+exec bcron-start
+"""
+
+
+def bcron(path, lines):
+    """bcron with these lines as root's crontab, in a mount namespace of its own. Needs root."""
+    (path / "crontab").write_text("\n".join(lines) + "\n")
+    return Process(
+        ["unshare", "--mount", "--propagation", "private", "sh", "-c", BCRON, "sh", path / "crontab",
+         places.DEBIAN], path / "log")
+
+
 TIMER = """[Timer]
 OnCalendar={at}
 AccuracySec=1us

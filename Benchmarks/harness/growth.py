@@ -179,6 +179,8 @@ class Telling(daemon.Timerd):
 
 def listing(count):
     with running(count, ticks=False, kind=Telling) as (process, _, _files):
+        scale.steady(process, 60)
+        held = scale.memory(process)
         began = time.monotonic()
         listed = subprocess.run(
             [places.TIMERCTL, "list", "--socket", process.socket], stdout=subprocess.PIPE, check=False)
@@ -190,7 +192,7 @@ def listing(count):
             "extensions": process.extensions, "took_s": took, "status": listed.returncode,
             # Each job has a line; there are a head, an empty line and the sum as well.
             "listed": listed.stdout.count(b"\n") - 3, "stop_s": time.monotonic() - began,
-            "stop_status": process.child.returncode}
+            "stop_status": process.child.returncode, **held}
 
 
 def old_runs(database, count):
@@ -236,7 +238,7 @@ def run(_long):
         yield checkpoint(count)
     yield reload(JOBS, 1)
     yield reload(JOBS, CHANGED)
-    for words in [("pause", "--all"), ("resume", "--all"), ("run", "--all")]:
+    for words in [("list",), ("pause", "--all"), ("resume", "--all"), ("run", "--all")]:
         yield order(JOBS, *words)
     yield pruning(ROWS)
     yield listing(LISTED)

@@ -7,7 +7,7 @@ import json
 import math
 import statistics
 
-from . import headline, places, svg
+from . import headline, places, reasons, svg
 
 PLOTS = places.HERE / "plots"
 HEAD = """# Results
@@ -55,10 +55,19 @@ class Goals:
         self.rows = []
 
     def most(self, what, figure, limit, show="{:.2f}".format):
-        self.rows.append((what, show(figure), f"≤ {show(limit)}", "met" if figure <= limit else "**missed**"))
+        self.add(what, show(figure), f"≤ {show(limit)}", figure <= limit)
 
     def least(self, what, figure, limit, show="{:.2f}".format):
-        self.rows.append((what, show(figure), f"≥ {show(limit)}", "met" if figure >= limit else "**missed**"))
+        self.add(what, show(figure), f"≥ {show(limit)}", figure >= limit)
+
+    def add(self, what, reached, wanted, is_met):
+        self.rows.append((what, reached, wanted, "met" if is_met else "**missed**", "" if is_met else reasons.reason(what)))
+
+    def missed(self):
+        """A line for each goal that was missed, with why."""
+        for what, reached, wanted, word, why in self.rows:
+            if word != "met":
+                yield f"missed: {what}: {reached}, wanted {wanted}" + (f" ({why})" if why else "")
 
 
 def next_slot(figures, goals):
@@ -128,11 +137,15 @@ def agenda(figures, goals):
     ) + plot("agenda", svg.lines("The agenda as the jobs grow", "jobs", "nanoseconds", series))
 
 
+# By how much the last start of so many jobs may be later than that of the bare loop.
+BURST_GOALS = {1: 2.0, 10: 1.35, 100: 1.35, 1000: 1.2}
+
+
 def burst(figures, goals):
     groups = {}
     for row in figures:
         groups.setdefault((row["jobs"], row["who"]), []).append(row)
-    # What disturbs a round only adds to it: the best one is the scheduler's own.
+    # The table shows the best round, to which nothing else has added anything; the goals are about the median.
     best = {key: min(rows, key=lambda row: row["last_ms"]) for key, rows in groups.items()}
     last = {key: row["last_ms"] for key, row in best.items()}
     rows = []
@@ -144,9 +157,15 @@ def burst(figures, goals):
             f"{last[jobs, who] / last[jobs, 'bare posix_spawn']:.2f}",
             f"{middle:.1f} of {len(groups[jobs, who])}",
             time(statistics.median(busy) * 1000) if busy else ""))
-    for jobs in sorted({jobs for jobs, _ in last}):
+    middle = lambda jobs, who, key: statistics.median(row[key] for row in groups[jobs, who])
+    for jobs, limit in BURST_GOALS.items():
+        if jobs == 1:
+            goals.most(
+                "burst: start of 1, by APScheduler's, medians",
+                middle(1, "timerd", "last_ms") / middle(1, "APScheduler", "last_ms"), 1)
         goals.most(
-            f"burst: last of {jobs}, by the bare limit's", last[jobs, "timerd"] / last[jobs, "bare posix_spawn"], 1.25)
+            f"burst: last of {jobs}, by the bare loop's, medians",
+            middle(jobs, "timerd", "last_ms") / middle(jobs, "bare posix_spawn", "last_ms"), limit)
     peers = [last[1000, who] for jobs, who in last if jobs == 1000 and not who.startswith(("timerd", "bare"))]
     goals.most("burst: last of 1000, by the best peer's", last[1000, "timerd"] / min(peers), 0.4)
     series = {}
@@ -183,11 +202,13 @@ def weight(figures, goals):
     for row in (row for row in figures if "few_jobs" in row):
         goals.most(f"list: {row['few_jobs']} jobs, exec to exit", row["list_s"] * 1e9, 20e6, time)
     bases = {"timerd": 4 * MIB, "timerd-runner": 2 * MIB}
+    each = {"timerd": 1024, "timerd-runner": 0.3 * 1024}
     held = [row for row in figures if "processes" in row]
     for name, base in bases.items():
         found = [(row["jobs"], row["processes"][name]) for row in held]
-        most = max(count["anonymous_bytes"] - base - 1024 * jobs for jobs, count in found)
-        goals.most(f"memory: {name} beyond {mib(base)} and 1 KiB a job", max(0, most), 0, size)
+        most = max(count["anonymous_bytes"] - base - each[name] * jobs for jobs, count in found)
+        goals.most(
+            f"memory: {name} beyond {mib(base)} and {each[name] / 1024:.2g} KiB a job", max(0, most), 0, size)
         limit = {"timerd": 20, "timerd-runner": 10}[name] * MIB
         goals.most(
             f"memory: {name} resident with 1000 jobs",
@@ -213,6 +234,7 @@ def scale(figures, goals):
          for row in sorted(armed, key=lambda row: row["jobs"])])
     ready = {row["jobs"]: row["ready_s"] for row in armed if row["who"] == "timerd"}
     few, many = sorted(ready)[-2:]
+    goals.most(f"scale: start to ready of {many} jobs", ready[many], 1.0, "{:.2f} s".format)
     goals.most(
         f"scale: start of {many} jobs, by that of {few}", ready[many] / ready[few],
         many * math.log(many) / (few * math.log(few)))
@@ -252,7 +274,7 @@ def cost(figures, goals):
             jobs, who, f"{middle((jobs, who), lambda row: row['per_s']):.0f}",
             *(time(middle((jobs, who), part) * 1000) for part in (own, lambda row: row["job_us"], all)),
             f"{middle((jobs, who), own) / middle(bare, own):.1f}", f"{ratio:.2f}"))
-    goals.most("cost: a firing with its process, by bare DispatchSourceTimers'", max(ratios), 2)
+    goals.most("cost: a firing with its process, by bare DispatchSourceTimers'", max(ratios), 1.5)
     least, most = min(jobs for jobs, _ in groups), max(jobs for jobs, _ in groups)
     goals.most(
         f"cost: a firing among {most} armed jobs, by one among {least}",
@@ -312,9 +334,9 @@ def punctual(figures, goals):
     bare = {row["load"]: row for row in figures if row["who"] == "bare timerfd"}
     for row in figures:
         if row["who"] == "timerd":
-            for key, word in (("median_ms", "median"), ("p99_ms", "99 %")):
+            for key, word, limit in (("median_ms", "median", 1.5), ("p99_ms", "99 %", 1.3)):
                 goals.most(
-                    f"punctual: {word}, {row['load']}, by the bare timer's", row[key] / bare[row["load"]][key], 2)
+                    f"punctual: {word}, {row['load']}, by the bare timer's", row[key] / bare[row["load"]][key], limit)
     rows = [(row["load"], row["who"], row["firings"], *(f"{row[key]:.2f}" for key in
              ("median_ms", "p99_ms", "max_ms")), f"{row['median_ms'] / bare[row['load']]['median_ms']:.2f}",
              f"{row['p99_ms'] / bare[row['load']]['p99_ms']:.2f}") for row in figures]
@@ -333,7 +355,7 @@ def durable(figures, goals):
         full = [row for row in figures if row["who"] == who and "limit_per_s" in row]
         middle = lambda key: statistics.median(row[key] for row in full)
         live = who.removeprefix("timerd")
-        goals.least(f"durable: firings a second{live}, by the bare limit's", rate(who) / bare, 0.8)
+        goals.least(f"durable: firings a second{live}, by the bare limit's", rate(who) / bare, 0.85)
         rows.append((
             f"timerd, every run recorded{live}", f"{rate(who):.0f}", f"{rate(who) / bare:.2f}",
             time(middle("cpu_us_per_firing") * 1000), size(middle("bytes_per_firing"))))
@@ -399,6 +421,8 @@ def growth(figures, goals):
             f"{row['late_max_ms']:.0f}", f"{row['answer_max_ms']:.0f}"))
         if row["what"] == "reload" and row["changed"] == 1:
             goals.most("growth: reload of one job among 100 000", row["took_s"], 0.5, "{:.2f} s".format)
+        if row["what"] == "list":
+            goals.most("growth: longest answer beside a list", row["answer_max_ms"], 10, "{:.0f} ms".format)
     text = table(["what", "took", "lateness, median, ms", "most, ms", "longest answer, ms"], lines)
     for row in figures:
         if row["what"] == "start and stop":
@@ -407,11 +431,16 @@ def growth(figures, goals):
             text += (
                 f"\n{row['rows']} old runs: ready after {row['ready_s']:.2f} s; the database shrank from "
                 f"{size(row['bytes_before'])} to {size(row['bytes_after'])}.\n")
-        elif row["what"] == "list":
+        elif "extensions" in row:
             text += (
                 f"\n{row['jobs']} jobs: ready after {row['ready_s']:.1f} s, with {row['extensions']} requests for more "
-                f"time; a list of {row['listed']} took {row['took_s']:.1f} s; stopped in {row['stop_s']:.1f} s with "
-                f"status {row['stop_status']}.\n")
+                f"time and {size(row['anonymous_bytes'])} in both processes; a list of {row['listed']} took "
+                f"{row['took_s']:.1f} s; stopped in {row['stop_s']:.1f} s with status {row['stop_status']}.\n")
+            name = f"{row['jobs']} jobs"
+            goals.most(f"growth: ready with {name}", row["ready_s"], 10, "{:.1f} s".format)
+            goals.most(f"growth: memory of both with {name}", row["anonymous_bytes"], 1.2e9, size)
+            goals.least(f"growth: lines of a list of {name}", row["listed"], row["jobs"], str)
+            goals.most(f"growth: stop with {name}", row["stop_s"], 5, "{:.1f} s".format)
     return text
 
 
@@ -504,7 +533,7 @@ def write():
             f"## `{name}`: {title}\n\n{machine['at']}, commit {machine['commit']}, {machine['processor']}, "
             f"{machine['cores']} cores, Linux {machine['kernel']}; load of the machine before "
             f"{machine['load']}.\n\n{make(rows[1:], goals)}")
-    text = HEAD + "\n" + table(["goal", "reached", "wanted", ""], goals.rows) + "\n" + "\n".join(sections)
+    text = HEAD + "\n" + table(["goal", "reached", "wanted", "", "why"], goals.rows) + "\n" + "\n".join(sections)
     (places.HERE / "RESULTS.md").write_text(text)
     headline.write(results)
-    print(f"{places.HERE / 'RESULTS.md'} is written")
+    return goals
