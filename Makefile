@@ -8,6 +8,8 @@ STATE := .timerd
 BINARIES := timerd timerd-runner timerctl
 # Programs that only other programs start.
 HELPERS := timerd-session
+# The program of the package timerd-fleet, which only machines that share jobs need.
+FLEET := timerd-fleet
 # The programs with shell completions.
 COMPLETED := timerd timerctl
 # The Swift runtime is linked statically, so that the binaries run without Swift. They contain no symbols, not even
@@ -23,8 +25,8 @@ RELEASE += -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs
 endif
 endif
 # The largest size of each program with it, in MiB.
-SIZES := timerd=24 timerd-runner=18 timerctl=18 timerd-session=1
-# libcurl is what a fleet speaks to etcd with. No installed program is linked with it yet.
+SIZES := timerd=24 timerd-runner=18 timerctl=18 timerd-session=1 timerd-fleet=8
+# libcurl is what timerd-fleet speaks to etcd with.
 PACKAGES := libcurl4-openssl-dev libpam0g-dev libsystemd-dev libsqlite3-dev libtomlplusplus-dev pkg-config g++
 FORMATTED := Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
@@ -44,7 +46,7 @@ PAGE ?= 127.0.0.1:8321
 CASES ?=
 
 .PHONY: help run status build test test-api test-etcd test-metrics test-import test-notify test-page test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
-    install uninstall deb check-deb check-sizes
+    install install-fleet uninstall deb check-deb check-sizes
 
 help:
 	@echo 'make run           set up, build, and run the daemon in the foreground with config/timerd.toml'
@@ -65,6 +67,7 @@ help:
 	@echo 'make check-deb     check the package with lintian, and the sizes of the programs'
 	@echo 'make check-sizes   check that no program is larger than intended'
 	@echo 'make install       install what was built, below PREFIX=/usr/local and DESTDIR='
+	@echo 'make install-fleet install timerd-fleet as well, which connects machines that share jobs'
 	@echo 'make uninstall     remove it; the configuration and the saved state are kept'
 	@echo 'make bench         compare it with other schedulers, results in Benchmarks/RESULTS.md (an hour)'
 	@echo 'make bench-guard   compare the instruction counts of the core with the recorded ones'
@@ -151,16 +154,21 @@ test-container: build
 # All files that `install` writes, except the configuration, and the variables for their paths.
 share = $(DESTDIR)$(PREFIX)/share
 lib = $(DESTDIR)$(PREFIX)/lib
-units = $(notdir $(wildcard systemd/*.service systemd/*.socket systemd/*.slice systemd/*.target))
+fleet_units = $(FLEET).service $(FLEET).socket
+units = $(filter-out $(fleet_units),$(notdir $(wildcard systemd/*.service systemd/*.socket systemd/*.slice systemd/*.target)))
+pages = $(filter-out $(FLEET).8,$(notdir $(wildcard man/*)))
 user_units = $(notdir $(wildcard systemd/user/*))
 installed = $(BINARIES:%=$(DESTDIR)$(PREFIX)/bin/%) $(HELPERS:%=$(DESTDIR)$(PREFIX)/libexec/%) $(units:%=$(DESTDIR)$(UNITS)/%) \
     $(user_units:%=$(DESTDIR)$(USER_UNITS)/%) \
     $(lib)/sysusers.d/timerd.conf $(lib)/tmpfiles.d/timerd.conf $(lib)/systemd/catalog/timerd.catalog \
-    $(foreach page,$(notdir $(wildcard man/*)),$(share)/man/man$(lastword $(subst ., ,$(page)))/$(page)) \
+    $(foreach page,$(pages),$(share)/man/man$(lastword $(subst ., ,$(page)))/$(page)) \
     $(COMPLETED:%=$(share)/bash-completion/completions/%) $(COMPLETED:%=$(DESTDIR)$(ZSH)/_%) \
     $(COMPLETED:%=$(share)/fish/vendor_completions.d/%.fish) $(share)/doc/timerd/examples/timerd.toml \
     $(share)/timerd/timerd.schema.json $(share)/timerd/openapi.json \
     $(share)/timerd/prometheus/timerd.rules.yml $(share)/timerd/grafana/timerd.json
+# Those of `install-fleet`.
+installed_fleet = $(DESTDIR)$(PREFIX)/bin/$(FLEET) $(fleet_units:%=$(DESTDIR)$(UNITS)/%) \
+    $(lib)/sysusers.d/$(FLEET).conf $(share)/man/man8/$(FLEET).8
 
 # It does not build, so that root creates no files in .build.
 install:
@@ -176,7 +184,7 @@ install:
 	install -m 644 systemd/timerd.sysusers.conf $(lib)/sysusers.d/timerd.conf
 	install -m 644 systemd/timerd.tmpfiles.conf $(lib)/tmpfiles.d/timerd.conf
 	install -m 644 systemd/timerd.catalog $(lib)/systemd/catalog/timerd.catalog
-	for page in man/*; do install -m 644 $$page $(share)/man/man$${page##*.}/ || exit 1; done
+	for page in $(pages); do install -m 644 man/$$page $(share)/man/man$${page##*.}/ || exit 1; done
 	@# bash sources its script and does not run it, so the interpreter line is removed.
 	umask 022 && for binary in $(COMPLETED); do \
 	    script="$(BIN)/$$binary --generate-completion-script" \
@@ -195,8 +203,19 @@ install:
 	@[ -n "$(DESTDIR)" ] || echo 'now: systemd-sysusers && journalctl --update-catalog &&' \
 	    'systemctl daemon-reload && systemctl enable --now timerd'
 
+install-fleet:
+	@[ -x $(BIN)/$(FLEET) ] || { echo "no $(FLEET) in $(BIN); make build first" >&2; exit 1; }
+	install -d $(sort $(dir $(installed_fleet)))
+	install -m 755 $(BIN)/$(FLEET) $(DESTDIR)$(PREFIX)/bin/
+	@put() { sed 's|/usr/bin/timer|$(PREFIX)/bin/timer|' $$1 >$$2 && chmod 644 $$2; }; \
+	for unit in $(fleet_units); do put systemd/$$unit $(DESTDIR)$(UNITS)/$$unit || exit 1; done
+	install -m 644 systemd/$(FLEET).sysusers.conf $(lib)/sysusers.d/$(FLEET).conf
+	install -m 644 man/$(FLEET).8 $(share)/man/man8/
+	@[ -n "$(DESTDIR)" ] || echo 'now: systemd-sysusers &&' \
+	    'systemctl daemon-reload && systemctl enable --now $(FLEET).socket'
+
 uninstall:
-	rm -f $(installed)
+	rm -f $(installed) $(installed_fleet)
 	-rmdir --ignore-fail-on-non-empty -p $(share)/doc/timerd/examples $(share)/timerd/prometheus $(share)/timerd/grafana
 
 deb: PACKAGES += debhelper
@@ -208,7 +227,7 @@ deb: build
 
 check-deb: PACKAGES += lintian
 check-deb: deb check-sizes
-	lintian --fail-on error,warning $(DIST)/timerd_*.deb
+	lintian --fail-on error,warning $(DIST)/timerd_*.deb $(DIST)/$(FLEET)_*.deb
 
 check-sizes: build
 	@for limit in $(SIZES); do \

@@ -51,6 +51,7 @@ let package = Package(
         .executable(name: "timerd-runner", targets: ["timerd-runner"]),
         .executable(name: "timerd-session", targets: ["timerd-session"]),
         .executable(name: "timerctl", targets: ["timerctl"]),
+        .executable(name: "timerd-fleet", targets: ["timerd-fleet"]),
         // Timers inside a program, for any program, and the clocks and accounts of time below them.
         .library(name: "PausableTimers", targets: ["PausableTimers"]),
         .library(name: "Timekeeping", targets: ["Timekeeping"]),
@@ -165,6 +166,14 @@ let package = Package(
                 daemons("ArgumentParser", of: "swift-argument-parser"),
             ],
             swiftSettings: settings),
+        // The only one with a network, and with libcurl.
+        .executableTarget(
+            name: "timerd-fleet",
+            dependencies: [
+                "CLinux", "EtcdClient", "HostFiles", "HostThreads", "Systemd", "TimerConfig",
+                "TimerCore", "TimerFleet", "TimerFleetLink", "TimerRunnerProtocol",
+            ],
+            swiftSettings: settings),
         // In C, and small: it starts once for each run in a PAM session, and forks.
         .executableTarget(
             name: "timerd-session", dependencies: ["CSpawn", "CPam"], cSettings: cSettings,
@@ -216,7 +225,10 @@ let package = Package(
         tests(of: "EtcdClient", "SeededRandom", "TimerCore", "TimerFleet"),
         .testTarget(
             name: "RealEtcdTests",
-            dependencies: ["EtcdClient", "SeededRandom", "StoreModel", "TimerCore", "TimerFleet"],
+            dependencies: [
+                "EtcdClient", "HostFiles", "SeededRandom", "StoreModel", "TimerCore", "TimerFleet",
+                "TimerFleetLink", "TimerRunnerProtocol", "timerd-fleet",
+            ],
             path: "Tests/Etcd", exclude: ["run"], swiftSettings: settings),
         tests(
             of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Systemd",

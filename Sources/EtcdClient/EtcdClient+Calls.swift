@@ -73,18 +73,28 @@ extension EtcdClient {
     public func statuses() -> [Result<EtcdStatus, EtcdError>] {
         endpoints.map { endpoint in
             Result { () throws(EtcdError) in
-                let call = Call(
-                    path: "/v3/maintenance/status", body: .object([:]), isRepeatable: true)
-                let answer = try send(call, to: endpoint, until: deadline())
-                return try reading(answer) { fields throws(ReplyFields.Fault) in
-                    EtcdStatus(
-                        receipt: answer.receipt,
-                        version: EtcdError.printable(try fields.text("version")),
-                        databaseBytes: try fields.number("dbSize"),
-                        hasLeader: try fields.number("leader", as: UInt64.self) != 0,
-                        errors: try fields.texts("errors").map { EtcdError.printable($0) })
-                }
+                try status(try send(Self.statusCall, to: endpoint, until: deadline()))
             }
+        }
+    }
+
+    /// Asks one endpoint how it is: the one that answered last, or another one if it does not answer.
+    public func status() throws(EtcdError) -> EtcdStatus {
+        try status(try send(Self.statusCall))
+    }
+
+    private static var statusCall: Call {
+        Call(path: "/v3/maintenance/status", body: .object([:]), isRepeatable: true)
+    }
+
+    private func status(_ answer: Answer) throws(EtcdError) -> EtcdStatus {
+        try reading(answer) { fields throws(ReplyFields.Fault) in
+            EtcdStatus(
+                receipt: answer.receipt,
+                version: EtcdError.printable(try fields.text("version")),
+                databaseBytes: try fields.number("dbSize"),
+                hasLeader: try fields.number("leader", as: UInt64.self) != 0,
+                errors: try fields.texts("errors").map { EtcdError.printable($0) })
         }
     }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Where etcd is, and how this machine proves who it is.
-public struct EtcdOptions: Sendable {
+public struct EtcdOptions: Hashable, Sendable {
     /// The addresses of the members of one cluster, such as `https://10.0.0.1:2379`; at least one.
     public var endpoints: [String]
     /// The name of the fleet, of the form of a job name. Its keys begin with `/timerd/<fleet>/`.

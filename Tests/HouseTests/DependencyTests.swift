@@ -89,6 +89,15 @@ import Testing
                     "Synchronization",
                 ]
             ),
+            // It has the network, and must stay small: no schedules, no store, no libsystemd.
+            (
+                "timerd-fleet",
+                [
+                    "EtcdClient", "TimerFleet", "TimerFleetLink", "TimerRunnerProtocol",
+                    "TimerConfig", "TimerCore", "Systemd", "HostFiles", "HostThreads", "CLinux",
+                    "Glibc", "Synchronization",
+                ]
+            ),
             // Directories, sockets, changes of files, users and terminals as a daemon must treat them, for all programs.
             ("HostFiles", ["Glibc"]),
             // Threads, and events that wake them, for both programs.
@@ -123,7 +132,7 @@ import Testing
             "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
             "TimerImport", "TimerFleet", "TimerFleetLink", "EtcdClient",
             "Systemd", "SystemdActivation", "HostFiles", "HostThreads", "timerd", "timerd-runner",
-            "timerctl",
+            "timerctl", "timerd-fleet",
         ] {
             #expect(try imports(of: room)["Foundation"] == nil, "\(room)")
         }

@@ -91,7 +91,7 @@ import Testing
         "timerd", "timerd-runner", "timerctl", "TimerConfig", "TimerControl", "TimerCore",
         "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerStore", "HostFiles",
         "Systemd", "SystemdActivation", "TimerZones", "TimerImport", "TimerFleet", "TimerNotify",
-        "EtcdClient", "TimerFleetLink",
+        "EtcdClient", "TimerFleetLink", "timerd-fleet",
     ])
     func sentencesOfThePrograms(target: String) throws {
         for (file, text) in try Project.sources(in: "Sources/\(target)") {

@@ -186,10 +186,10 @@ import TimerCore
     }
 
     @Test func eachProgramIsInstalledWithAPage() throws {
-        let line = try text(of: "Makefile").split(separator: "\n").first {
-            $0.hasPrefix("BINARIES := ")
+        let lines = try text(of: "Makefile").split(separator: "\n").filter {
+            $0.hasPrefix("BINARIES := ") || $0.hasPrefix("FLEET := ")
         }
-        let installed = try #require(line).split(separator: " ").dropFirst(2).map(String.init)
+        let installed = lines.flatMap { $0.split(separator: " ").dropFirst(2).map(String.init) }
         let sources = Self.root.appendingPathComponent("Sources")
         let rooms = try FileManager.default.contentsOfDirectory(atPath: sources.path)
         let programs = try rooms.filter { room in
@@ -211,10 +211,13 @@ import TimerCore
         let version = Timerd.versionNumber
         #expect(Timerctl.configuration.version == version)
         #expect(TimerdRunner.configuration.version == version)
+        #expect(
+            try text(of: "Sources/timerd-fleet/CommandLineOptions.swift").contains(
+                "static let version = \"\(version)\""))
         #expect(try text(of: "debian/changelog").hasPrefix("timerd (\(version)-1) "))
         for page in [
             "timerd.8", "timerd-runner.8", "timerd-session.8", "timerctl.1", "timerd.toml.5",
-            "timerd-api.7", "timerd-web.8",
+            "timerd-api.7", "timerd-web.8", "timerd-fleet.8",
         ] {
             #expect(try text(of: "man/\(page)").contains("\n.Os timerd \(version)\n"), "\(page)")
         }
