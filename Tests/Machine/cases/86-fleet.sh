@@ -8,9 +8,13 @@ make -s -C "$MACHINE_HERE/../.." install-fleet DESTDIR="$MACHINE_ROOT" PREFIX=/u
 inside systemd-sysusers
 inside systemctl daemon-reload
 fleet() { inside systemctl show timerd-fleet.service -p "$1" --value; }
-exposure() { inside systemd-analyze security --no-pager timerd-fleet.service | awk '/Overall exposure level/ { print $(NF - 2) }'; }
+# Without the settings that this machine needs for its boot id, which take some of the protection away.
+exposure=$(inside sh -c 'mv /etc/systemd/system/service.d /root && systemctl daemon-reload
+    systemd-analyze security --no-pager timerd-fleet.service
+    mv /root/service.d /etc/systemd/system && systemctl daemon-reload' \
+    | awk '/Overall exposure level/ { print $(NF - 2) }')
 expect 'the units are well-formed' inside systemd-analyze verify --man=no timerd-fleet.service timerd-fleet.socket
-expect "its exposure is 1.5 at most ($(exposure))" awk "BEGIN { exit !($(exposure) <= 1.5) }"
+expect "its exposure is 1.5 at most ($exposure)" awk "BEGIN { exit !(\"$exposure\" != \"\" && $exposure <= 1.5) }"
 inside systemctl start timerd-fleet.socket
 expect 'there is no process before the first connection' equals 0 fleet MainPID
 expect 'its socket is for the scheduler alone' equals 'timerd 600' \
