@@ -10,6 +10,14 @@ import TimerFleetLink
 
 /// A real `timerd-fleet`, which ends with the object.
 final class FleetProcess {
+    /// The program: that of this build, or the one that TIMERD_FLEET names.
+    static let program =
+        ProcessInfo.processInfo.environment["TIMERD_FLEET"].map { URL(fileURLWithPath: $0) }
+        ?? URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+        .appendingPathComponent("timerd-fleet")
+    /// Whether it is an optimised one.
+    static let isRelease = ProcessInfo.processInfo.environment["TIMERD_FLEET"] != nil
+
     let folder: URL
     let config: String
     let socket: String
@@ -40,8 +48,7 @@ final class FleetProcess {
     /// Starts it, and does not wait until it listens.
     func start() throws {
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0])
-            .deletingLastPathComponent().appendingPathComponent("timerd-fleet")
+        process.executableURL = Self.program
         process.arguments = ["--config", config, "--socket", socket]
         let log = folder.appendingPathComponent("log")
         if !FileManager.default.fileExists(atPath: log.path) { try Data().write(to: log) }

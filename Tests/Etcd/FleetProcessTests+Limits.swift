@@ -282,8 +282,7 @@ extension FleetProcess {
     /// Runs the program to its end.
     fileprivate func run(_ arguments: [String]) throws -> (status: Int32, text: String) {
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0])
-            .deletingLastPathComponent().appendingPathComponent("timerd-fleet")
+        process.executableURL = Self.program
         process.arguments = arguments
         let pipe = Pipe()
         process.standardError = pipe

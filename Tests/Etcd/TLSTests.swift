@@ -124,6 +124,36 @@ extension RealEtcdTests {
             try expectOthersRefused(cluster, ours)
         }
 
+        /// `timerd-fleet` with certificates, and its memory if TIMERD_FLEET names a release build.
+        @Test func theProcessUsesTheCertificates() throws {
+            let ours = try Authority("ours")
+            try ours.sign("server", host: "IP:127.0.0.1")
+            try ours.sign("client")
+            let cluster = try EtcdCluster(
+                scheme: "https",
+                [
+                    "--cert-file", ours.path("server.pem"), "--key-file", ours.path("server.key"),
+                    "--client-cert-auth", "--trusted-ca-file", ours.path("ca.pem"),
+                ])
+            let fleet = try FleetProcess(
+                cluster.urls,
+                more: """
+                    ca = "\(ours.path("ca.pem"))"
+                    certificate = "\(ours.path("client.pem"))"
+                    key = "\(ours.path("client.key"))"
+                    """)
+            let scheduler = try Scheduler(fleet.socket)
+            let lease = try scheduler.lease()
+            _ = try scheduler.load()
+            for id in 0..<200 { scheduler.put(id, .clock, "\(id)") }
+            for id in 0..<200 { #expect(try scheduler.answer(id)?.branches == [.applied]) }
+            try scheduler.change(.clock, "199")
+            #expect(try scheduler.keep(lease))
+            let memory = try fleet.memory()
+            print("timerd-fleet with TLS: \(memory.now) KiB resident, \(memory.peak) KiB at most")
+            if FleetProcess.isRelease { #expect(memory.now * 1024 <= 18_000_000) }
+        }
+
         /// Wrong files, a wrong host, and a port that does not speak TLS.
         private func expectOthersRefused(_ cluster: EtcdCluster, _ ours: Authority) throws {
             let missing = try outcome(cluster.urls) {
