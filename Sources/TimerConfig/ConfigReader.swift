@@ -37,7 +37,7 @@ public struct ConfigReading: Sendable {
     public static let errorsMax = 100
 }
 
-/// The tables of settings that are not of single jobs: `[daemon]`, `[control]` and `[web]`.
+/// The tables of settings that are not of single jobs, such as `[daemon]`.
 public struct DaemonSettings: Hashable, Sendable {
     /// How many runs of all jobs may be active at once.
     public var maxConcurrent = 64
@@ -57,6 +57,8 @@ public struct DaemonSettings: Hashable, Sendable {
     public var webHosts: [String] = []
     /// Of how many jobs metrics have series of their own.
     public var metricsJobsMax = 1000
+    /// The fleet that this machine belongs to; nil: none.
+    public var fleet: FleetSettings?
 
     /// The defaults.
     public init() {}

@@ -14,6 +14,7 @@ extension Decoder {
             unlisted + leaveOutDuplicateRenames(&kept, &errors, &rejected)
             + leaveOutTooConcurrent(&kept, &errors, &rejected)
             + leaveOutDisallowed(&kept, &errors, &rejected)
+            + leaveOutWithoutFleet(&kept, &errors, &rejected)
             + leaveOutWithWrongNotifiers(&kept, &errors, &rejected)
         var faults = faults(with: rejected[before...])
         let notifierErrors = errors.count
@@ -170,7 +171,9 @@ extension Decoder {
             ofPlaces: concurrentRunsMax ?? settings.maxConcurrent)
         for index in kept.indices {
             let policy = kept[index].policy
-            guard policy.concurrency == .allow, policy.concurrencyMax == nil else { continue }
+            guard policy.concurrency == .allow, policy.concurrencyMax == nil,
+                kept[index].fleet == nil
+            else { continue }
             kept[index].policy.concurrencyMax = most
         }
     }

@@ -16,6 +16,10 @@ struct Decoder {
     private(set) var maxima: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     /// Where the `user` of a job is written, if users are restricted.
     private(set) var users: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
+    /// Where `fleet` is written, by the job's name.
+    private(set) var fleetPlaces: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
+    /// Whether there is a table `[fleet]`, with or without an error.
+    var hasFleet = false
     /// Where the `notify` is written that counts for a job, by the job's name.
     private(set) var notifyPlaces: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     /// The notifiers without an error, and the places of all, by their names.
@@ -171,6 +175,7 @@ struct Decoder {
                 try found.read(value, &settings)
             }
         }
+        if table.name == "fleet" { checkFleet(entry, &reader) }
     }
 
     /// - Parameter defaults: nil if they are in error; then no job is taken, but all are checked.
@@ -209,7 +214,9 @@ struct Decoder {
             return nil
         }
         var draft = defaults
-        draft.drawing = CronSpec.Drawing(seed: seed, job: name)
+        // All machines of a fleet compute the same times.
+        let isShared = entries.contains { $0.key == "fleet" }
+        draft.drawing = CronSpec.Drawing(seed: isShared ? 0 : seed, job: name)
         for entry in entries {
             guard let found = JobKey.named[entry.key] else {
                 reader.unknown(entry, "key", among: JobKey.all.map(\.name), subject: subject)
@@ -244,6 +251,9 @@ struct Decoder {
         }
         if let mark = draft.notifyMark, !draft.policy.notify.isEmpty {
             notifyPlaces[name] = (mark, reader.document.text.excerpt(at: mark))
+        }
+        if let mark = draft.fleetMark {
+            fleetPlaces[name] = (mark, reader.document.text.excerpt(at: mark))
         }
         // Most jobs are allowed by name, and have no place to be remembered.
         if let allowed = settings.allowedUsers,

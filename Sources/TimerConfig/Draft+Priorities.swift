@@ -65,7 +65,7 @@ extension Draft {
             stray(
                 "cpu-priority", unless: cpuPolicy.isRealtime,
                 "cpu-priority goes with cpu-policy = \"fifo\" or \"rr\" alone"),
-        ].compactMap(\.self)
+        ].compactMap(\.self) + fleetFaults(among: entries)
     }
 }
 

@@ -35,6 +35,10 @@ struct Draft {
     var cpuPriority: Int?
     var renamedFrom: (name: Job.Name, mark: SourceMark)?
     var hasDurationHistogram = false
+    /// Where `fleet` is written; nil: it is not.
+    var fleetMark: SourceMark?
+    /// Applies to jobs with `fleet`.
+    var fleet = FleetPolicy()
     /// Where `notify` is written.
     var notifyMark: SourceMark?
 
@@ -70,6 +74,7 @@ struct Draft {
             execution: execution, renamedFrom: renamedFrom?.name)
         job.hasDurationHistogram = hasDurationHistogram
         if every != nil { job.from = from }
+        if fleetMark != nil { share(&job) }
         return job
     }
 

@@ -185,7 +185,7 @@ struct JobKey: Sendable {
             ) { node, draft throws(Fault) in
                 draft.renamedFrom = (try node.jobName(), node.mark)
             },
-        ] + policies + notifications + execution
+        ] + policies + notifications + execution + fleets
 }
 
 /// A table of settings that are not of single jobs: its name, what it is for, and its keys.
@@ -204,6 +204,9 @@ struct SettingsTable: Sendable {
             name: "web", help: "The status page for browsers.", keys: DaemonKey.web),
         SettingsTable(
             name: "metrics", help: "What metrics contain.", keys: DaemonKey.metrics),
+        SettingsTable(
+            name: "fleet", help: "The fleet of machines that share jobs, and this machine in it.",
+            keys: DaemonKey.fleet),
     ]
 }
 

@@ -3,19 +3,6 @@
 
 public import TimerCore
 
-/// The name of a machine in its fleet. It has the form of a job name.
-public struct MachineName: Hashable, Comparable, Sendable, CustomStringConvertible {
-    public let description: String
-
-    /// Returns nil if `text` is no valid name.
-    public init?(_ text: String) {
-        guard Job.Name(text) != nil else { return nil }
-        description = text
-    }
-
-    public static func < (left: Self, right: Self) -> Bool { left.description < right.description }
-}
-
 /// One start of the daemon of one machine.
 ///
 /// It says which boot of the machine it is in: only in the boot in which a run was claimed does the

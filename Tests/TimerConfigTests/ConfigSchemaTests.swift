@@ -16,6 +16,7 @@ import Testing
             var control: Table
             var web: Table
             var metrics: Table
+            var fleet: Table
             var defaults: Table
             var job: Jobs
         }
@@ -44,10 +45,10 @@ import Testing
         #expect(tables.daemon.properties.keys.sorted() == daemon.sorted())
         #expect(tables.job.additionalProperties.properties.keys.sorted() == job.sorted())
         #expect(tables.defaults.properties.keys.sorted() == JobKey.defaultNames.sorted())
-        let others = [tables.control, tables.web, tables.metrics]
+        let others = [tables.control, tables.web, tables.metrics, tables.fleet]
         #expect(
             others.map { $0.properties.keys.sorted() }
-                == ConfigReader.settingsTables.prefix(3).map { $0.keys.sorted() })
+                == ConfigReader.settingsTables.prefix(4).map { $0.keys.sorted() })
         for table in [tables.daemon, tables.defaults, tables.job.additionalProperties] + others {
             #expect(!table.additionalProperties)
             for (name, key) in table.properties {
@@ -176,7 +177,7 @@ import Testing
             sys.exit("the shipped configuration: " + str(error))
         table, keys = None, 0
         for line in text.split("\\n"):
-            if re.match(r"\\[", line): table = line.strip("[]").split(".")[0]
+            if re.match(r"#?\\[", line): table = line.strip("#[]").split(".")[0]
             match = re.match(r"#?([a-z-]+) = (.*)", line)
             if not match: continue
             value = tomllib.loads("x = " + match.group(2))["x"]

@@ -33,6 +33,12 @@ public struct CalendarSpec: OccurrenceSource, Hashable, Sendable, CustomStringCo
 
     let pattern: OccurrencePattern
 
+    /// Whether all its occurrences are at whole milliseconds.
+    public var isInWholeMilliseconds: Bool {
+        guard case .fractions(let parts) = pattern.seconds else { return true }
+        return parts.allSatisfy { $0.start % 1000 == 0 && $0.step % 1000 == 0 }
+    }
+
     /// Parses a calendar event.
     ///
     /// - Throws: `ScheduleError`.

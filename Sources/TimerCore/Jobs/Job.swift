@@ -65,6 +65,7 @@ extension Job {
         var isOneOff = false
         var hasDurationHistogram = false
         var from = IntervalStart.start
+        var fleet: FleetPolicy?
     }
 
     /// Whether it runs once and is then removed together with its definition. A command created it
@@ -84,6 +85,12 @@ extension Job {
     public var from: IntervalStart {
         get { uncommon.from }
         set { if newValue != from { uncommon.from = newValue } }
+    }
+
+    /// How it is shared by the machines of a fleet; nil: it is a job of this machine alone.
+    public var fleet: FleetPolicy? {
+        get { uncommon.fleet }
+        set { if newValue != fleet { uncommon.fleet = newValue } }
     }
 
     /// The time before the first firing; nil: the interval of the schedule. Zero fires at once.

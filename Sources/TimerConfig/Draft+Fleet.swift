@@ -1,0 +1,107 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// What a job with `fleet` cannot have: the machines of a fleet decide together when it runs, by
+/// rules that are fewer than those of one machine.
+extension Draft {
+    /// The keys that have no meaning for a job of a fleet, with the reason.
+    private static let foreignKeys: [(key: String, reason: String)] = [
+        ("after", "it needs every, calendar or cron"),
+        ("on-boot", "it needs every, calendar or cron"),
+        ("at", "it needs every, calendar or cron"),
+        ("first", "the first run is one interval after the fleet knows the job"),
+        ("accuracy", "the machines agree on the instant of each run"),
+        ("random-delay", "the machines agree on the instant of each run"),
+        ("random-offset", "the machines agree on the instant of each run"),
+        ("concurrency-max", "runs on several machines are not counted"),
+        ("paused", "a pause belongs to the fleet; use `timerctl pause`"),
+        ("late-after", "one machine does not know whether another one started a run"),
+        ("stale-after", "one machine does not know whether a run on another one succeeded"),
+        ("paused-after", "a pause belongs to the fleet"),
+        ("run-environment", "the machine that runs it does not get variables of a request"),
+        ("renamed-from", "the fleet keeps the state of a job by its name"),
+    ]
+
+    /// What is wrong with the keys of a job's own table, given that it has `fleet` or has not.
+    func fleetFaults(among entries: [TomlEntry]) -> [Fault] {
+        func entry(_ key: String) -> TomlEntry? { entries.first { $0.key == key } }
+        guard let fleetMark else {
+            return ["on", "prefer", "takeover-delay", "on-lost"].compactMap { key in
+                entry(key).map { Fault($0.mark, "\(key) goes with fleet = \"one\" alone") }
+            }
+        }
+        var faults = Self.foreignKeys.compactMap { key, reason in
+            entry(key).map {
+                Fault($0.mark, "\(key) does not go with fleet = \"one\": \(reason)")
+            }
+        }
+        func refuse(_ key: String, if isWrong: Bool, _ message: String) {
+            if isWrong { faults.append(Fault(entry(key)?.node.mark ?? fleetMark, message)) }
+        }
+        refuse(
+            "from", if: from != .start && entry("from") != nil,
+            "from: a job with fleet = \"one\" counts from run to run; use from = \"start\"")
+        refuse(
+            "count", if: every != nil && count != .active && entry("count") != nil,
+            "count: a fleet counts the time in which a machine of it is connected; use count = \"active\""
+        )
+        refuse(
+            "concurrency",
+            if: [.queue, .replace].contains(policy.concurrency) && entry("concurrency") != nil,
+            "concurrency: with fleet = \"one\" it is \"forbid\" or \"allow\"")
+        let resume = every != nil ? Policy.Resume.keepRemaining : .nextSlot
+        refuse(
+            "on-resume",
+            if: policy.onResume.map { $0 != resume } ?? false && entry("on-resume") != nil,
+            "on-resume: with fleet = \"one\" it is \"\(resume.rawValue)\" for this schedule")
+        return faults + scheduleFaults(entries, at: fleetMark)
+    }
+
+    /// Machines can be in different zones, and a schedule must mean the same on all of them.
+    private func scheduleFaults(_ entries: [TomlEntry], at mark: SourceMark) -> [Fault] {
+        let isZoned =
+            timezone != nil || cron.isEmpty && calendar.allSatisfy { $0.spec.zoneName != nil }
+        var faults: [Fault] = []
+        if !isZoned, !(calendar.isEmpty && cron.isEmpty) {
+            faults.append(
+                Fault(
+                    mark,
+                    "timezone is missing: the machines of a fleet may be in different zones; "
+                        + "for example timezone = \"UTC\""))
+        }
+        if let line = cron.first(where: \.spec.spec.isReboot) {
+            faults.append(
+                Fault(
+                    line.mark, "@reboot does not go with fleet = \"one\": each machine has its own")
+            )
+        }
+        if let fine = calendar.first(where: { !$0.spec.isInWholeMilliseconds }) {
+            faults.append(
+                Fault(fine.mark, "with fleet = \"one\" a calendar event has at most milliseconds"))
+        }
+        return faults
+    }
+
+    /// Makes the job one of a fleet. Values of `[defaults]` that it cannot have do not apply to it.
+    func share(_ job: inout Job) {
+        job.fleet = fleet
+        var policy = job.policy
+        policy.accuracy = .zero
+        policy.randomDelay = .zero
+        policy.randomOffset = .zero
+        policy.onResume = nil
+        policy.concurrency = policy.concurrency == .allow ? .allow : .forbid
+        policy.concurrencyMax = nil
+        policy.lateAfter = nil
+        policy.staleAfter = nil
+        policy.pausedAfter = nil
+        job.policy = policy
+        job.execution.runVariables = []
+        job.count = .active
+        job.from = .start
+        job.first = nil
+        job.paused = false
+    }
+}

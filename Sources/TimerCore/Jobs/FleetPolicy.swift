@@ -1,0 +1,49 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a job is shared by the machines of a fleet: each of its firings starts on one of them.
+public struct FleetPolicy: Hashable, Sendable {
+    /// The shortest `takeoverDelay`. With a shorter one, several machines would claim each firing at
+    /// the same time, and all but one of them in vain.
+    public static let takeoverDelayMin = Duration.milliseconds(100)
+
+    /// The labels that a machine must have to start the job.
+    public var labels: Set<String> = []
+    /// The machines that start it first, in this order.
+    public var prefer: [MachineName] = []
+    /// How long each further machine waits for the one before it. At least `takeoverDelayMin`.
+    public var takeoverDelay = Duration.seconds(2)
+    /// What happens with a run whose machine disappeared.
+    public var onLost = Loss.leave
+
+    /// The defaults.
+    public init() {}
+
+    /// What happens with a run whose machine disappeared. Perhaps it did its work.
+    public enum Loss: String, CaseIterable, Hashable, Sendable {
+        /// It is not started again.
+        case leave
+        /// It is started again, on any machine.
+        case retry
+    }
+}
+
+/// The name of a machine in its fleet. It has the form of a job name.
+public struct MachineName: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// The text of the name.
+    public let description: String
+
+    /// Returns nil if `text` is no valid name.
+    public init?(_ text: String) {
+        guard Job.Name(text) != nil else { return nil }
+        description = text
+    }
+
+    /// What is wrong with `text` as the name of a machine, as the end of a sentence; nil if it is
+    /// valid.
+    public static func fault(in text: String) -> String? {
+        Job.Name.fault(in: text, as: "the name of a machine")
+    }
+
+    public static func < (left: Self, right: Self) -> Bool { left.description < right.description }
+}
