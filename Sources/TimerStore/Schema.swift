@@ -67,6 +67,10 @@ enum Schema {
     /// `outcome`: only then SQLite reads nothing but the index, which takes a quarter less time.
     ///
     /// A row of `pause` is a pause that ended; the current one is in the job's own row.
+    ///
+    /// The rows of `fleet` and `fleet_cursor` tell whether the store that a fleet shares is the one
+    /// that this machine knows. A row of `fleet_run` is a run that this machine claimed there, whose
+    /// end is not there yet.
     private static let first = """
         CREATE TABLE identity (
             one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -134,6 +138,23 @@ enum Schema {
             PRIMARY KEY (job, since_us)
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX pause_ended ON pause (ended_us);
+        CREATE TABLE fleet (
+            one INTEGER PRIMARY KEY CHECK (one = 1),
+            cluster TEXT,
+            identity TEXT,
+            revision INTEGER NOT NULL CHECK (revision >= 0)
+        ) STRICT;
+        CREATE TABLE fleet_cursor (
+            job TEXT PRIMARY KEY,
+            cursor_us INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE fleet_run (
+            job TEXT NOT NULL,
+            scheduled_us INTEGER NOT NULL,
+            attempt INTEGER NOT NULL CHECK (attempt >= 1),
+            value TEXT NOT NULL,
+            PRIMARY KEY (job, scheduled_us, attempt)
+        ) STRICT, WITHOUT ROWID;
         CREATE TABLE incident (
             job TEXT NOT NULL,
             notifier TEXT NOT NULL,

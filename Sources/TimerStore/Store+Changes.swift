@@ -34,6 +34,8 @@ extension Store {
         case messageResult(MessageResult)
         /// Sends a message again that is dead or waits. A message that was sent does not change.
         case retryMessage(Int64, at: WallInstant)
+        /// What this machine knows of its fleet.
+        case fleet(FleetChange)
         /// Renames a job and everything stored under its old name.
         case rename(Renaming)
         /// Deletes a job that is not in the configuration any more.
@@ -122,6 +124,7 @@ extension Store {
             try createMessage(id, notifier, notifications, at: at)
         case .messageResult(let result): try write(result)
         case .retryMessage(let id, let at): try retryMessage(id, at: at)
+        case .fleet(let change): try write(change)
         case .rename(let renaming): try rename(renaming)
         case .erase(let job):
             try connection.run(

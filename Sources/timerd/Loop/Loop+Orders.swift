@@ -47,7 +47,7 @@ extension Store.Change {
         case .notify(let one): one.job.map { [$0] } ?? []
         case .incident(let change): [change.id.job]
         case .beginInstance, .mark, .endInstance, .applyStaged, .mergeStaged, .createMessage,
-            .messageResult, .retryMessage:
+            .messageResult, .retryMessage, .fleet:
             []
         }
     }

@@ -23,7 +23,8 @@ struct Unwritten: Sendable {
             case .close: ends += 1
             case .save(let record), .stage(let record): names.insert(record.job)
             case .beginInstance, .rename, .erase, .mark, .endInstance, .applyStaged, .mergeStaged,
-                .skip, .pause, .notify, .incident, .createMessage, .messageResult, .retryMessage:
+                .skip, .pause, .notify, .incident, .createMessage, .messageResult, .retryMessage,
+                .fleet:
                 break
             }
         }

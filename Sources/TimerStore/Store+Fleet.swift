@@ -1,0 +1,163 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// What a machine knows of its fleet. What is shared is in the fleet's own store; this is what it must
+/// remember to notice that the shared store is another one, and to report its own runs.
+extension Store {
+    /// A change of it.
+    public enum FleetChange: Hashable, Sendable {
+        /// A run that this machine claimed, with its value as text. It replaces what was stored.
+        case record(Run.ID, value: String)
+        /// The shared store has the end of this run.
+        case forget(Run.ID)
+        /// The shared store, with all cursors that were seen in it.
+        case remember(KnownFleet)
+        /// The cursors of some jobs, and the revision at which they were seen. They replace what was
+        /// stored.
+        case cursors([Job.Name: WallInstant], revision: Int64)
+    }
+
+    /// What a machine knows of the shared store.
+    public struct KnownFleet: Hashable, Sendable {
+        /// The cluster; nil before the first contact.
+        public var cluster: String?
+        /// The identity of the fleet in it, as text; nil before the first contact.
+        public var identity: String?
+        /// The highest revision that was seen in it. Not negative.
+        public var revision: Int64
+        /// The highest cursor that was seen of each job.
+        public var cursors: [Job.Name: WallInstant]
+
+        /// Creates a value.
+        public init(
+            cluster: String? = nil, identity: String? = nil, revision: Int64 = 0,
+            cursors: [Job.Name: WallInstant] = [:]
+        ) {
+            self.cluster = cluster
+            self.identity = identity
+            self.revision = revision
+            self.cursors = cursors
+        }
+    }
+
+    /// A run that this machine claimed, and whose end the shared store does not have.
+    public struct ClaimedRecord: Hashable, Sendable {
+        /// The run.
+        public var run: Run.ID
+        /// Its value as text.
+        public var value: String
+        /// Whether it is recorded as a run of this machine.
+        public var isRecorded: Bool
+        /// How it ended; nil: it has not ended, or is not recorded.
+        public var end: End?
+
+        /// The end of a run.
+        public struct End: Hashable, Sendable {
+            /// How it ended.
+            public var outcome: RunOutcome
+            /// When its process started; nil if none did.
+            public var began: WallInstant?
+            /// When it ended.
+            public var at: WallInstant
+        }
+    }
+
+    /// What the shared store had; nil if this machine never saw one.
+    ///
+    /// - Throws: `StoreError`; of the code `corrupt` if it cannot be read. Then it is not known
+    ///   whether the shared store is the right one.
+    public func knownFleet() throws(StoreError) -> KnownFleet? {
+        var known: KnownFleet?
+        try connection.run(
+            "SELECT cluster, identity, revision FROM fleet",
+            doing: "read what is known of the fleet"
+        ) { row in
+            known = KnownFleet(
+                cluster: row.text(0), identity: row.text(1), revision: max(0, row.integer(2) ?? 0))
+        }
+        guard known != nil else { return nil }
+        try connection.run(
+            "SELECT job, cursor_us FROM fleet_cursor", doing: "read the cursors of the fleet"
+        ) { row in
+            guard let job = row.text(0).flatMap({ Job.Name($0) }),
+                let cursor = row.integer(1).flatMap({ WallInstant(keptSchedule: $0) })
+            else {
+                return note("a cursor of the fleet in the saved state is damaged; it is ignored")
+            }
+            known?.cursors[job] = cursor
+        }
+        return known
+    }
+
+    /// The runs that this machine claimed, with what is known of their processes.
+    ///
+    /// - Complexity: O(*m* log *n*) for *m* of them among *n* runs of all jobs.
+    public func claimedRuns() throws(StoreError) -> [ClaimedRecord] {
+        var found: [ClaimedRecord] = []
+        try connection.run(
+            """
+            SELECT fleet_run.job, fleet_run.scheduled_us, fleet_run.attempt, fleet_run.value,
+                run.id, run.outcome, run.began_us, run.ended_us
+            FROM fleet_run LEFT JOIN run ON run.job = fleet_run.job
+                AND run.scheduled_us = fleet_run.scheduled_us AND run.attempt = fleet_run.attempt
+            ORDER BY fleet_run.job, fleet_run.scheduled_us, fleet_run.attempt
+            """, doing: "read the runs of the fleet"
+        ) { row in
+            guard
+                let run = Run.ID(
+                    job: row.text(0), scheduledUs: row.integer(1), attempt: row.integer(2))
+            else { return note("a run of the fleet in the saved state is damaged; it is ignored") }
+            let end = row.text(5).flatMap { RunOutcome($0) }.map { outcome in
+                ClaimedRecord.End(
+                    outcome: outcome, began: row.integer(6).flatMap { WallInstant(kept: $0) },
+                    at: row.integer(7).flatMap { WallInstant(kept: $0) } ?? run.firing.scheduled)
+            }
+            found.append(
+                ClaimedRecord(
+                    run: run, value: row.text(3) ?? "", isRecorded: row.integer(4) != nil, end: end)
+            )
+        }
+        return found
+    }
+
+    func write(_ change: FleetChange) throws(StoreError) {
+        switch change {
+        case .record(let run, let value):
+            try connection.run(
+                "INSERT OR REPLACE INTO fleet_run (job, scheduled_us, attempt, value) VALUES (?, ?, ?, ?)",
+                identity(run) + [.text(value)], doing: "write a run of the fleet")
+        case .forget(let run):
+            try connection.run(
+                "DELETE FROM fleet_run WHERE job = ? AND scheduled_us = ? AND attempt = ?",
+                identity(run), doing: "forget a run of the fleet")
+        case .remember(let known): try remember(known)
+        case .cursors(let cursors, let revision):
+            try write(cursors)
+            try connection.run(
+                "UPDATE fleet SET revision = max(revision, ?)", [.integer(revision)],
+                doing: "write the revision of the fleet")
+        }
+    }
+
+    private func remember(_ known: KnownFleet) throws(StoreError) {
+        let what = "write what is known of the fleet"
+        try connection.run(
+            "INSERT OR REPLACE INTO fleet (one, cluster, identity, revision) VALUES (1, ?, ?, ?)",
+            [
+                known.cluster.map { .text($0) } ?? .null, known.identity.map { .text($0) } ?? .null,
+                .integer(max(0, known.revision)),
+            ], doing: what)
+        try connection.run("DELETE FROM fleet_cursor", [], doing: what)
+        try write(known.cursors)
+    }
+
+    private func write(_ cursors: [Job.Name: WallInstant]) throws(StoreError) {
+        for (job, cursor) in cursors {
+            try connection.run(
+                "INSERT OR REPLACE INTO fleet_cursor (job, cursor_us) VALUES (?, ?)",
+                [.text(job.description), Value(cursor)], doing: "write a cursor of the fleet")
+        }
+    }
+}
