@@ -148,7 +148,7 @@ let package = Package(
             dependencies: [
                 "Systemd", "SystemdActivation", "TimerCore", "TimerZones", "TimerConfig",
                 "TimerStore", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
-                "TimerNotify", "CLinux",
+                "TimerFleet", "TimerFleetLink", "TimerNotify", "CLinux",
                 "COpenAPI", "CWebPage", "HostFiles", "HostThreads", "PausableTimers",
                 daemons("ArgumentParser", of: "swift-argument-parser"),
                 daemons("DequeModule", of: "swift-collections"),
@@ -232,8 +232,8 @@ let package = Package(
             path: "Tests/Etcd", exclude: ["run"], swiftSettings: settings),
         tests(
             of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Systemd",
-            "SeededRandom", "TimerConfig", "TimerControl", "WebReceiver",
-            "TimerCore", "TimerRunner", "TimerStore", "TimerZones",
+            "SeededRandom", "StoreModel", "TimerConfig", "TimerControl", "TimerFleet",
+            "WebReceiver", "TimerCore", "TimerRunner", "TimerStore", "TimerZones",
             daemons("ArgumentParser", of: "swift-argument-parser"),
             daemons("Logging", of: "swift-log"),
             daemons("NIOCore", of: "swift-nio"),

@@ -37,7 +37,7 @@ extension ControlRequest {
         case pauses
         case oneOffs, oneOff(Job.Name), cancelOneOff(Job.Name)
         case messages, retryMessage(Int64), notifiers, testNotifier(Notifier.Name)
-        case loginLinks, login, session, logout, revoke, web
+        case loginLinks, login, session, logout, revoke, web, fleet
 
         /// The allowed methods.
         var methods: [String] {
@@ -48,7 +48,7 @@ extension ControlRequest {
             case .kill, .order, .oneOff, .cancelOneOff, .loginLinks, .login, .logout, .revoke,
                 .retryMessage, .testNotifier:
                 ["POST", "OPTIONS"]
-            case .verb, .reload: ["GET", "HEAD", "POST", "OPTIONS"]
+            case .verb, .reload, .fleet: ["GET", "HEAD", "POST", "OPTIONS"]
             }
         }
     }
@@ -75,7 +75,7 @@ extension ControlRequest {
         try query.finish()
         // The other requests have checked their body already.
         switch self {
-        case .order, .orders, .kill, .login, .revokeSessions: break
+        case .order, .orders, .kill, .login, .revokeSessions, .fleetOrder: break
         default: if !body.isEmpty { _ = try NoBody.read([], from: body) }
         }
     }
@@ -122,6 +122,8 @@ extension ControlRequest {
         case .logout: return .logout
         case .revoke: return .revokeSessions(all: try RevokeBody.read(sent.body))
         case .web: return .web
+        case .fleet where sent.isPost: return .fleetOrder(try FleetOrder.read(sent.body))
+        case .fleet: return .fleet
         case .metrics: return .metrics(MetricsFormat(accepted: sent.accepted))
         case .events: return .events(try EventQuery(&query))
         case .messages: return .messages(try NotificationQuery(&query))
@@ -263,6 +265,7 @@ extension ControlRequest {
         Route("/v1/notifiers") { _ in .notifiers },
         Route("/v1/notifiers/{notifier}/test") { $0.notifier.map { .testNotifier($0) } },
         Route("/v1/pauses") { _ in .pauses },
+        Route("/v1/fleet") { _ in .fleet },
     ]
 
     /// All paths in the notation of OpenAPI, with `{job}` for the name of a job.

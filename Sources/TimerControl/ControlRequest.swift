@@ -67,6 +67,11 @@ public enum ControlRequest: Hashable, Sendable {
     /// Remove a one-off job whose definition was deleted: `POST /v1/one-offs/NAME/cancel`.
     case cancelOneOff(Job.Name)
 
+    /// The fleet that this machine belongs to: `GET /v1/fleet`.
+    case fleet
+    /// A command for the fleet: `POST /v1/fleet`, with `{"verb": …}`, for some of them with `job`.
+    case fleetOrder(FleetOrder)
+
     /// Make a link that begins a session of the status page, once, with the client's own rights:
     /// `POST /v1/login-links`.
     case loginLink
@@ -86,11 +91,11 @@ public enum ControlRequest: Hashable, Sendable {
         switch self {
         case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
             .oneOffs, .loginLink, .login, .session, .logout, .web, .metrics,
-            .events, .recent, .days, .messages, .notifiers, .pauses:
+            .events, .recent, .days, .messages, .notifiers, .pauses, .fleet:
             false
         case .revokeSessions(let all): all
         case .order, .orders, .kill, .reload, .strictReload, .takeOneOff, .cancelOneOff,
-            .retryMessage, .testNotifier:
+            .retryMessage, .testNotifier, .fleetOrder:
             true
         }
     }
@@ -102,9 +107,9 @@ public enum ControlRequest: Hashable, Sendable {
         case .list, .show, .why, .history, .run, .upcoming, .log, .previewReload, .document,
             .order, .orders, .kill, .reload, .strictReload, .cancelOneOff, .login, .session,
             .logout, .web, .metrics, .events, .recent, .days, .messages, .retryMessage,
-            .notifiers, .testNotifier, .pauses:
+            .notifiers, .testNotifier, .pauses, .fleet:
             true
-        case .oneOffs, .takeOneOff, .loginLink, .revokeSessions: false
+        case .oneOffs, .takeOneOff, .loginLink, .revokeSessions, .fleetOrder: false
         }
     }
 
@@ -120,11 +125,11 @@ public enum ControlRequest: Hashable, Sendable {
     var isLong: Bool {
         switch self {
         case .list, .upcoming, .orders, .reload, .strictReload, .previewReload, .metrics,
-            .testNotifier:
+            .testNotifier, .fleetOrder:
             true
         case .show, .why, .order, .history, .run, .log, .kill, .document, .oneOffs, .takeOneOff,
             .cancelOneOff, .loginLink, .login, .session, .logout, .revokeSessions, .web,
-            .events, .recent, .days, .messages, .retryMessage, .notifiers, .pauses:
+            .events, .recent, .days, .messages, .retryMessage, .notifiers, .pauses, .fleet:
             false
         }
     }
@@ -168,6 +173,7 @@ public enum ControlRequest: Hashable, Sendable {
         case .testNotifier(let name, let dryRun):
             "/v1/notifiers/\(name)/test" + QueryText.write([("dry_run", dryRun ? "1" : nil)])
         case .pauses(let query): "/v1/pauses" + query.text
+        case .fleet, .fleetOrder: "/v1/fleet"
         case .document: "/v1/openapi.json"
         case .loginLink: "/v1/login-links"
         case .login: "/v1/login"
@@ -188,6 +194,7 @@ public enum ControlRequest: Hashable, Sendable {
             return (try? ControlJSON.encode(OrdersBody(jobs, body))) ?? []
         case .kill(_, _, let body) where body != KillBody():
             return (try? ControlJSON.encode(body)) ?? []
+        case .fleetOrder(let order): return (try? ControlJSON.encode(order)) ?? []
         case .login(let token):
             return (try? ControlJSON.encode(LoginBody(token: token))) ?? []
         case .revokeSessions(let all) where all:

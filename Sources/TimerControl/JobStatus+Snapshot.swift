@@ -41,6 +41,7 @@ extension JobStatus {
         if snapshot.skips > 0 { skips = snapshot.skips }
         skipped = snapshot.lastSkip.map { SkipStatus($0) }
         if !snapshot.incidents.isEmpty { incidents = snapshot.incidents.map { IncidentStatus($0) } }
+        fleet = snapshot.fleet.map { FleetJobStatus($0) }
         policy = PolicyStatus(job.policy)
         if case .wall(let schedule) = job.schedule { show(schedule) }
     }

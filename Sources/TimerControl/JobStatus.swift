@@ -52,6 +52,9 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var elapsedUsec: Int64
     /// The active time in total.
     public var activeUsec: Int64
+    /// What the fleet knows of it; absent for a job of this machine alone, and while that is not
+    /// known.
+    public var fleet: FleetJobStatus?
     /// How often the job has fired since its record began.
     public var firings: Int
     /// Its pause: who paused it, when and why.
@@ -85,7 +88,8 @@ public struct JobStatus: Codable, Hashable, Sendable {
     // In alphabetical order, so that they need not be sorted when they are written.
     enum CodingKeys: CodingKey, CaseIterable {
         case activeUsec, afterUsec, at, calendar, checkpoint, command, count
-        case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, from, incidents
+        case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, fleet, from,
+            incidents
         case job, last, next
         case nextAttempt, nextAttemptUsec, onBootUsec, oneOff, paused, policy, remainingUsec,
             running, shell

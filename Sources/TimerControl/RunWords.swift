@@ -21,6 +21,7 @@ public enum RunWords {
         case .lost(.daemon): "lost: timerd went down while it ran"
         case .lost(.runner): "lost: the runner went down while it ran"
         case .lost(.deadline): "never started: later than starting-deadline allows"
+        case .lost(.unstarted): "never started: too late after the claim for the fleet"
         }
     }
 

@@ -40,7 +40,7 @@ extension FleetMember {
         }
         // The clock's key is written all the time: a watch without a change of it is broken, even if
         // transactions read that the clock goes on.
-        if view != nil, let watched, now.awake >= watched + Self.watchTimeout { view = nil }
+        if view != nil, let watched, now.awake >= watched + Self.watchTimeout { loseView() }
         if view == nil, isDue(loadAsked, after: Self.requestTimeout) {
             loadAsked = now.boot
             actions.append(.load)

@@ -38,7 +38,7 @@ extension FleetMember {
             if case .identity(let value) = what { adopted(value, answer) }
             if case .member = what { announced = nil }
             keepUnresolved(what)
-            self.view = nil
+            loseView()
             return
         }
         seeOwn(sent, answer, now)

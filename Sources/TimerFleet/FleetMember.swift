@@ -67,6 +67,8 @@ public struct FleetMember {
     var redefined: Set<Job.Name> = []
     /// What is known of the store; nil while it is not watched, or must not be used.
     var view: FleetView?
+    /// What was known when it was last known, to be shown; nil while `view` is not.
+    var former: FleetView?
     /// Why the store must not be used.
     public internal(set) var finding: IdentityGuard.Finding?
     /// What that store has, for its adoption.
@@ -158,7 +160,7 @@ public struct FleetMember {
             if reads[.clock] != nil { watched = now.awake }
             see(cluster, revision, reads, now, isWatched: true)
             view?.report(upTo: revision)
-        case .watchLost: view = nil
+        case .watchLost: loseView()
         case .answered(let id, let answer): answered(id, answer, now)
         case .unknown(let id): unanswered(id)
         case .recorded(let run):
@@ -199,7 +201,7 @@ public struct FleetMember {
         // Its awake clock stood still, and with it the estimate of the fleet clock. What the watch
         // brings first was sent before that: the store is read again.
         if now.slept(since: last) > .milliseconds(50) {
-            view = nil
+            loseView()
             clockCompared = false
         }
     }

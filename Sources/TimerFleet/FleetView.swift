@@ -100,7 +100,7 @@ extension FleetMember {
         if let view, view.cluster == snapshot.cluster, view.revision > snapshot.revision {
             // The answer to an earlier request, or to a second one. The watch of a second one took
             // the place of the first one's, which may not have reported all changes up to it.
-            if view.snapshot < snapshot.revision { self.view = nil }
+            if view.snapshot < snapshot.revision { loseView() }
             return
         }
         let loaded: FleetView?
@@ -131,6 +131,7 @@ extension FleetMember {
     private mutating func use(_ loaded: FleetView, _ now: Now) {
         if memory.known.identity?.epoch != loaded.identity.value.epoch { clock = nil }
         view = loaded
+        former = nil
         watched = now.awake
         var clock = self.clock ?? FleetClock(hold: loaded.hold, at: now.awake)
         clock.receive(loaded.hold, at: now.awake)
@@ -184,14 +185,14 @@ extension FleetMember {
     ) {
         guard view != nil else { return }
         guard cluster == view?.cluster else {
-            view = nil
+            loseView()
             return
         }
         do throws(FleetFault) {
             for (key, value) in reads { try see(key, value, revision, now) }
         } catch {
             // What is known of this store cannot be trusted any more.
-            view = nil
+            loseView()
             return actions.append(.tell(.fault(error)))
         }
         guard var view, var clock else { return }
@@ -211,7 +212,7 @@ extension FleetMember {
         }
         self.clock = clock
         guard view.identity.value.epoch == memory.known.identity?.epoch else {
-            self.view = nil
+            loseView()
             return
         }
         rememberCursors(reads)

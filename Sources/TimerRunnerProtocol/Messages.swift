@@ -17,6 +17,8 @@ public struct RunRequest: Hashable, Sendable {
     public var variables: RunVariables
     /// The message that it sends; nil for a run of a job.
     public var message: Message?
+    /// What a fleet requires of it; nil for a run of this machine alone.
+    public var fleet: FleetStart?
 
     /// A message to send.
     public struct Message: Hashable, Sendable {
@@ -40,6 +42,7 @@ public struct RunRequest: Hashable, Sendable {
         self.init(
             id: run.id, definition: Definition(run.job), missed: run.firing.missed,
             active: run.firing.active, variables: run.firing.cause.variables)
+        fleet = FleetStart(run.firing.cause)
     }
 
     /// The request for a run with this definition.
@@ -52,6 +55,27 @@ public struct RunRequest: Hashable, Sendable {
         self.definition = definition
         self.missed = missed
         self.active = active
+    }
+}
+
+/// What a fleet requires of a run that it gave to this machine.
+public struct FleetStart: Hashable, Sendable {
+    /// A number that grows with each run of the fleet (`TIMERD_FENCE`).
+    public var fence: Int64
+    /// If its process is not created before this instant, it is not started at all.
+    public var before: BootInstant
+
+    /// Creates a value.
+    public init(fence: Int64, before: BootInstant) {
+        self.fence = fence
+        self.before = before
+    }
+
+    /// Nil if no fleet made the run.
+    init?(_ cause: Firing.Cause) {
+        guard let claim = cause.claim else { return nil }
+        // Without an instant it is a run of an earlier instance of the daemon: always too late.
+        self.init(fence: claim.fence, before: claim.before ?? BootInstant(nanoseconds: 0))
     }
 }
 

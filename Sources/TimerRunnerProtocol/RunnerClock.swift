@@ -12,6 +12,12 @@ package enum RunnerClock {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
+    /// CLOCK_BOOTTIME, which also counts while the machine sleeps.
+    package static func boot() -> BootInstant {
+        let time = read(CLOCK_BOOTTIME)
+        return BootInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
     /// The wall clock.
     package static func wall() -> WallInstant {
         let time = read(CLOCK_REALTIME)

@@ -13,7 +13,7 @@ package import TimerCore
 /// a new connection the messages that were not acknowledged are sent again.
 package enum Wire {
     /// The version of the protocol; both sides must have the same.
-    package static let version: UInt64 = 6
+    package static let version: UInt64 = 7
     /// The most bytes of a frame from the runner: the longest tail of a run fits.
     package static let replyBytesMax = 4 << 20
     /// The most bytes of a frame from the scheduler: `runsPerFrame` runs with the longest names fit,
@@ -50,12 +50,15 @@ package struct RunOrder: Hashable, Sendable {
     package var active: Duration
     /// What is set for this run alone, if its job allows it.
     package var variables: RunVariables
+    /// What a fleet requires of it; nil for a run of this machine alone.
+    package var fleet: FleetStart?
 
     package init(
         run: Run.ID, fingerprint: UInt64, missed: Int, active: Duration,
-        variables: RunVariables = RunVariables()
+        variables: RunVariables = RunVariables(), fleet: FleetStart? = nil
     ) {
         self.variables = variables
+        self.fleet = fleet
         self.run = run
         self.fingerprint = fingerprint
         self.missed = missed
@@ -65,6 +68,7 @@ package struct RunOrder: Hashable, Sendable {
     package init(_ run: Run) {
         self.init(
             run: run.id, fingerprint: Definition(run.job).fingerprint, missed: run.firing.missed,
-            active: run.firing.active, variables: run.firing.cause.variables)
+            active: run.firing.active, variables: run.firing.cause.variables,
+            fleet: FleetStart(run.firing.cause))
     }
 }

@@ -245,6 +245,12 @@ package struct WireReader {
         return RunVariables(values)
     }
 
+    package mutating func fleet() throws(Fault) -> FleetStart? {
+        guard try flag() else { return nil }
+        return FleetStart(
+            fence: try signed(), before: BootInstant(nanoseconds: try signed()))
+    }
+
     package mutating func end() throws(Fault) -> RunEnd {
         guard let outcome = RunOutcome(try string()) else { throw Fault() }
         var usage = RunUsage()

@@ -43,6 +43,10 @@ package enum WireRequest: Hashable {
                     $0.put($1.key)
                     $0.put($1.value)
                 }
+                $0.put($1.fleet) {
+                    $0.put($1.fence)
+                    $0.put($1.before.nanoseconds)
+                }
             }
         case .end(let run, let grace):
             writer.put(UInt8(3))
@@ -94,7 +98,7 @@ package enum WireRequest: Hashable {
                     RunOrder(
                         run: try reader.run(), fingerprint: try reader.unsigned(),
                         missed: Int(try reader.signed()), active: try reader.span(),
-                        variables: try reader.variables()))
+                        variables: try reader.variables(), fleet: try reader.fleet()))
             }
             self = .start(orders)
         case 3: self = .end(try reader.run(), grace: try reader.span())

@@ -27,7 +27,7 @@ struct Timerctl: ParsableCommand {
             InVerb.self,
             CancelVerb.self,
             ReloadVerb.self, EditVerb.self, ImportVerb.self, NotifyVerb.self, WebVerb.self,
-            APIVerb.self, MetricsVerb.self,
+            FleetVerb.self, APIVerb.self, MetricsVerb.self,
         ])
 
     /// Only for the help and the shells' completions: options before the command are moved behind

@@ -101,6 +101,7 @@ extension Machine {
         case .log(let notice): hear(notice)
         case .notify(let told, let changes): observe(told, changes)
         case .armIncidents(let instant): incidentTimer = instant.map(nanoseconds)
+        case .decline: break
         case .answer(let answer):
             let value =
                 switch answer {
@@ -292,7 +293,8 @@ extension Machine {
         case .replaced: .replaced
         case .stopped: .stopped
         case .lost(.reboot): .lostReboot
-        case .lost(.daemon), .lost(.runner): .lostDaemon
+        // The model has no fleet.
+        case .lost(.daemon), .lost(.runner), .lost(.unstarted): .lostDaemon
         case .lost(.deadline): .lostDeadline
         }
     }

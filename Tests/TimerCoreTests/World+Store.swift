@@ -115,6 +115,7 @@ extension World {
                 }
             }
         case .armIncidents(let instant): incidentTimer = instant
+        case .decline: break
         }
     }
 

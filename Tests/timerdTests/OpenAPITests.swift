@@ -94,7 +94,8 @@ import TimerCore
     private static func smallest(_ operation: Object) -> String {
         guard let body = operation["requestBody"] as? Object, body["required"] as? Bool == true
         else { return "" }
-        return "\(body)".contains("LoginBody") ? #"{"token": "x"}"# : #"{"all": true}"#
+        if "\(body)".contains("LoginBody") { return #"{"token": "x"}"# }
+        return "\(body)".contains("FleetBody") ? #"{"verb": "hold"}"# : #"{"all": true}"#
     }
 
     private static func keys(of schema: Object) -> Set<String> {
@@ -145,6 +146,9 @@ import TimerCore
             "Message": MessageStatus.self, "Messages": NotificationsReply.self,
             "MessageRetry": MessageRetryReply.self, "Notifier": NotifierStatus.self,
             "Notifiers": NotifiersReply.self, "NotifierTest": NotifierTestReply.self,
+            "Fleet": FleetReply.self, "FleetMachine": FleetReply.Machine.self,
+            "FleetDone": FleetOrderReply.self, "FleetJob": FleetJobStatus.self,
+            "FleetRun": FleetJobStatus.Run.self,
         ]
     }
 

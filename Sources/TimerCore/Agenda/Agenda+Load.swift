@@ -105,6 +105,7 @@ extension Agenda {
             notices = [.log(.renamed(job.name, from: old))]
         }
         entry.follow(BootFiring(after: record, at: start, now), at: now)
+        if entry.isShared { entry.share(at: now) }
         let slot: Int
         if let free = freeSlots.popLast() {
             slot = free

@@ -23,17 +23,24 @@ extension Agenda {
                 recover(open, slot, entry, at: now, into: &batch)
                 recovered.append(slot)
             } else {
-                lose(open, as: open.bootID == now.bootID ? .daemon : .reboot, into: &batch)
+                lose(open, as: outcome(of: open, at: now), into: &batch)
             }
         }
         for slot in recovered { release(slot, at: now, into: &batch) }
         return (batch.decided + batch.timers + batch.notices, batch.start)
     }
 
-    /// Whether a run was certainly never spawned and may start now.
+    /// Whether a run was certainly never spawned and may start now. A run of a fleet may not: another
+    /// machine can have taken its place.
     private func isStartable(_ open: RecoveredState.OpenRun, at now: Now) -> Bool {
         !open.isLive && !open.wasSpawned && open.bootID == now.bootID
-            && !open.firing.cause.variables.areLost
+            && !open.firing.cause.variables.areLost && open.firing.cause.claim == nil
+    }
+
+    /// What became of a run that neither runs nor starts now.
+    private func outcome(of open: RecoveredState.OpenRun, at now: Now) -> RunOutcome {
+        guard open.bootID == now.bootID else { return .lost(.reboot) }
+        return .lost(open.firing.cause.claim != nil && !open.wasSpawned ? .unstarted : .daemon)
     }
 
     /// Assigns the runs of renamed jobs to the new names. Runs that have not started yet also get
@@ -54,9 +61,8 @@ extension Agenda {
     }
 
     private mutating func lose(
-        _ open: RecoveredState.OpenRun, as loss: RunOutcome.Loss, into batch: inout Batch
+        _ open: RecoveredState.OpenRun, as outcome: RunOutcome, into batch: inout Batch
     ) {
-        let outcome = RunOutcome.lost(loss)
         let summary = summary(of: open.id, outcome, failed: true)
         noteEnd(summary, of: open.job)
         batch.ends.append(.close(summary))

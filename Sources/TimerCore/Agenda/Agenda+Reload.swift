@@ -224,6 +224,7 @@ extension Agenda {
         }
         oneOffs += (job.isOneOff ? 1 : 0) - (entry.job.isOneOff ? 1 : 0)
         entry.job = job
+        if entry.isShared || job.fleet != nil { changeShared(slot, &entry, at: now, into: &batch) }
         followEnds(slot, entry)
         batch.watch(updateWatch(slot, &entry, at: now))
         let ended = entry.applyPause(configured: job.paused, at: now)

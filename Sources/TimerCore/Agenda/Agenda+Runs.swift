@@ -67,7 +67,7 @@ extension Agenda {
     }
 
     /// Records a run of the job and adds it to the runs that have not ended.
-    private mutating func record(
+    mutating func record(
         _ run: Run, _ state: RunState, _ slot: Int, into batch: inout Batch
     ) {
         runs.add(ActiveRun(run, state, event: eventNumber), of: .slot(slot))
@@ -171,7 +171,8 @@ extension Agenda {
         _ ended: ActiveRun, _ slot: Int, _ entry: inout JobEntry, at now: Now,
         into batch: inout Batch
     ) -> Bool {
-        guard let boxed = ended.job, entry.phase != .stopped,
+        // A fleet decides itself about another attempt.
+        guard let boxed = ended.job, entry.phase != .stopped, ended.firing.cause.claim == nil,
             ended.id.attempt <= boxed.wrappedValue.policy.retry.retries,
             !ended.firing.cause.variables.areLost
         else { return false }
@@ -261,6 +262,7 @@ extension Agenda {
         _ run: Run, _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
     ) -> Bool {
         guard let deadline = run.job.policy.startingDeadline, run.id.attempt == 1,
+            run.firing.cause.claim == nil,
             now.wall - run.id.firing.scheduled
                 > deadline + run.job.policy.accuracy + run.job.policy.randomDelay
         else { return false }

@@ -17,7 +17,7 @@ extension Agenda {
         let wasOpen = entry.ledger.isOpen
         let counted = entry.counted(at: now)
         switch entry.phase {
-        case .armed where !isShutDown: entry.ledger.open(at: counted)
+        case .armed where !isShutDown && !entry.isShared: entry.ledger.open(at: counted)
         case .armed, .paused, .stopped, .finished: entry.ledger.close(at: counted)
         }
         if case .wall(let schedule) = entry.job.schedule {
@@ -73,7 +73,7 @@ extension Agenda {
     private mutating func updateOccurrence(
         _ entry: inout JobEntry, _ schedule: WallSchedule, at now: Now
     ) {
-        guard entry.phase == .armed else {
+        guard entry.phase == .armed, !entry.isShared else {
             entry.occurrence = nil
             entry.isDueThisBoot = false
             return

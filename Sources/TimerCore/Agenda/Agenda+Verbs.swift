@@ -22,6 +22,9 @@ extension Agenda {
                             + "\(now.wall.rfc3339)"))
             ]
         }
+        guard !entry.isShared || order.verb == .kill else {
+            return [.answer(.refused(Self.isShared(order.verb)))]
+        }
         return execute(order, slot, &entry, at: now)
     }
 

@@ -129,6 +129,7 @@ public struct Agenda: Sendable {
         case .wake(let job): wake(job, at: now)
         case .order(let order): execute(order, at: now)
         case .stored: noteStored(at: now)
+        case .claimed(let run): startClaimed(run, at: now)
         case .recorded(let runs): noteRecorded(runs, at: now)
         case .began(let run, let instant): noteBegin(of: run, at: instant)
         case .ended(let run, let outcome, let usage, let end, let hasOutput):

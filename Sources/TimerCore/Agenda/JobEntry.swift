@@ -16,6 +16,8 @@ struct JobEntry: Sendable {
     /// The next occurrence; nil if there is none, or while the job is not armed.
     var occurrence: WallInstant?
     var configuredPaused: Bool
+    /// Whether a fleet decides when it runs. Then it has no timer, and no time of it counts here.
+    var isShared: Bool
     /// Nil while no run of the job has ended.
     var boxedOutcomes: Boxed<JobOutcomes>?
     /// Nil while all these fields have their default values.
@@ -35,6 +37,7 @@ struct JobEntry: Sendable {
             job.paused ? .paused(Pause(since: now.wall, by: .configuration)) : .armed
         ledger = Ledger()
         configuredPaused = job.paused
+        isShared = job.fleet != nil
         checkpoint = now.wall
         processedThrough = now.wall
         // A one-off job runs even if its time passed before it was loaded.
@@ -116,9 +119,10 @@ struct JobEntry: Sendable {
         return schedule.previous(before: instant - offset).map { $0 + offset }
     }
 
-    /// The time that is left until the next firing; nil if none is scheduled.
+    /// The time that is left until the next firing; nil if none is scheduled here.
     func remaining(at now: Now) -> Duration? {
-        switch (phase, job.schedule) {
+        guard !isShared else { return nil }
+        return switch (phase, job.schedule) {
         case (.armed, .wall): dueOccurrence.map { max(.zero, $0 - now.wall) }
         case (.paused, .wall), (.stopped, _), (.finished, _): nil
         case (.armed, _), (.paused, _): dueTarget.map { max(.zero, $0 - accrued(at: now)) }
@@ -157,6 +161,8 @@ struct JobEntry: Sendable {
     /// fire does not.
     private func processedThrough(at now: Now) -> WallInstant {
         guard case .wall = job.schedule else { return max(processedThrough, now.wall) }
+        // What was due while it was shared is not caught up when it is a job of this machine again.
+        guard !isShared else { return max(processedThrough, now.wall) }
         guard phase == .armed, let occurrence else { return processedThrough }
         return max(processedThrough, min(occurrence - .microseconds(1), now.wall))
     }

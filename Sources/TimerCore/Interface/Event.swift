@@ -20,6 +20,9 @@ public enum Event: Sendable {
     /// All waiting rows are written. The shell sends it after `Agenda.isHolding` said that firings
     /// wait for this.
     case stored
+    /// A fleet decided that a run of a job starts on this machine, and whether it overlaps with
+    /// others: it starts at once, or as soon as `max-concurrent` allows it.
+    case claimed(ClaimedRun)
     /// The rows of these runs were written long after their start was decided. They have not been
     /// started.
     case recorded([Run])
@@ -40,6 +43,26 @@ public enum Event: Sendable {
     case checkpoint(Range<Int> = 0..<Int.max)
     /// The daemon stops. After this event nothing fires.
     case shutdown
+}
+
+/// A run that a fleet gave to this machine.
+public struct ClaimedRun: Hashable, Sendable {
+    /// The run, with the instant at which it was due.
+    public var id: Run.ID
+    /// How many further firings were missed before it and are combined with it.
+    public var missed: Int
+    /// The total active time of the job, as the fleet counts it.
+    public var active: Duration
+    /// Why it was made, its fence, and when it must have started.
+    public var claim: Firing.Cause.Claim
+
+    /// Creates a value.
+    public init(id: Run.ID, missed: Int, active: Duration, claim: Firing.Cause.Claim) {
+        self.id = id
+        self.missed = missed
+        self.active = active
+        self.claim = claim
+    }
 }
 
 /// A user's request about a job.
@@ -221,4 +244,6 @@ public enum Action: Hashable, Sendable {
     case log(Notice)
     /// Answer the request that was just handled.
     case answer(Answer)
+    /// Tell the fleet that this run does not start: its job is not configured any more.
+    case decline(Run.ID)
 }

@@ -52,4 +52,6 @@ public struct JobSnapshot: Hashable, Sendable {
     /// The incidents with a notification that are not over, in the order in which they
     /// began.
     public var incidents: [IncidentRecord] = []
+    /// What the fleet knows of it; nil for a job of this machine alone, or if that is not known yet.
+    public var fleet: FleetJobView?
 }

@@ -181,6 +181,9 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         case runner
         /// It never started, because its starting deadline had passed.
         case deadline
+        /// It never started: the fleet gave it to this machine, but when its process was about to be
+        /// created, the fleet might already have given up this machine.
+        case unstarted
     }
 
     /// Whether the run succeeded.

@@ -3,7 +3,8 @@
 
 extension Firing {
     /// The reason for a run. The text is the same in the store and in JSON: `schedule`, `catch-up`,
-    /// `resume`, `requested(ada)`, and `requested-with-variables(ada)`.
+    /// `resume`, `requested(ada)`, `requested-with-variables(ada)`, and `claimed(4711, schedule)`
+    /// with the fence of the run.
     public enum Cause: Hashable, Sendable, LosslessStringConvertible {
         /// Its schedule.
         case schedule
@@ -13,6 +14,8 @@ extension Firing {
         case resume
         /// A user requested it. The box keeps the memory of all other runs small.
         case requested(Boxed<Request>)
+        /// This machine claimed it for a fleet.
+        case claimed(Boxed<Claim>)
 
         /// The request of a user.
         public struct Request: Hashable, Sendable {
@@ -28,6 +31,34 @@ extension Firing {
             }
         }
 
+        /// The decision of a fleet that a run starts on this machine.
+        public struct Claim: Hashable, Sendable {
+            /// Why the fleet made the run. It is not itself a claim.
+            public var cause: Cause
+            /// A number that grows with each claim of the fleet (`TIMERD_FENCE`).
+            public var fence: Int64
+            /// The process must start before this instant; nil for a run of an earlier instance of
+            /// the daemon, which starts nothing any more.
+            public var before: BootInstant?
+
+            /// Creates a claim.
+            public init(cause: Cause, fence: Int64, before: BootInstant?) {
+                self.cause = cause
+                self.fence = fence
+                self.before = before
+            }
+        }
+
+        /// A decision of a fleet.
+        public static func claimed(_ claim: Claim) -> Cause {
+            .claimed(Boxed(wrappedValue: claim))
+        }
+
+        /// The decision of a fleet; nil for a run of this machine alone.
+        public var claim: Claim? {
+            if case .claimed(let claim) = self { claim.wrappedValue } else { nil }
+        }
+
         /// A request of this user.
         public static func requested(
             by initiator: Initiator, variables: RunVariables = RunVariables()
@@ -37,10 +68,10 @@ extension Firing {
 
         /// Who requested it; nil if the run was not requested.
         public var requester: String? {
-            if case .requested(let request) = self {
-                request.wrappedValue.by.description
-            } else {
-                nil
+            switch self {
+            case .requested(let request): request.wrappedValue.by.description
+            case .claimed(let claim): claim.wrappedValue.cause.requester
+            case .schedule, .catchUp, .resume: nil
             }
         }
 
@@ -55,6 +86,7 @@ extension Firing {
 
         private static let kind = "requested("
         private static let kindWithVariables = "requested-with-variables("
+        private static let kindOfClaim = "claimed("
 
         public var description: String {
             switch self {
@@ -64,12 +96,19 @@ extension Firing {
             case .requested(let request):
                 (variables.isEmpty ? Self.kind : Self.kindWithVariables)
                     + "\(request.wrappedValue.by))"
+            case .claimed(let claim):
+                "\(Self.kindOfClaim)\(claim.wrappedValue.fence), \(claim.wrappedValue.cause))"
             }
         }
 
-        /// The word for it without the name: `schedule`, `catch-up`, `resume` or `requested`.
+        /// The word for it without the name: `schedule`, `catch-up`, `resume` or `requested`; of a
+        /// run of a fleet the word for why the fleet made it.
         public var word: String {
-            if case .requested = self { "requested" } else { description }
+            switch self {
+            case .requested: "requested"
+            case .claimed(let claim): claim.wrappedValue.cause.word
+            case .schedule, .catchUp, .resume: description
+            }
         }
 
         /// Parses the text that `description` produces; nil for any other text.
@@ -78,6 +117,9 @@ extension Firing {
             case "schedule": self = .schedule
             case "catch-up": self = .catchUp
             case "resume": self = .resume
+            case _ where text.hasPrefix(Self.kindOfClaim):
+                guard let claim = Claim(text.dropFirst(Self.kindOfClaim.count)) else { return nil }
+                self = .claimed(claim)
             default:
                 let kinds = [Self.kind, Self.kindWithVariables]
                 guard text.hasSuffix(")"), let kind = kinds.first(where: { text.hasPrefix($0) })
@@ -88,5 +130,18 @@ extension Firing {
                     variables: kind == Self.kind ? RunVariables() : .lost)
             }
         }
+    }
+}
+
+extension Firing.Cause.Claim {
+    /// Parses what follows `claimed(`; nil for any other text. The instant of the last start is not
+    /// in it.
+    fileprivate init?(_ text: Substring) {
+        let parts = text.split(separator: ", ", maxSplits: 1)
+        guard parts.count == 2, let fence = Int64(parts[0]), String(fence) == parts[0],
+            parts[1].hasSuffix(")"), let cause = Firing.Cause(String(parts[1].dropLast())),
+            cause.claim == nil
+        else { return nil }
+        self.init(cause: cause, fence: fence, before: nil)
     }
 }

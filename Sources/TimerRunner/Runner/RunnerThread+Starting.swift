@@ -123,7 +123,7 @@ extension RunnerThread {
         let process: Spawner.Process
         let context = Spawner.SpawnContext(
             output: pipes.output.writing, error: pipes.error.writing, signals: signals,
-            record: record)
+            record: record, before: preparation.request.fleet?.before)
         do throws(Spawner.Failure) {
             process = try makeProcess(
                 of: preparation.request.id, definition, &ready, pipes, group, context)

@@ -148,5 +148,6 @@ extension RunRequest {
         self.init(
             id: order.run, definition: definition, missed: order.missed, active: order.active,
             variables: order.variables)
+        fleet = order.fleet
     }
 }

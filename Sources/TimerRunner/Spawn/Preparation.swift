@@ -94,6 +94,7 @@ struct Preparation: Sendable {
                 "TIMERD_MISSED": "\(request.missed)",
                 "TIMERD_ACTIVE_SECONDS": "\(request.active.components.seconds)",
             ]) { $1 }
+            .merging(request.fleet.map { ["TIMERD_FENCE": "\($0.fence)"] } ?? [:]) { $1 }
     }
 }
 

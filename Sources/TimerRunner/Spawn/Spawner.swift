@@ -55,6 +55,8 @@ struct Spawner {
         var passed: Int32 = -1
         /// Where the process writes its process id.
         var record: RunRegistry.Place?
+        /// When it is too late to create the process; nil: never.
+        var before: BootInstant?
     }
 
     /// Creates the process of a run in this context, with the declared text or /dev/null as its
@@ -75,6 +77,10 @@ struct Spawner {
         var session: Int32?
         var start = request(program, variables, definition, ready.account, context, memory)
         start.input = input
+        // As late as possible: everything before this may have taken long.
+        if let before = context.before, RunnerClock.boot() >= before {
+            throw Failure(outcome: .lost(.unstarted))
+        }
         let result = withExtendedLifetime(memory) {
             guard let service = definition.execution.pamService else { return cspawn_start(&start) }
             return Self.startSession(&start, service, ready.account, memory, socket: &session)

@@ -35,6 +35,7 @@ extension Daemon {
             // A store that cannot be written now will not recover in the next seconds.
             if isClosed { _ = wait(for: drained, "record the ends of the last runs") }
         }
+        fleet?.stop()
         if isClosed { recordStop() } else { sayWhatIsLost() }
         runner.close()
         endEvents()

@@ -47,6 +47,8 @@ struct Daemon {
         /// The socket of a runner that is a service of its own; nil if the daemon starts and stops
         /// its runner.
         var runner: String?
+        /// The socket of `timerd-fleet`; nil: the usual one.
+        var fleet: String?
         var log: RunCommand.LogTarget
         var logLevel = RunCommand.LogLevel.info
         /// Whether to start although the saved state has disappeared.
@@ -70,6 +72,8 @@ struct Daemon {
     let copies: StateCopies
     let events: EventPublisher
     let sender: NotificationSender
+    /// The member of the fleet; nil without one.
+    let fleet: FleetDriver?
 
     /// Runs until a signal stops it. If it cannot start, it logs why. The exit status is 1 then, or
     /// 78 for a configuration that cannot be read.
@@ -181,7 +185,10 @@ struct Daemon {
         for failure in zones.failures {
             log.warning("\(failure); jobs keep the time zone rules that were read before")
         }
-        loop.later { $0.receive(.zonesChanged(zones.named, local: zones.local)) }
+        loop.later { loop in
+            loop.receive(.zonesChanged(zones.named, local: zones.local))
+            loop.configureFleet(isReload: false)
+        }
     }
 
     /// Handles the events of the runner. An event that needs a line in the log is acknowledged only
@@ -190,7 +197,7 @@ struct Daemon {
         let (loop, eventLogger, recent, log, clocks) = (loop, eventLogger, recent, log, clocks)
         let meters = meters
         for run in runs { recent.begin(run) }
-        let sender = sender
+        let (sender, fleet) = (sender, fleet)
         runner.begin(adopting: runs) { news, seen in
             switch news {
             case .event(let event) where event.run.isMessage:
@@ -199,6 +206,7 @@ struct Daemon {
             case .event(.began(let run, _, let instant)):
                 recent.begin(run)
                 loop.later { $0.receive(.began(run, at: instant)) }
+                fleet?.began(run, at: instant)
             case .event(.output(let run, let stream, let line, _)):
                 recent.add(line, of: run, toStderr: stream == .stderr, at: clocks.wall)
                 eventLogger.logLine(line, of: run, toStderr: stream == .stderr, done: seen)

@@ -37,6 +37,7 @@ struct DaemonStart {
         // Computed before the files are read: a change in the meantime causes another reload.
         let digest = ConfigReader.digest(path: options.config, ownerUID: geteuid())
         let reading = try readConfiguration()
+        let machine = try reading.settings.fleet.map { try Self.machine(of: $0) }
         let state = try Directory.open(options.state, followLink: getenv("STATE_DIRECTORY") != nil)
         let runtime = try Directory.open(options.runtime)
         try lock(state, runtime)
@@ -53,13 +54,14 @@ struct DaemonStart {
 
         let recorder = try makeRecorder(store, reading, past, in: state)
         let daemon = startDaemon(
-            reading, past, recorder, runner, heartbeat, in: state, supervision
+            reading, past, recorder, runner, heartbeat, in: state, supervision, as: machine
         ) {
             extraTime.end()
         }
         // From here on the daemon can answer requests.
         watch.activate(queue: daemon.loop.executor.queue) {
             daemon.loop.later { $0.receive(.clockChanged) }
+            daemon.fleet?.clocksChanged()
         }
         let about = Control.About(
             version: Timerd.versionNumber, pid: getpid(), since: daemon.since,
@@ -85,7 +87,8 @@ struct DaemonStart {
     private func startDaemon(
         _ reading: ConfigReading, _ past: RecoveredState, _ recorder: Recorder,
         _ runner: RunnerClient, _ heartbeat: HeartbeatFile, in state: Directory,
-        _ supervision: Supervision, ready: @escaping @Sendable () -> Void
+        _ supervision: Supervision, as machine: MachineName?,
+        ready: @escaping @Sendable () -> Void
     ) -> Daemon {
         let eventLogger = makeEventLogger()
         let copies = StateCopies(of: state, recorder: recorder, log: log) {
@@ -110,7 +113,8 @@ struct DaemonStart {
             options: options, log: log, clocks: clocks, since: since, supervision: supervision,
             eventLogger: eventLogger,
             recorder: recorder, meters: meters, loop: loop, runner: runner, copies: copies,
-            events: makeEvents(since: since, of: loop), sender: sender)
+            events: makeEvents(since: since, of: loop), sender: sender,
+            fleet: fleet(reading, past.instance, recorder, loop, as: machine))
         // The loop would ignore the end of a run that it does not know yet.
         daemon.listenToRunner(adopting: Set(past.openRuns.filter(\.isLive).map(\.id)))
         return daemon

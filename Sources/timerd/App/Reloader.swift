@@ -53,6 +53,8 @@ final class Reloader: Sendable {
     /// How many runs may be active at once. This is read only at the start, so a reload does not
     /// change it.
     let concurrentRunsMax: Int
+    /// The fleet that this machine joined at the start.
+    private let fleet: FleetSettings?
     let queue = DispatchQueue(label: "timerd.config", qos: .default)
     let lookUps = DispatchQueue(label: "timerd.look-ups", qos: .utility)
     let state: Mutex<State>
@@ -87,6 +89,7 @@ final class Reloader: Sendable {
         self.log = log
         self.runsJobs = runsJobs
         concurrentRunsMax = inUse.settings.maxConcurrent
+        fleet = inUse.settings.fleet
         state = Mutex(
             State(
                 digest: inUse.digest, origins: inUse.origins, settings: inUse.settings,
@@ -238,6 +241,11 @@ final class Reloader: Sendable {
             state.origins = reading.origins
             state.settings = reading.settings
             state.findings = reading.findings
+        }
+        if reading.settings.fleet != fleet {
+            log.warning(
+                "\(path): the table [fleet] has changed; this takes effect when timerd is restarted"
+            )
         }
         access.use(reading.settings)
         watch(reading.settings)

@@ -30,6 +30,12 @@ struct RunCommand: ParsableCommand {
             """, valueName: "path"), completion: .file())
     var runner: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The socket of timerd-fleet, for a configuration with a fleet.", valueName: "path"),
+        completion: .file())
+    var fleet: String?
+
     @Flag(
         help:
             "Start although the saved state that was here is gone or was replaced by an older one.")
@@ -85,7 +91,8 @@ struct RunCommand: ParsableCommand {
             Daemon.Options(
                 config: config.config, state: directories.statePath, runtime: runtime,
                 socket: socket ?? "\(runtime)/\(ControlPath.fileName)", runner: runner,
-                log: log, logLevel: logLevel, acceptsDataLoss: acceptDataLoss, zoneFault: zoneFault)
+                fleet: fleet, log: log, logLevel: logLevel, acceptsDataLoss: acceptDataLoss,
+                zoneFault: zoneFault)
         )
     }
 }

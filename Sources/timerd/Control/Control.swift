@@ -178,6 +178,8 @@ struct Control: ControlService {
         case .revokeSessions(let all): revokeSessions(all ? nil : peer.uid, reply)
         case .web: send(.ok, WebReply(hosts: access.webHosts), reply)
         case .metrics(let format): metrics[format]?.list(reply)
+        case .fleet: showFleet(reply)
+        case .fleetOrder(let order): self.order(order, by: peer, reply)
         }
     }
 

@@ -43,6 +43,20 @@ struct DaemonNotice {
             ])
     }
 
+    /// The fleet executed a command for one of its jobs.
+    static func fleetCommanded(
+        _ verb: Order.Verb, _ job: Job.Name, by initiator: Initiator
+    ) -> DaemonNotice {
+        DaemonNotice(
+            kind: .commanded, level: .notice,
+            message: "\(initiator) requested \(verb.rawValue) for job \(job), in its fleet",
+            job: job,
+            fields: [
+                "TIMERD_JOB": "\(job)", "TIMERD_BY": "\(initiator)",
+                "TIMERD_VERB": "\(verb.rawValue)",
+            ])
+    }
+
     /// A user created a one-off job.
     static func oneOffCreated(_ job: Job, by initiator: String) -> DaemonNotice {
         let at = job.schedule.at

@@ -43,6 +43,11 @@ extension LogEntry {
             return (level, "run \(run) is \(outcome): the runner went down while it ran")
         case .lost(.deadline):
             return (level, "run \(run) is \(outcome): it did not start in time")
+        case .lost(.unstarted):
+            return (
+                level,
+                "run \(run) is \(outcome): the fleet may already have given up this machine"
+            )
         }
     }
 }

@@ -104,7 +104,7 @@ extension Action {
         switch self {
         case .begin, .close, .save, .notify: true
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .end, .signal, .suspend,
-            .resume, .storeJobSet, .log, .answer, .armIncidents:
+            .resume, .storeJobSet, .log, .answer, .armIncidents, .decline:
             false
         }
     }

@@ -130,6 +130,8 @@ extension Loop {
             let changes = [change] + notes.map(\.change)
             submit(
                 Write(changes: changes, durable: false) { [launcher] _ in launcher.forget(run.id) })
+            fleet?.driver.ended(run.id, run.outcome, at: run.ended ?? now.wall)
+        case .decline(let run): fleet?.driver.declined(run)
         case .notify:
             submit(history.map(\.change) + notes.map(\.change))
             history = []

@@ -43,7 +43,7 @@ extension Loop {
         }
         let now = steadyNow()
         let more = agenda.snapshots(from: gathered.count, count: Self.jobsPerTurn, at: now)
-        gathered += more
+        gathered += fleet == nil ? more : more.map { shown($0) }
         guard more.count < Self.jobsPerTurn else { return later { $0.gatherSome() } }
         let snapshot = Snapshot(at: now, jobs: gathered)
         gathered = []
@@ -60,7 +60,11 @@ extension Loop {
     ) {
         let now = clocks.now()
         let some = names.prefix(Self.jobsPerTurn)
-        let found = found + some.compactMap { agenda.snapshot(of: $0, at: now) }
+        let found =
+            found
+            + some.compactMap { name in
+                agenda.snapshot(of: name, at: now).map { shown($0) }
+            }
         guard some.count < names.count else { return done(found) }
         let rest = Array(names.dropFirst(some.count))
         later { $0.gather(rest, found: found, done) }
@@ -79,7 +83,7 @@ extension Loop {
         let further = Run.ID(firing: run.firing, attempt: run.attempt + 1)
         return RunView(
             now: now, job: job, active: agenda.activeRun(run), further: agenda.activeRun(further),
-            snapshot: agenda.snapshot(of: job, at: now), live: agenda.liveRuns,
+            snapshot: agenda.snapshot(of: job, at: now).map { shown($0) }, live: agenda.liveRuns,
             maxConcurrent: agenda.concurrentRunsMax)
     }
 
@@ -91,7 +95,7 @@ extension Loop {
 
     /// One job; nil if no job has this name, and then the existing names.
     func snapshot(of job: Job.Name) -> (JobSnapshot?, names: [Job.Name]) {
-        let found = agenda.snapshot(of: job, at: steadyNow())
+        let found = agenda.snapshot(of: job, at: steadyNow()).map { shown($0) }
         return (found, found == nil ? namesForHints : [])
     }
 
@@ -99,7 +103,7 @@ extension Loop {
     /// existing names.
     func why(_ job: Job.Name) -> (WhyReply?, names: [Job.Name]) {
         let now = steadyNow()
-        let found = agenda.snapshot(of: job, at: now)
+        let found = agenda.snapshot(of: job, at: now).map { shown($0) }
         let rejection =
             rejected.first { $0.name == job.description }
             ?? outdated.first { $0.name == job.description }

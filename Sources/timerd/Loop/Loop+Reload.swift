@@ -137,6 +137,7 @@ extension Loop {
     private func endReload() {
         reloadResumedAt = nil
         launcher.forgetFormer()
+        configureFleet(isReload: true)
         // Lists of the old jobs are useless now, and so is a checkpoint that has begun: both restart.
         gathered = []
         if checkpointed != nil { checkpointed = 0 }

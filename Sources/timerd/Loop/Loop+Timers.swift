@@ -112,7 +112,7 @@ extension Action {
         case .arm(let job, _), .armAt(let job, _), .disarm(let job): .next(job)
         case .armRetry(let job, _), .disarmRetry(let job): .retry(job)
         case .begin, .start, .end, .signal, .suspend, .resume, .close, .save, .storeJobSet, .log,
-            .answer, .notify, .armIncidents:
+            .answer, .notify, .armIncidents, .decline:
             nil
         }
     }

@@ -91,6 +91,12 @@ actor Loop: QueueActor {
     var isMeasuring = false
     /// Called with the notifiers of each new configuration.
     var notifiersChanged: (@Sendable ([Notifier]) -> Void)?
+    /// The fleet that shares some of the jobs, and the name of this machine in it; nil without one.
+    var fleet: (driver: FleetDriver, machine: MachineName)?
+    /// Whether the first records of this instance are stored.
+    var isBegun = false
+    /// The jobs as the fleet knows them.
+    var fleetViews: [Job.Name: FleetJobView] = [:]
     /// When this loop started.
     let since: WallInstant
     /// When the configuration was last read without a refusal.
@@ -177,6 +183,8 @@ actor Loop: QueueActor {
             done: { loop in
                 loop.afterTimers { loop in
                     beginning.ready()
+                    loop.isBegun = true
+                    loop.fleet?.driver.begin()
                     loop.sendStatus()
                     loop.expireOneOffs()
                 }
@@ -256,12 +264,14 @@ actor Loop: QueueActor {
         _ order: Order, isPart: Bool = false,
         reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
     ) {
+        if fleet != nil, handleInFleet(order, reply: reply) { return }
         let now = clocks.now()
         perform(
             decide(.order(order), at: now)[...], at: now,
             answer: Reply(isPart: isPart) { answer in
                 self.later { loop in
-                    reply(answer, loop.agenda.snapshot(of: order.job, at: loop.steadyNow()))
+                    let snapshot = loop.agenda.snapshot(of: order.job, at: loop.steadyNow())
+                    reply(answer, snapshot.map { loop.shown($0) })
                 }
             })
     }

@@ -1,0 +1,182 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// The fleet that the machine belongs to, and its connection to it.
+public struct FleetReply: Codable, Hashable, Sendable {
+    /// The name of the fleet.
+    public var fleetName: String
+    /// The name of this machine in it.
+    public var machine: String
+    /// `connected`; `away` while etcd cannot be reached; `unusable` if it must not be used; `standby`
+    /// if this machine is connected and may not start runs.
+    public var state: String
+    /// What is wrong, and what to do next; absent if nothing is.
+    public var problem: String?
+    /// The address of etcd that answered last.
+    public var endpoint: String?
+    /// The version of etcd there.
+    public var etcdVersion: String?
+    /// Since when the whole fleet is held; absent if it is not.
+    public var heldSince: String?
+    /// Who holds it.
+    public var heldBy: String?
+    /// Whether this machine starts nothing any more until it is undrained.
+    public var drained: Bool
+    /// The machines that are connected, as this machine last knew.
+    public var machines: [Machine]
+
+    /// A machine of the fleet.
+    public struct Machine: Codable, Hashable, Sendable {
+        /// Its name.
+        public var machine: String
+        /// Its labels.
+        public var labels: [String]
+        /// Whether it may start runs: it is not drained, and its clock is right.
+        public var fit: Bool
+        /// How far its clock is ahead of that of etcd, at least and at most.
+        public var skewMsecMin: Int64?
+        public var skewMsecMax: Int64?
+        /// The jobs of which it has another definition than this machine.
+        public var driftedJobs: [String]
+        /// The version of timerd.
+        public var version: String
+
+        /// A machine as described.
+        public init(
+            machine: String, labels: [String], fit: Bool, skew: ClosedRange<Int64>?,
+            drifted: [String], version: String
+        ) {
+            self.machine = machine
+            self.labels = labels
+            self.fit = fit
+            skewMsecMin = skew?.lowerBound
+            skewMsecMax = skew?.upperBound
+            driftedJobs = drifted
+            self.version = version
+        }
+    }
+
+    /// A fleet as described.
+    public init(
+        fleet: String, machine: String, state: String, problem: String? = nil,
+        endpoint: String? = nil, etcdVersion: String? = nil, heldSince: String? = nil,
+        heldBy: String? = nil, drained: Bool, machines: [Machine]
+    ) {
+        fleetName = fleet
+        self.machine = machine
+        self.state = state
+        self.problem = problem
+        self.endpoint = endpoint
+        self.etcdVersion = etcdVersion
+        self.heldSince = heldSince
+        self.heldBy = heldBy
+        self.drained = drained
+        self.machines = machines
+    }
+}
+
+/// What the fleet knows of a job.
+public struct FleetJobStatus: Codable, Hashable, Sendable {
+    /// Whether the fleet uses another definition than this machine has; absent if not.
+    public var drifted: Bool?
+    /// The latest run that is over, on any machine.
+    public var lastRun: Run?
+    /// The runs that are not over, on all machines.
+    public var openRuns: [Run]
+    /// Whether this machine has no connection to the fleet, so that all this may have changed; absent
+    /// if not.
+    public var stale: Bool?
+
+    /// A run on a machine of the fleet.
+    public struct Run: Codable, Hashable, Sendable {
+        /// When its process started.
+        public var began: String?
+        /// When it ended.
+        public var ended: String?
+        /// The machine.
+        public var machine: String
+        /// How it ended.
+        public var outcome: String?
+        /// The run.
+        public var run: String
+        /// `requested`, `claimed`, `began`, `ended`, `skipped`, `unstarted` or `lost`.
+        public var state: String
+
+        init(_ run: FleetJobView.MachineRun) {
+            began = run.began?.rfc3339Micros
+            ended = run.ended?.rfc3339Micros
+            machine = run.machine.description
+            outcome = run.outcome?.description
+            self.run = run.run.description
+            state = run.state
+        }
+    }
+
+    init(_ view: FleetJobView) {
+        drifted = view.isDrifted ? true : nil
+        lastRun = view.last.map { Run($0) }
+        openRuns = view.live.map { Run($0) }
+        stale = view.isStale ? true : nil
+    }
+}
+
+/// A command for the fleet.
+public struct FleetOrder: Codable, Hashable, Sendable {
+    /// What to do.
+    public enum Verb: String, CaseIterable, Codable, Hashable, Sendable {
+        /// Start nothing on any machine.
+        case hold
+        /// End that.
+        case release
+        /// Start nothing on this machine.
+        case drain
+        /// End that.
+        case undrain
+        /// Form the fleet, or accept that etcd has another state than this machine knew.
+        case adopt
+        /// Use this machine's definition of a job in the whole fleet.
+        case define
+        /// Remove what the fleet has of a job that is not configured any more.
+        case forget
+
+        /// Whether it is about a job.
+        public var namesJob: Bool { self == .define || self == .forget }
+    }
+
+    /// What to do.
+    public var verb: Verb
+    /// The job, for `define` and `forget`.
+    public var job: String?
+
+    /// A command.
+    public init(_ verb: Verb, job: Job.Name? = nil) {
+        self.verb = verb
+        self.job = job?.description
+    }
+}
+
+extension FleetOrder: RequestBody {
+    static let example = #"{"verb": "hold"}"#
+
+    static func read(_ body: [UInt8]) throws(ControlRequest.Fault) -> FleetOrder {
+        let order = try read(["job", "verb"], from: body.isEmpty ? Array("{}".utf8) : body)
+        guard order.verb.namesJob == (order.job != nil) else {
+            throw .badBody("job goes with define and forget, which need it")
+        }
+        if let job = order.job, Job.Name(job) == nil {
+            throw .badBody("job must be the name of a job")
+        }
+        return order
+    }
+}
+
+/// The answer to a command for the fleet that was executed.
+public struct FleetOrderReply: Codable, Hashable, Sendable {
+    /// What was done.
+    public var verb: String
+
+    /// A command that was executed.
+    public init(_ verb: FleetOrder.Verb) { self.verb = verb.rawValue }
+}

@@ -1,0 +1,88 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a machine knows of a job that a fleet shares, to be shown.
+public struct FleetJobView: Hashable, Sendable {
+    /// A run on one of the machines.
+    public struct MachineRun: Hashable, Sendable {
+        /// The run.
+        public var run: Run.ID
+        /// The machine.
+        public var machine: MachineName
+        /// How far it is: `requested`, `claimed`, `began`, `ended`, `skipped`, `unstarted` or `lost`.
+        public var state: String
+        /// How it ended, if it did.
+        public var outcome: RunOutcome?
+        /// When its process started.
+        public var began: WallInstant?
+        /// When it ended.
+        public var ended: WallInstant?
+
+        /// Creates a value.
+        public init(run: Run.ID, machine: MachineName, state: String) {
+            self.run = run
+            self.machine = machine
+            self.state = state
+        }
+    }
+
+    /// The pause of the job.
+    public var pause: Pause?
+    /// When the next firing is due if nothing changes until then; nil during a pause.
+    public var next: WallInstant?
+    /// The active time in total, and since the last firing, at `countedAt`.
+    public var active: Duration
+    public var accrued: Duration
+    /// When these were read, while the time counts; nil while it does not.
+    public var countedAt: AwakeInstant?
+    /// How many firings there were, and how many of the next ones are skipped. Not negative.
+    public var firings: Int
+    public var skips: Int
+    /// The runs that have not ended.
+    public var live: [MachineRun]
+    /// The latest other run of the job.
+    public var last: MachineRun?
+    /// Whether the fleet has another definition of the job than this machine, so that this machine
+    /// does not start it.
+    public var isDrifted: Bool
+    /// Whether this machine has no connection to the fleet, so that all this may have changed.
+    public var isStale = false
+
+    /// Creates a value.
+    public init(
+        pause: Pause? = nil, next: WallInstant? = nil, active: Duration, accrued: Duration,
+        countedAt: AwakeInstant? = nil, firings: Int, skips: Int, live: [MachineRun] = [],
+        last: MachineRun? = nil, isDrifted: Bool = false
+    ) {
+        self.pause = pause
+        self.next = next
+        self.active = active
+        self.accrued = accrued
+        self.countedAt = countedAt
+        self.firings = firings
+        self.skips = skips
+        self.live = live
+        self.last = last
+        self.isDrifted = isDrifted
+    }
+}
+
+extension JobSnapshot {
+    /// Shows the job as the fleet knows it. Its runs are those of this machine.
+    ///
+    /// - Parameter view: nil if this machine does not know it yet.
+    public mutating func show(_ view: FleetJobView?) {
+        fleet = view
+        next = nil
+        remaining = nil
+        guard let view else { return }
+        if let pause = view.pause { phase = .paused(pause) }
+        let passed = view.countedAt.map { max(.zero, at.awake - $0) } ?? .zero
+        active = view.active + passed
+        accrued = view.accrued + passed
+        next = view.isStale ? nil : view.next
+        remaining = next.map { max(.zero, $0 - at.wall) }
+        firings = view.firings
+        skips = view.skips
+    }
+}

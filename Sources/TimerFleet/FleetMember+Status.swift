@@ -1,0 +1,140 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// What a machine knows of its fleet, to be shown.
+public struct FleetStatus: Hashable, Sendable {
+    /// A machine that is connected.
+    public struct Machine: Hashable, Sendable {
+        /// Its name.
+        public var name: MachineName
+        /// What it wrote about itself.
+        public var value: MemberValue
+        /// The fleet jobs of this machine of which the other one has another definition.
+        public var drifted: [Job.Name]
+    }
+
+    /// The machines, in the order of their names.
+    public var machines: [Machine] = []
+    /// The hold, if the fleet is formed.
+    public var hold: HoldValue?
+    /// Why the store must not be used.
+    public var finding: IdentityGuard.Finding?
+    /// Whether the store is watched.
+    public var isConnected = false
+    /// Whether this machine may start runs now.
+    public var mayStart = false
+    /// Whether this machine is drained.
+    public var isDrained = false
+
+    /// Nothing is known.
+    public init() {}
+}
+
+extension FleetMember {
+    /// What is known of the store now, or was known when it was last watched.
+    var lastView: FleetView? { view ?? former }
+
+    /// The store is not watched any more.
+    mutating func loseView() {
+        former = view ?? former
+        view = nil
+    }
+
+    /// Whether commands can be executed: the store is watched, and this machine is known in it.
+    public var canCommand: Bool { view != nil && isRegistered }
+
+    /// Whether a store can be adopted: this machine has read one.
+    public var canAdopt: Bool { view != nil || unusable != nil }
+
+    /// What is known of the fleet.
+    ///
+    /// - Complexity: O(*m* · *n*) in the machines and their jobs.
+    public func status(at now: Now) -> FleetStatus {
+        var status = FleetStatus()
+        status.finding = finding
+        status.isConnected = view != nil
+        status.mayStart = view != nil && mayClaim(now)
+        status.isDrained = isDrained
+        guard let view = lastView else { return status }
+        status.hold = view.hold.value
+        status.machines = view.members.sorted { $0.key < $1.key }.map { name, member in
+            let drifted = definitions.filter { job, hash in
+                member.value.definitions[job].map { $0 != hash } ?? false
+            }.keys.sorted()
+            return FleetStatus.Machine(name: name, value: member.value, drifted: drifted)
+        }
+        return status
+    }
+
+    /// What is known of the jobs of this machine that the fleet shares.
+    ///
+    /// - Complexity: O(*n*) in the jobs and their runs.
+    public func jobViews(at now: Now) -> [Job.Name: FleetJobView] {
+        guard let known = lastView else { return [:] }
+        var views: [Job.Name: FleetJobView] = [:]
+        for (name, job) in jobs {
+            guard let value = known.jobs[name]?.value, !value.isForgotten else { continue }
+            views[name] = jobView(job, value, known.runs[name] ?? [:], now)
+        }
+        return views
+    }
+
+    /// The same of one job; nil if it is not known.
+    public func jobView(of name: Job.Name, at now: Now) -> FleetJobView? {
+        guard let known = lastView, let job = jobs[name], let value = known.jobs[name]?.value else {
+            return nil
+        }
+        return jobView(job, value, known.runs[name] ?? [:], now)
+    }
+
+    private func jobView(
+        _ job: FleetJob, _ value: JobValue, _ runs: [Run.ID: Versioned<RunValue>], _ now: Now
+    ) -> FleetJobView {
+        let reading = view == nil ? nil : clock.flatMap { value.reading($0, at: now.awake) }
+        var counted = value
+        if let reading { counted.count(to: reading) }
+        let isCounting = reading != nil && value.opened != nil && view?.hold.value.isHeld == false
+        let live = Set(value.live.map(\.run))
+        let last = runs.filter { !live.contains($0.key) }.max {
+            ($0.key.firing.scheduled, $0.key.attempt) < ($1.key.firing.scheduled, $1.key.attempt)
+        }
+        var shown = FleetJobView(
+            pause: value.pause.map {
+                Pause(since: $0.since, by: .user($0.by), note: $0.note, until: $0.until)
+            },
+            next: next(job, counted, isCounting: isCounting, now), active: counted.active,
+            accrued: counted.accrued, countedAt: isCounting ? now.awake : nil,
+            firings: Int(clamping: value.firings), skips: Int(clamping: value.skips),
+            live: value.live.map {
+                .init(run: $0.run, machine: $0.machine, state: $0.state.rawValue)
+            },
+            last: last.map { $0.value.value.shown($0.key) },
+            isDrifted: value.definition != job.definition)
+        shown.isStale = view == nil
+        return shown
+    }
+
+    /// When the next firing is due.
+    private func next(
+        _ job: FleetJob, _ value: JobValue, isCounting: Bool, _ now: Now
+    ) -> WallInstant? {
+        guard value.pause == nil else { return nil }
+        switch job.schedule {
+        case .every(let span):
+            return isCounting ? now.wall + max(.zero, span - value.accrued) : nil
+        case .wall(let schedule): return schedule.next(after: max(value.cursor, now.wall))
+        }
+    }
+}
+
+extension RunValue {
+    fileprivate func shown(_ run: Run.ID) -> FleetJobView.MachineRun {
+        var shown = FleetJobView.MachineRun(run: run, machine: machine, state: state.rawValue)
+        shown.outcome = outcome
+        shown.began = began
+        shown.ended = ended
+        return shown
+    }
+}

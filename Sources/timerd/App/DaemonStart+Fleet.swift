@@ -1,0 +1,94 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Logging
+import TimerConfig
+import TimerCore
+import TimerFleet
+import TimerFleetLink
+
+/// The step of a start that joins a fleet.
+extension DaemonStart {
+    /// Why a machine cannot be a member of a fleet.
+    struct NoMember: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// The name of this machine in the fleet.
+    ///
+    /// - Throws: `NoMember` if its hostname cannot be one.
+    static func machine(of settings: FleetSettings) throws(NoMember) -> MachineName {
+        if let machine = settings.machine { return machine }
+        var buffer = [UInt8](repeating: 0, count: 257)
+        let code = buffer.withUnsafeMutableBytes {
+            gethostname($0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count - 1)
+        }
+        let name = code == 0 ? String(decoding: buffer.prefix { $0 != 0 }, as: UTF8.self) : ""
+        guard let machine = MachineName(name) else {
+            throw NoMember(
+                description:
+                    "the hostname \"\(name)\" cannot be the name of a machine; set machine in [fleet]"
+            )
+        }
+        return machine
+    }
+
+    /// The member of the fleet; nil without a table `[fleet]`. It does nothing before `begin`.
+    func fleet(
+        _ reading: ConfigReading, _ instance: DaemonInstance.ID, _ recorder: Recorder, _ loop: Loop,
+        as machine: MachineName?
+    ) -> FleetDriver? {
+        guard let settings = reading.settings.fleet, let machine else { return nil }
+        var configuration = FleetMember.Configuration(machine: machine)
+        configuration.lease = settings.lease
+        configuration.skewMax = settings.clockSkewMax
+        configuration.labels = settings.labels
+        configuration.version = Timerd.versionNumber
+        var link = FleetLink.Configuration(
+            fleet: settings.name, lease: settings.lease, boot: clocks.bootID)
+        if let path = options.fleet { link.path = path }
+        let transport: any FleetTransport
+        do {
+            transport = LinkTransport(try FleetLink(link))
+        } catch {
+            log.error("Cannot take part in the fleet \(settings.name): \(error)")
+            return nil
+        }
+        let driver = FleetDriver(
+            reading.jobSet.jobs,
+            dependencies: FleetDriver.Dependencies(
+                configuration: configuration, fleet: settings.name, instance: instance,
+                now: { [clocks] in clocks.now() }, recorder: recorder, transport: transport,
+                log: log,
+                start: { run in loop.later { $0.receive(.claimed(run)) } },
+                show: { views in loop.later { $0.show(views) } }))
+        loop.later { $0.join(driver, as: machine) }
+        return driver
+    }
+}
+
+/// The connection to `timerd-fleet`.
+private struct LinkTransport: FleetTransport {
+    private let link: FleetLink
+
+    init(_ link: FleetLink) { self.link = link }
+
+    func start(_ report: @escaping @Sendable (FleetTransportReport) -> Void) throws {
+        try link.begin { news in
+            switch news {
+            case .event(let event): report(.event(event))
+            case .status(let status):
+                report(
+                    .status(
+                        FleetTransportStatus(
+                            endpoint: status.endpoint, version: status.version,
+                            problem: status.problem)))
+            }
+        }
+    }
+
+    func perform(_ action: FleetAction) -> Bool { link.perform(action) }
+
+    func stop(endingLeases: Bool) { link.close(endingLeases: endingLeases) }
+}

@@ -1,0 +1,107 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+import TimerFleet
+
+/// A command that waits for the fleet.
+struct PendingCommand: Sendable {
+    /// When it is answered at the latest, by CLOCK_MONOTONIC.
+    var by: AwakeInstant
+    /// Gets why it was refused; nil if it was done.
+    var done: @Sendable (String?) -> Void
+}
+
+/// Commands of users about the fleet, and about jobs that it shares.
+extension FleetDriver {
+    /// How long a command waits for the fleet: a pause waits for a lease, and any command for an
+    /// election of a leader.
+    private var patience: Duration { dependencies.configuration.lease + .seconds(10) }
+
+    /// Executes a command. It is refused at once if the fleet cannot be reached.
+    ///
+    /// - Parameter done: gets why it was refused; nil if it was done.
+    nonisolated func execute(
+        _ command: FleetCommand, by user: String? = nil,
+        _ done: @escaping @Sendable (String?) -> Void
+    ) {
+        later { $0.take(command, user, done) }
+    }
+
+    private func take(
+        _ command: FleetCommand, _ user: String?, _ done: @escaping @Sendable (String?) -> Void
+    ) {
+        guard let member, !isStopped else { return done("the daemon is not ready yet; try again") }
+        if let away = reasonToRefuse(command, member) { return done(away) }
+        if case .run(let job, let machine) = command,
+            machine == dependencies.configuration.machine
+        {
+            requesters[job] = user
+        }
+        lastCommand += 1
+        let by = dependencies.now().awake + patience
+        commands[lastCommand] = PendingCommand(by: by, done: done)
+        receive(.command(lastCommand, command))
+        // A command that nothing answers is answered by the clock.
+        later(after: patience + .milliseconds(100)) { driver in
+            driver.expireCommands(at: driver.dependencies.now())
+        }
+    }
+
+    /// Only the adoption of a store needs no store that may be used.
+    private func reasonToRefuse(_ command: FleetCommand, _ member: FleetMember) -> String? {
+        if case .adopt = command {
+            return member.canAdopt ? nil : "etcd cannot be reached: \(problem)"
+        }
+        if let finding = member.finding { return "\(finding.sentence)" }
+        guard member.canCommand else {
+            return "the fleet cannot be reached: \(problem); nothing changed"
+        }
+        return reasonOfDefinition(command, member)
+    }
+
+    /// Whoever does not know the definition that the fleet uses does not know when the job is due.
+    private func reasonOfDefinition(_ command: FleetCommand, _ member: FleetMember) -> String? {
+        switch command {
+        case .resume(let job), .run(let job, _):
+            guard member.jobView(of: job, at: dependencies.now())?.isDrifted == true else {
+                return nil
+            }
+            return
+                "the fleet uses another definition of it than this machine has; use a machine with "
+                + "that one, or `timerctl fleet define \(job)`"
+        case .pause, .skipNext, .hold, .release, .define, .forget, .drain, .undrain, .adopt:
+            return nil
+        }
+    }
+
+    private var problem: String { status.problem ?? "this machine has just begun to connect" }
+
+    func answer(_ id: FleetMember.CommandID, _ refusal: String?) {
+        commands.removeValue(forKey: id)?.done(refusal)
+    }
+
+    func expireCommands(at now: Now) {
+        guard !commands.isEmpty else { return }
+        for (id, reply) in commands where reply.by <= now.awake {
+            answer(
+                id,
+                "the fleet has not confirmed it in time; it may still take effect, see `timerctl fleet`"
+            )
+        }
+    }
+
+    func failCommands(_ why: String) {
+        for id in commands.keys.sorted() { answer(id, why) }
+    }
+
+    /// What is known of the fleet, and of the connection to it.
+    nonisolated func readStatus(
+        _ done: @escaping @Sendable (FleetStatus, FleetTransportStatus) -> Void
+    ) {
+        later { driver in
+            let now = driver.dependencies.now()
+            done(driver.member?.status(at: now) ?? FleetStatus(), driver.status)
+        }
+    }
+}

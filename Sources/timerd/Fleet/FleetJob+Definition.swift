@@ -1,0 +1,66 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+import TimerFleet
+import TimerRunnerProtocol
+
+extension FleetJob {
+    /// What the fleet must know of a job; nil for a job of this machine alone, and for a schedule
+    /// that no configuration gives to a fleet.
+    init?(_ job: Job) {
+        guard let fleet = job.fleet else { return nil }
+        let schedule: Schedule
+        switch job.schedule {
+        case .every(let span): schedule = .every(span)
+        case .wall(let wall): schedule = .wall(wall)
+        case .after, .onBoot: return nil
+        }
+        self.init(job.name, definition: Self.hash(of: job, fleet), schedule: schedule)
+        labels = fleet.labels
+        prefer = fleet.prefer
+        takeoverDelay = fleet.takeoverDelay
+        missed =
+            switch job.policy.onMissed {
+            case .runOnce: .runOnce
+            case .skip: .skip
+            case .runAll: .runAll
+            }
+        startingDeadline = job.policy.startingDeadline
+        forbidsOverlap = job.policy.concurrency != .allow
+        retry = job.policy.retry
+        retriesOfLost = fleet.onLost == .retry ? max(1, job.policy.retry.retries) : 0
+        successExitCodes = job.execution.successExitCodes
+    }
+
+    /// Distinguishes versions of a definition on all machines. The rules of a time zone are not part
+    /// of it: machines with other versions of them still share the job.
+    private static func hash(of job: Job, _ fleet: FleetPolicy) -> String {
+        var parts = [String(Definition(job).fingerprint, radix: 16)]
+        switch job.schedule {
+        case .every(let span): parts.append("every \(span.wholeNanoseconds)")
+        case .wall(let schedule):
+            parts += schedule.sources.map { source in
+                switch source {
+                case .calendar(let spec, let zone): "calendar \(spec) \(zone.name)"
+                case .cron(let spec, let zone): "cron \(spec) \(zone.name)"
+                case .at(let instant): "at \(instant.microsecondsSinceEpoch)"
+                }
+            }
+            parts.append("gap \(schedule.gap?.rawValue ?? "-")")
+            parts.append("overlap \(schedule.overlap?.rawValue ?? "-")")
+        case .after, .onBoot: break
+        }
+        let policy = job.policy
+        let retry = policy.retry
+        parts += [
+            "on \(fleet.labels.sorted())", "prefer \(fleet.prefer)",
+            "takeover \(fleet.takeoverDelay.wholeNanoseconds)", "lost \(fleet.onLost.rawValue)",
+            "missed \(policy.onMissed.rawValue)", "concurrency \(policy.concurrency.rawValue)",
+            "deadline \(policy.startingDeadline?.wholeNanoseconds ?? -1)",
+            "retry \(retry.retries) \(retry.delay.wholeNanoseconds) \(retry.backoff) \(retry.delayMax.wholeNanoseconds)",
+            "success \(job.execution.successExitCodes.sorted())",
+        ]
+        return String(FNV1a.hash(Array(parts.joined(separator: "\n").utf8)), radix: 16)
+    }
+}

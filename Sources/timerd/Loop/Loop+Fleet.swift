@@ -1,0 +1,87 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+import TimerCore
+import TimerFleet
+
+/// Jobs that a fleet shares: their commands go to the fleet, and what is shown of them comes from it.
+extension Loop {
+    /// Connects the loop with the fleet. Nothing is different without this call.
+    func join(_ fleet: FleetDriver, as machine: MachineName) {
+        self.fleet = (fleet, machine)
+        if isBegun { fleet.begin() }
+    }
+
+    /// The jobs as the fleet knows them now.
+    func show(_ views: [Job.Name: FleetJobView]) { fleetViews = views }
+
+    /// What the agenda knows of a job, with what the fleet knows of it.
+    func shown(_ snapshot: JobSnapshot) -> JobSnapshot {
+        guard snapshot.job.fleet != nil else { return snapshot }
+        var snapshot = snapshot
+        snapshot.show(fleetViews[snapshot.job.name])
+        return snapshot
+    }
+
+    /// Tells the fleet which jobs there are for it, once the agenda has them.
+    ///
+    /// - Complexity: O(*n*) in the number of jobs.
+    func configureFleet(isReload: Bool) {
+        guard let fleet else { return }
+        fleet.driver.configure(agenda.jobs.filter { $0.fleet != nil }, isReload: isReload)
+    }
+
+    /// Executes a command for a job of the fleet, if it is one that only the fleet can execute.
+    ///
+    /// - Returns: whether it is; the answer follows.
+    func handleInFleet(
+        _ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
+    ) -> Bool {
+        guard let fleet, agenda.isShared(order.job),
+            let command = FleetCommand(order, on: fleet.machine)
+        else { return false }
+        let answer: @Sendable (Answer) -> Void = { answer in
+            self.later { loop in
+                let snapshot = loop.agenda.snapshot(of: order.job, at: loop.steadyNow())
+                reply(answer, snapshot.map { loop.shown($0) })
+            }
+        }
+        if let reason = order.reasonToRefuseInFleet {
+            answer(.refused(reason))
+            return true
+        }
+        let notice = DaemonNotice.fleetCommanded(order.verb, order.job, by: order.by)
+        fleet.driver.execute(command, by: order.by.description) { refusal in
+            if refusal == nil { self.later { $0.log(notice) } }
+            // What the fleet knows is shown a moment later.
+            self.later(after: FleetDriver.showDelay * 2) { _ in
+                answer(refusal.map { .refused($0) } ?? .done)
+            }
+        }
+        return true
+    }
+}
+
+extension FleetCommand {
+    /// What a command for a job requests of the fleet; nil for one that the agenda answers.
+    fileprivate init?(_ order: Order, on machine: MachineName) {
+        switch order.verb {
+        case .pause: self = .pause(order.job, by: order.by.description)
+        case .resume: self = .resume(order.job)
+        case .skipNext: self = .skipNext(order.job, Int64(order.count))
+        case .run: self = .run(order.job, on: machine)
+        case .start, .stop, .retry, .kill: return nil
+        }
+    }
+}
+
+extension Order {
+    /// What the fleet cannot do of this command.
+    fileprivate var reasonToRefuseInFleet: String? {
+        if verb == .pause, until != nil || note != nil || withRun {
+            return "a pause in a fleet has no end, no note, and does not suspend runs"
+        }
+        return nil
+    }
+}
