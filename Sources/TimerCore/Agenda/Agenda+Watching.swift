@@ -126,7 +126,7 @@ extension Agenda {
                     // It became armed while no daemon ran, or because of the restart.
                     watch.watchedSince = watch.watchedSince(
                         lastSuccess: entry.outcomes.lastSuccess,
-                        at: record.pauseEnd(before: now.wall))
+                        at: record.phase.pauseEnd(before: now.wall))
                 }
                 watch.inactiveSince = nil
             }
@@ -196,13 +196,5 @@ extension Agenda {
         let actions = advanceWatch(after: nil, slot, &entry)
         entries[slot] = entry
         return actions
-    }
-}
-
-extension JobRecord {
-    /// When the saved pause ended, if that was before this instant; otherwise this instant.
-    fileprivate func pauseEnd(before now: WallInstant) -> WallInstant {
-        guard case .paused(let pause) = phase, let until = pause.until else { return now }
-        return min(until, now)
     }
 }

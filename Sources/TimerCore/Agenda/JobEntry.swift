@@ -152,8 +152,9 @@ struct JobEntry: Sendable {
     /// From when on the time without a success counts, for a job with `stale-after`.
     private func watchedSince(at now: WallInstant) -> WallInstant? {
         guard job.policy.staleAfter != nil else { return nil }
+        // A daemon may stop before it notices that the pause is over.
         return watch?.wrappedValue.watchedSince(
-            lastSuccess: boxedOutcomes?.wrappedValue.lastSuccess, at: now)
+            lastSuccess: boxedOutcomes?.wrappedValue.lastSuccess, at: phase.pauseEnd(before: now))
     }
 
     /// Up to which instant all occurrences were processed, for a start or a reload with another

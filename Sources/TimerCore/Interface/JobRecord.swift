@@ -22,6 +22,12 @@ public enum Phase: Hashable, Sendable {
         case .finished: "finished"
         }
     }
+
+    /// When the pause ended, if its end was before this instant; otherwise this instant.
+    func pauseEnd(before now: WallInstant) -> WallInstant {
+        guard case .paused(let pause) = self, let until = pause.until else { return now }
+        return min(until, now)
+    }
 }
 
 /// Who paused a job, when, and why. It is kept in the store and not in the configuration, so that
