@@ -10,24 +10,19 @@ import Glibc
 /// share of its session. Then another thread of that session, and a process that it starts, may wait for 100 ms while
 /// every processor is busy, whatever their nice values are.
 package struct ThreadThrottle {
-    /// How long the thread computes before it pauses, and how long it pauses, in nanoseconds.
-    package static let workTime: Int64 = 4_000_000
-    package static let pauseTime: Int64 = 1_000_000
+    /// How long the thread computes before it pauses.
+    package static let workTime = Duration.milliseconds(4)
+    /// How long it pauses.
+    package static let pauseTime = Duration.milliseconds(1)
 
-    private var resumedAt = Self.now()
+    private var resumedAt = SuspendingClock.now
 
     package init() {}
 
     /// Sleeps for `pauseTime` if the last pause was `workTime` ago or more. Reading the clock takes some 30 ns.
     package mutating func pauseIfDue() {
-        guard Self.now() - resumedAt >= Self.workTime else { return }
-        usleep(UInt32(Self.pauseTime / 1000))
-        resumedAt = Self.now()
-    }
-
-    private static func now() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+        guard SuspendingClock.now - resumedAt >= Self.workTime else { return }
+        usleep(UInt32(Self.pauseTime / .microseconds(1)))
+        resumedAt = .now
     }
 }

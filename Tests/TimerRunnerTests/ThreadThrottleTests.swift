@@ -10,29 +10,23 @@ import Testing
     @Test func aThreadPausesOnlyAfterItHasWorked_andThenAgainAndAgain() {
         // A pause gives up the processor, which the kernel counts for each thread (getrusage(2), ru_nvcsw).
         var throttle = ThreadThrottle()
-        let began = Self.now()
+        let began = SuspendingClock.now
         let before = Self.pauses()
         throttle.pauseIfDue()
         let atOnce = Self.pauses() - before
         // Unless the thread was interrupted for long, so that the pause was due.
-        if Self.now() - began < ThreadThrottle.workTime { #expect(atOnce == 0) }
+        if SuspendingClock.now - began < ThreadThrottle.workTime { #expect(atOnce == 0) }
 
-        while Self.pauses() - before < 5, Self.now() - began < 60_000_000_000 {
+        while Self.pauses() - before < 5, SuspendingClock.now - began < .seconds(60) {
             throttle.pauseIfDue()
         }
         #expect(Self.pauses() - before >= 5)
-        #expect(Self.now() - began >= ThreadThrottle.workTime)
+        #expect(SuspendingClock.now - began >= ThreadThrottle.workTime)
     }
 
     private static func pauses() -> Int {
         var usage = rusage()
         getrusage(__rusage_who_t(1), &usage)  // RUSAGE_THREAD, which is not imported
         return usage.ru_nvcsw
-    }
-
-    private static func now() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }

@@ -95,6 +95,7 @@ extension Loop {
         eventLogger.follow(new.levels)
         notifiersChanged?(new.jobSet.notifiers)
         let now = clocks.now()
+        reloadResumedAt = now.awake
         takePortion(
             decide(.reload(new.jobSet, portion: Self.changesPerTurn), at: now), at: now, done)
     }
@@ -124,18 +125,16 @@ extension Loop {
     /// Runs `body` in a later turn, and after a pause if the last one was long ago, for the reason that `ThreadThrottle`
     /// gives: a large reload would otherwise keep a processor busy for a second.
     private func afterPause(_ body: @escaping @Sendable (isolated Loop) -> Void) {
-        let now = clocks.now().awake
-        let since = reloadResumedAt ?? now
-        reloadResumedAt = since
-        guard now - since >= .nanoseconds(ThreadThrottle.workTime) else { return later(body) }
-        later(after: .nanoseconds(ThreadThrottle.pauseTime)) { loop in
+        guard clocks.now().awake - reloadResumedAt >= ThreadThrottle.workTime else {
+            return later(body)
+        }
+        later(after: ThreadThrottle.pauseTime) { loop in
             loop.reloadResumedAt = loop.clocks.now().awake
             body(loop)
         }
     }
 
     private func endReload() {
-        reloadResumedAt = nil
         launcher.forgetFormer()
         configureFleet(isReload: true)
         // Lists of the old jobs are useless now, and so is a checkpoint that has begun: both restart.
