@@ -58,6 +58,9 @@ final class ConfigTrace: Sendable {
 
     init(_ main: String) { self.main = main }
 
+    /// Whether the files were read before, with or without an error.
+    var isRead: Bool { state.withLock { $0.last != nil } }
+
     /// Call this before the files are read.
     func note() {
         let found = look()

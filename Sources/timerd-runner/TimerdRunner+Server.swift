@@ -85,11 +85,12 @@ extension TimerdRunner {
     private static func read(
         _ path: String, _ trace: ConfigTrace
     ) -> Result<RunnerServer.Definitions, RunnerServer.Unreadable> {
+        // No run starts before the end of the first reading, so none is delayed by it.
+        var throttle = trace.isRead ? ThreadThrottle() : nil
         trace.note()
         do throws(ConfigError) {
-            var throttle = ThreadThrottle()
             let reading = try ConfigReader.load(path: path, ownerUID: geteuid()) {
-                throttle.pauseIfDue()
+                throttle?.pauseIfDue()
             }
             trace.note(reading)
             return .success(

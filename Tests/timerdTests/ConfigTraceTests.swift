@@ -95,6 +95,13 @@ import TimerRunner
         #expect(trace.unchangedFor < SuspendingClock.now - start)
     }
 
+    @Test func theFirstReadingIsKnown_alsoIfItFails() throws {
+        let trace = ConfigTrace(main)
+        #expect(!trace.isRead)
+        trace.note()
+        #expect(trace.isRead)
+    }
+
     // MARK: - Files with errors
 
     /// Reads the files, uses them, and returns the jobs that do not change.
