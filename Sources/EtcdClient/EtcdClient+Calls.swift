@@ -73,7 +73,10 @@ extension EtcdClient {
     public func statuses() -> [Result<EtcdStatus, EtcdError>] {
         endpoints.map { endpoint in
             Result { () throws(EtcdError) in
-                try status(try send(Self.statusCall, to: endpoint, until: deadline()))
+                try status(
+                    try send(
+                        Self.statusCall, to: endpoint, until: Self.deadline(after: options.timeout))
+                )
             }
         }
     }
@@ -207,11 +210,8 @@ extension EtcdClient {
     func reading<Result>(
         _ answer: Answer, _ read: (ReplyFields) throws(ReplyFields.Fault) -> Result
     ) throws(EtcdError) -> Result {
-        do throws(ReplyFields.Fault) {
-            return try read(answer.fields)
-        } catch {
-            throw EtcdError(
-                .notEtcd, at: answer.receipt.endpoint, error.message, effect: .unknown)
+        try Self.reading(at: answer.receipt.endpoint) { () throws(ReplyFields.Fault) in
+            try read(answer.fields)
         }
     }
 }

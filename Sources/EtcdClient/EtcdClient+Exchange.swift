@@ -53,11 +53,11 @@ extension EtcdClient {
                 "status \(status), \(cause)", effect: .unknown)
         }
         if status != 200 || fields.has("error") {
-            throw try Self.reading(at: endpoint) { () throws(ReplyFields.Fault) in
+            throw try Self.reading(at: endpoint.url) { () throws(ReplyFields.Fault) in
                 try Self.reported(fields, status: status, at: endpoint)
             }
         }
-        let answer = try Self.reading(at: endpoint) { () throws(ReplyFields.Fault) in
+        let answer = try Self.reading(at: endpoint.url) { () throws(ReplyFields.Fault) in
             let fields = isStream ? try fields.object("result") : fields
             let receipt = try self.receipt(try fields.object("header"), exchange, endpoint)
             return Answer(fields: fields, receipt: receipt)

@@ -43,7 +43,8 @@ extension EtcdClient {
     ) -> WatchEnd {
         do throws(EtcdError) {
             // Which endpoint follows is decided only until the watch exists.
-            let stream = try askEach(until: deadline(), isRepeatable: true) {
+            let end = Self.deadline(after: options.timeout)
+            let stream = try askEach(until: end, isRepeatable: true) {
                 endpoint, deadline throws(EtcdError) in
                 // With an expired login, etcd says that a watch is not permitted.
                 try self.withLogin(
@@ -106,7 +107,7 @@ extension EtcdClient {
         }
         var changes = RevisionChanges(coding: coding, bytesMax: options.messageBytesMax)
         while true {
-            let answer = try next(of: stream, until: deadline(after: silenceMax))
+            let answer = try next(of: stream, until: Self.deadline(after: silenceMax))
             try requireOpen(answer, of: stream)
             let events = try reading(answer) { fields throws(ReplyFields.Fault) in
                 try changes.take(fields, answer.receipt, bytes: stream.lineBytes)
@@ -118,13 +119,6 @@ extension EtcdClient {
             }
             for event in events where !handle(event) { return .stopped }
         }
-    }
-
-    private func deadline(after silenceMax: Duration?) -> Int64 {
-        guard let silenceMax else { return .max }
-        let (sum, overflow) = Connection.clockReading().addingReportingOverflow(
-            silenceMax.wholeNanoseconds)
-        return overflow ? .max : sum
     }
 
     /// After a compaction etcd says that it cancelled the watch, and leaves the stream open.

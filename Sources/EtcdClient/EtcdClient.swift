@@ -60,15 +60,17 @@ public final class EtcdClient {
     ///
     /// - Complexity: O(*n*) in the endpoints.
     func send(_ call: Call) throws(EtcdError) -> Answer {
-        try askEach(until: deadline(), isRepeatable: call.isRepeatable) {
+        try askEach(until: Self.deadline(after: options.timeout), isRepeatable: call.isRepeatable) {
             endpoint, deadline throws(EtcdError) in
             try self.send(call, to: endpoint, until: deadline)
         }
     }
 
-    func deadline() -> Int64 {
+    /// The instant after this time, a reading of CLOCK_BOOTTIME in nanoseconds; nil: never.
+    static func deadline(after span: Duration?) -> Int64 {
+        guard let span else { return .max }
         let (sum, overflow) = Connection.clockReading().addingReportingOverflow(
-            options.timeout.wholeNanoseconds)
+            span.wholeNanoseconds)
         return overflow ? .max : sum
     }
 
@@ -159,7 +161,7 @@ public final class EtcdClient {
             body: .object(["name": .text(user), "password": .text(password)]), isRepeatable: true)
         do throws(EtcdError) {
             let answer = try exchange(call, token: nil, with: endpoint, until: deadline)
-            let token = try Self.reading(at: endpoint) { () throws(ReplyFields.Fault) in
+            let token = try Self.reading(at: endpoint.url) { () throws(ReplyFields.Fault) in
                 try answer.fields.text("token")
             }
             // It becomes a line of the header.
@@ -179,16 +181,16 @@ public final class EtcdClient {
     /// The longest token. One of JWT with a key of 4096 bits has less than 1 KiB.
     private static let tokenBytesMax = 16 << 10
 
-    /// Reads an answer.
+    /// Reads an answer of this endpoint.
     ///
     /// - Throws: `EtcdError` instead of the fault; etcd may have executed the call.
     static func reading<Result>(
-        at endpoint: EtcdEndpoint, _ read: () throws(ReplyFields.Fault) -> Result
+        at place: String, _ read: () throws(ReplyFields.Fault) -> Result
     ) throws(EtcdError) -> Result {
         do throws(ReplyFields.Fault) {
             return try read()
         } catch {
-            throw EtcdError(.notEtcd, at: endpoint.url, error.message, effect: .unknown)
+            throw EtcdError(.notEtcd, at: place, error.message, effect: .unknown)
         }
     }
 }
