@@ -58,6 +58,9 @@ public struct FleetJob: Hashable, Sendable {
 }
 
 extension FleetJob {
+    /// Whether it fires after intervals of active time, for which it has an account.
+    var isInterval: Bool { if case .every = schedule { true } else { false } }
+
     /// Firings that are due, as one.
     struct Due: Hashable {
         /// The scheduled instant of the last one.

@@ -87,8 +87,9 @@ extension FleetMember {
         send(clock.write(by: configuration.machine, at: now.awake), .clock)
     }
 
-    /// When this machine writes the clock if nobody else does: one after the other, so that they do
-    /// not all try it at once. Nil: it may not.
+    /// When this machine writes the fleet clock, unless another machine has written it before. Each
+    /// machine has another time, in the order of their names, so that they do not all write at once.
+    /// Nil: this machine may not write it.
     func clockDue(_ view: FleetView) -> AwakeInstant? {
         guard isRegistered, let clock else { return nil }
         let place = view.members.keys.sorted().firstIndex(of: configuration.machine) ?? 0

@@ -6,12 +6,7 @@ import TimerCore
 extension FleetMember {
     /// Sends the end of a pause, from which on the time counts again.
     mutating func resume(_ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now) {
-        let branch = resumption(job, known, now)
-        if case .every = job.schedule {
-            openings.append((job.name, branch))
-        } else {
-            send(branch, about: job.name)
-        }
+        send(resumption(job, known, now), about: job.name, opensAccount: job.isInterval)
     }
 
     private mutating func resumption(
@@ -19,7 +14,7 @@ extension FleetMember {
     ) -> FleetTransaction.Branch {
         var value = known.value
         value.pause = nil
-        if case .every = job.schedule {
+        if job.isInterval {
             if let clock { value.open(by: clock, at: now.awake) }
         } else if let due = job.due(known.value, at: now.wall, time: .zero) {
             return skipping(job.name, known, value, .paused, due.missed, now)

@@ -191,16 +191,15 @@ extension FleetMember {
 
     private mutating func create(_ job: FleetJob, _ now: Now) {
         guard let view, let clock else { return }
-        let isInterval = if case .every = job.schedule { true } else { false }
         var value = JobValue(
             definition: job.definition, cursor: max(now.wall, view.identity.value.adopted))
-        if isInterval { value.open(by: clock, at: now.awake) }
+        if job.isInterval { value.open(by: clock, at: now.awake) }
         redefined.remove(job.name)
         let key = FleetKey.job(job.name)
         let branch = FleetTransaction.Branch(
             compares: [.modified(key, 0)], changes: [.put(key, value.text, lease: nil)],
             reads: [key])
-        if isInterval { openings.append((job.name, branch)) } else { send(branch, about: job.name) }
+        send(branch, about: job.name, opensAccount: job.isInterval)
     }
 
     /// Writes the definition that a user reloaded. What was due by the old one is skipped, on
@@ -219,13 +218,12 @@ extension FleetMember {
         var value = known.value
         value.definition = job.definition
         value.count(to: time)
-        let isInterval = if case .every = job.schedule { true } else { false }
-        if !isInterval { value.opened = nil }
+        if !job.isInterval { value.opened = nil }
         // An account that is open stays open: its time was counted up to the reading.
-        let opens = isInterval && value.pause == nil && value.opened == nil
-        if opens { value.open(by: clock, at: now.awake) }
+        let opensAccount = job.isInterval && value.pause == nil && value.opened == nil
+        if opensAccount { value.open(by: clock, at: now.awake) }
         let branch = skipping(job.name, known, value, .redefined, 0, now)
-        if opens { openings.append((job.name, branch)) } else { send(branch, about: job.name) }
+        send(branch, about: job.name, opensAccount: opensAccount)
         return true
     }
 

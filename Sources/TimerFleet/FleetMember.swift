@@ -258,7 +258,13 @@ public struct FleetMember {
 
     /// Sends a change of one job. It compares the hold: during a hold that this machine does not
     /// know yet, its reading of the fleet clock is too large.
-    mutating func send(_ branch: FleetTransaction.Branch, about job: Job.Name) {
+    ///
+    /// - Parameter opensAccount: whether the change opens the account of the job. Then it is sent
+    ///   later, together with a write of the fleet clock.
+    mutating func send(
+        _ branch: FleetTransaction.Branch, about job: Job.Name, opensAccount: Bool = false
+    ) {
+        guard !opensAccount else { return openings.append((job, branch)) }
         let hold = view.map { FleetCompare.modified(.hold, $0.hold.modified) }
         busy[job] = send(
             FleetTransaction(compares: hold.map { [$0] } ?? [], branches: [branch], reads: [.hold]),
