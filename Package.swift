@@ -222,7 +222,7 @@ let package = Package(
         tests(
             of: "TimerFleetLink", "HostThreads", "SeededRandom", "TimerCore", "TimerFleet",
             "TimerRunnerProtocol"),
-        tests(of: "EtcdClient", "SeededRandom", "TimerCore", "TimerFleet"),
+        tests(of: "EtcdClient", "SeededRandom", "TimerCore", "TimerFleet", "WebReceiver"),
         .testTarget(
             name: "RealEtcdTests",
             dependencies: [

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import Foundation
 import Glibc
 import Synchronization
+import WebReceiver
 
 /// A server on a port of this machine that answers requests as a test wants it: well, half, or not
 /// at all.
@@ -32,7 +32,6 @@ final class FakeEtcd: Sendable {
 
     private struct State {
         var requests: [Request] = []
-        var connections = 0
         var open = 0
     }
 
@@ -46,9 +45,14 @@ final class FakeEtcd: Sendable {
     /// `close`.
     init(_ answer: @escaping @Sendable (Request) -> [Step]) {
         self.answer = answer
-        (socket, port) = Self.listen()
-        let thread = Thread { [self] in accept() }
-        thread.start()
+        (socket, port) = LocalServer.listen()
+        LocalServer.serve(socket) { [self] connection, number in
+            state.withLock { $0.open += 1 }
+            serve(connection, number)
+            close(connection)
+            state.withLock { $0.open -= 1 }
+            changed.signal()
+        }
     }
 
     var url: String { "http://127.0.0.1:\(port)" }
@@ -75,110 +79,31 @@ final class FakeEtcd: Sendable {
 
     /// A port at which nothing listens.
     static func unusedPort() -> UInt16 {
-        let (socket, port) = listen()
+        let (socket, port) = LocalServer.listen()
         close(socket)
         return port
     }
 
-    // MARK: - Sockets
-
-    private static func listen() -> (socket: Int32, port: UInt16) {
-        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                let code = bind(socket, pointer, length)
-                getsockname(socket, pointer, &length)
-                return code == 0
-            }
-        }
-        precondition(isBound && Glibc.listen(socket, 16) == 0, "cannot listen")
-        return (socket, UInt16(bigEndian: address.sin_port))
-    }
-
-    private func accept() {
-        while true {
-            let connection = Glibc.accept(socket, nil, nil)
-            guard connection >= 0 else {
-                if errno == EINTR { continue }
-                close(socket)
-                return
-            }
-            _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
-            let number = state.withLock { state in
-                state.open += 1
-                state.connections += 1
-                return state.connections - 1
-            }
-            let thread = Thread { [self] in
-                serve(connection, number)
-                close(connection)
-                state.withLock { $0.open -= 1 }
-                changed.signal()
-            }
-            thread.start()
-        }
-    }
-
     private func serve(_ connection: Int32, _ number: Int) {
-        var bytes: [UInt8] = []
-        while let request = read(connection, number, &bytes) {
-            for step in answer(request) {
+        var reader = RequestReader(connection)
+        while let request = reader.next() {
+            for step in answer(note(request, connection: number)) {
                 switch step {
-                case .send(let bytes): guard Self.write(bytes, to: connection) else { return }
-                case .flood(let bytes): while Self.write(bytes, to: connection) {}
-                case .wait:
-                    var byte: UInt8 = 0
-                    while recv(connection, &byte, 1, 0) > 0 {}
-                    return
+                case .send(let bytes):
+                    guard LocalServer.write(bytes, to: connection) else { return }
+                case .flood(let bytes): while LocalServer.write(bytes, to: connection) {}
+                case .wait: return LocalServer.waitForEnd(of: connection)
                 case .close: return
                 }
             }
         }
     }
 
-    private static func write(_ bytes: [UInt8], to connection: Int32) -> Bool {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes {
-                send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            guard count > 0 else { return false }
-            rest = rest.dropFirst(count)
-        }
-        return true
-    }
-
-    private func read(_ connection: Int32, _ number: Int, _ bytes: inout [UInt8]) -> Request? {
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        let end = Array("\r\n\r\n".utf8)
-        while true {
-            if let found = bytes.firstRange(of: end) {
-                let head = String(decoding: bytes[..<found.lowerBound], as: UTF8.self)
-                let lines = head.split(separator: "\r\n").map { String($0) }
-                let length =
-                    lines.first { $0.lowercased().hasPrefix("content-length:") }
-                    .flatMap { Int($0.dropFirst(15).drop { $0 == " " }) } ?? 0
-                if bytes.count >= found.upperBound + length {
-                    let body = bytes[found.upperBound..<found.upperBound + length]
-                    bytes.removeSubrange(..<(found.upperBound + length))
-                    return note(lines, body, connection: number)
-                }
-            }
-            let count = recv(connection, &buffer, buffer.count, 0)
-            guard count > 0 else { return nil }
-            bytes += buffer[..<count]
-        }
-    }
-
-    private func note(_ lines: [String], _ body: ArraySlice<UInt8>, connection: Int) -> Request {
+    private func note(_ request: WebReceiver.Request, connection: Int) -> Request {
         let request = state.withLock { state in
             let request = Request(
-                path: String(lines.first?.split(separator: " ").dropFirst().first ?? ""),
-                header: Array(lines.dropFirst()), body: String(decoding: body, as: UTF8.self),
+                path: String(request.line.split(separator: " ").dropFirst().first ?? ""),
+                header: request.header, body: String(decoding: request.body, as: UTF8.self),
                 connection: connection, number: state.requests.count)
             state.requests.append(request)
             return request
