@@ -3,7 +3,7 @@
 
 public import TimerFleet
 
-/// What came of a transaction.
+/// The result of a transaction.
 public enum TransactionOutcome: Sendable {
     /// etcd executed it: its branches were applied or refused.
     case answered(FleetAnswer, EtcdReceipt)
@@ -12,7 +12,7 @@ public enum TransactionOutcome: Sendable {
     /// It was not sent. It may be sent again.
     case notSent(EtcdError)
     /// It may have been applied, may be applied later, or never. It must not be sent again before
-    /// the store was asked what came of it.
+    /// the store was asked for its result.
     case unknown(EtcdError)
 }
 

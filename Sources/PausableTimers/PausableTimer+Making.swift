@@ -17,7 +17,7 @@ extension PausableTimer {
     ///     program.
     ///   - isPaused: whether it starts paused, and has to be resumed.
     ///   - account: the account from which it continues, even if that is paused or finished; nil:
-    ///     it starts at zero.
+    ///     it starts without elapsed time.
     ///   - queue: the queue that decides about its ticks, and that also runs the handler if there
     ///     is no `handlerQueue`.
     ///   - handlerQueue: the queue that runs its handler. A slow handler there does not delay other
@@ -57,7 +57,7 @@ extension PausableTimer {
     ///   - basis: which time counts, as for `every`.
     ///   - isPaused: whether it starts paused, and has to be resumed.
     ///   - account: the account from which it continues, even if that is paused or finished; nil:
-    ///     it starts at zero.
+    ///     it starts without elapsed time.
     ///   - queue: the queue that decides about its tick, and that also runs the handler if there is
     ///     no `handlerQueue`.
     ///   - handlerQueue: the queue that runs its handler.

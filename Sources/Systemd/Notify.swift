@@ -25,7 +25,7 @@ public struct Notify: Sendable {
         case reloading(monotonic: Int64)
         /// The service is going down.
         case stopping
-        /// The start or stop in progress takes up to this much longer, from now on. Sent in
+        /// The start or stop in progress may take this much longer, from now on. Sent in
         /// microseconds, rounded up, because a shorter time would be sent as none at all.
         case extendTimeout(Duration)
         /// The service is alive.
@@ -100,7 +100,7 @@ public struct Notify: Sendable {
     /// The service is going down.
     public func stopping() -> Result { send([.stopping]) }
 
-    /// The start or stop in progress takes up to this much longer, at most `extensionMax`.
+    /// The start or stop in progress may take this much longer, at most `extensionMax`.
     public func extendTimeout(_ span: Duration) -> Result { send([.extendTimeout(span)]) }
 
     /// The service is alive.

@@ -22,7 +22,7 @@ public struct EventQuery: Hashable, Sendable {
     public var start: Start
     /// Only events of this job; nil: of all, and those of the daemon itself.
     public var job: Job.Name?
-    /// Whether the answer goes on with what happens later; otherwise it ends behind the latest event.
+    /// Whether the answer continues with later events; otherwise it ends after the latest one.
     public var follows: Bool
 
     /// A query as described.

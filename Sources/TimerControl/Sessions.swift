@@ -49,7 +49,7 @@ public struct SessionReply: Codable, Hashable, Sendable {
     }
 }
 
-/// What came of the end of sessions.
+/// The result of ending sessions.
 public struct SessionsReply: Codable, Hashable, Sendable {
     /// Whether any session ended.
     public var changed: Bool

@@ -64,7 +64,7 @@ public struct Claim: Hashable, Sendable {
     }
 }
 
-/// What came of a claim.
+/// The result of a claim.
 public enum ClaimResult: Hashable, Sendable {
     /// It was applied; the revision is the fence.
     case won(Int64)
@@ -93,7 +93,7 @@ extension FleetTransaction {
 }
 
 extension FleetAnswer {
-    /// What came of one of the claims of a transaction that `claiming` made.
+    /// The result of one of the claims of a transaction that `claiming` made.
     ///
     /// - Parameter index: of the claim in the transaction.
     /// - Throws: `FleetFault` if a value cannot be read.

@@ -3,7 +3,7 @@
 
 public import TimerCore
 
-/// What a member of the fleet is told.
+/// What happened to a member of the fleet.
 public enum FleetEvent: Sendable {
     /// Time passed. It is sent when `nextWake` says it, when the wall clock was set, and when the
     /// machine was suspended.

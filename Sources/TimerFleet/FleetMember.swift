@@ -198,7 +198,7 @@ public struct FleetMember {
         let jump =
             (now.wall - last.wall) - .nanoseconds(now.boot.nanoseconds - last.boot.nanoseconds)
         if jump > .milliseconds(50) || jump < .milliseconds(-50) { skew.clockChanged() }
-        // Its awake clock stood still, and with it the estimate of the fleet clock. What the watch
+        // Its awake clock did not advance, and with it the estimate of the fleet clock. What the watch
         // brings first was sent before that: the store is read again.
         if now.slept(since: last) > .milliseconds(50) {
             loseView()

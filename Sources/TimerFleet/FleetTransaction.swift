@@ -130,7 +130,7 @@ public struct FleetAnswer: Hashable, Sendable {
     /// What a key had; nil: it does not exist. The text is not yet parsed.
     public typealias Reads = [FleetKey: Versioned<String>?]
 
-    /// What came of a branch.
+    /// The result of a branch.
     public enum Branch: Hashable, Sendable {
         case applied
         case refused(Reads)
@@ -140,7 +140,7 @@ public struct FleetAnswer: Hashable, Sendable {
     public var cluster: String
     /// The revision of the store at the transaction. It is the revision of all changes it made.
     public var revision: Int64
-    /// What came of each branch, in their order; empty if the comparisons of the whole did not hold.
+    /// The result of each branch, in their order; empty if the comparisons of the whole did not hold.
     public var branches: [Branch]
     /// What was read because they did not hold.
     public var reads: Reads

@@ -24,7 +24,7 @@ package enum FleetReport: Hashable, Sendable {
     /// The snapshot is complete, and the changes after it follow.
     case loaded(number: UInt64, cluster: String, revision: Int64)
     case changed(number: UInt64, cluster: String, revision: Int64, FleetAnswer.Reads)
-    /// The watch ended, or could not begin.
+    /// The watch ended, or could not start.
     case watchLost(number: UInt64)
     case answered(FleetMember.TransactionID, FleetAnswer)
     case unknown(FleetMember.TransactionID)

@@ -3,7 +3,7 @@
 
 import TimerCore
 
-/// What came of an attempt to send a message.
+/// The result of an attempt to send a message.
 public struct MessageResult: Hashable, Sendable {
     /// What follows from it.
     public enum Verdict: Hashable, Sendable {

@@ -101,7 +101,7 @@ struct CancelVerb: ParsableCommand {
 }
 
 extension Text {
-    /// What came of cancelling a one-off job.
+    /// The result of cancelling a one-off job.
     ///
     /// - Parameter job: the job as it was just before.
     static func cancelled(_ job: JobStatus) -> String {

@@ -26,7 +26,7 @@ struct FleetServer {
         var notify: (FleetServer.State) -> Void
     }
 
-    /// What the service manager is told.
+    /// What is reported to the service manager.
     enum State {
         case ready(String)
         case reloading

@@ -86,6 +86,22 @@ import Testing
         }
     }
 
+    /// The comments of the sources, without the names of the code in them.
+    @Test func comments() throws {
+        let sources = try Project.sources(in: "Sources", ending: ["swift", "c", "h"])
+        var count = 0
+        for (file, text) in sources {
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            for (index, line) in lines.enumerated() {
+                guard let start = line.firstRange(of: "//")?.upperBound else { continue }
+                count += 1
+                let found = faults(in: String(line[start...].replacing(#/`[^`]*(`|$)/#, with: "`")))
+                #expect(found.isEmpty, "\(file.lastPathComponent):\(index + 1): \(found): \(line)")
+            }
+        }
+        #expect(count > 10_000)
+    }
+
     /// The texts in the sources: string literals of one line, and the lines of multi-line literals.
     @Test(arguments: [
         "timerd", "timerd-runner", "timerctl", "TimerConfig", "TimerControl", "TimerCore",

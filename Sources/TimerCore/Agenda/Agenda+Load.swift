@@ -236,7 +236,7 @@ private struct CreditedRecords {
     init(_ past: RecoveredState, _ jobSet: JobSet, at now: Now) {
         records = Dictionary(past.records.map { ($0.job, $0) }) { _, later in later }
         let isClean = past.previousExit(at: now) == .clean
-        // Jobs that count from the boot restart at zero in a new boot: their saved time is from the
+        // Jobs that count from the boot restart in a new boot: their saved time is from the
         // previous boot.
         let newInBoot = jobSet.newInBoot(past.records, at: now)
         for record in past.records where past.mayCount(record) {

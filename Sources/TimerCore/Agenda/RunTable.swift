@@ -200,7 +200,7 @@ extension RunTable {
     }
 
     /// Assigns the runs that were started under these names to the job in this slot, which is in
-    /// the configuration again or has taken over the saved state of another name.
+    /// the configuration again or has now the saved state of another name.
     mutating func attach(_ names: Set<Job.Name>, to slot: Int, job: Job.Name) {
         guard !others.isEmpty else { return }
         var found: [ActiveRun] = []

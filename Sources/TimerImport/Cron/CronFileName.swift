@@ -5,7 +5,7 @@
 public enum CronFileName: Hashable, Sendable {
     /// It reads the file.
     case read
-    /// It does not, and nobody expects that: a placeholder, a hidden file, or a copy that an editor or
+    /// It does not, as everyone expects: a placeholder, a hidden file, or a copy that an editor or
     /// the package manager made.
     case copy
     /// It does not, although the file can be a crontab, such as `backup.sh`.

@@ -8,8 +8,8 @@ import TimerCore
 import TimerRunnerClient
 import TimerStore
 
-/// The steps of a stop. Each step has a time limit, so that a daemon that is told to stop always
-/// ends.
+/// The steps of a stop. Each step has a time limit, so that each stop comes to an
+/// end.
 extension Daemon {
     /// Saves the state and stops. Running jobs are ended together with the daemon's own runner.
     /// They continue if the runner is a service of its own.

@@ -4,8 +4,7 @@
 import TimerControl
 import TimerCore
 
-/// What a user is told who names a notifier or a message that is not there: what is wrong, and what
-/// to do next.
+/// The errors for a notifier or a message that does not exist: what is wrong, and what to do next.
 extension ErrorReply {
     /// There is no notifier with this name.
     ///

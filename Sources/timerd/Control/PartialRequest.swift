@@ -33,7 +33,7 @@ struct PartialRequest: Sendable {
         head.isKeepAlive && head.method != .CONNECT && !head.headers.contains(name: "Upgrade")
     }
 
-    /// Whether the client sends the body only when it is told to (RFC 9110, 10.1.1).
+    /// Whether the client sends the body only when the server asks for it (RFC 9110, 10.1.1).
     var isWaitingToSend: Bool { !isFirstVersion && hasExpectation }
 
     /// HTTP/1.0 has neither a Host header nor an expectation.

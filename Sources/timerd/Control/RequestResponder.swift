@@ -39,7 +39,7 @@ struct ControlResponder: RequestResponder {
             method: head.method.rawValue, path: head.uri, mayChange: service.mayChange(peer))
     }
 
-    /// A client that waits to be told to send the body is told at once that it would be for nothing.
+    /// The answer to a client that waits before it sends the body, if the body cannot change the answer.
     func refusal(of head: HTTPRequestHead) -> ControlAnswer? {
         guard head.headers.contains(name: "Expect") else { return nil }
         let methods: [String]

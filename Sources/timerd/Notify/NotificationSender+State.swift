@@ -24,7 +24,7 @@ struct NotifierState: Sendable {
     var deadCount = 0
 }
 
-/// What came of a test.
+/// The result of a test.
 struct NotifierTest: Sendable {
     /// What was sent; nil if the notifier runs a job.
     var message: OutgoingMessage?

@@ -20,8 +20,8 @@ struct Outbox {
     /// The time between two attempts: it doubles up to the maximum.
     static let retryMin: Duration = .seconds(10)
     static let retryMax: Duration = .seconds(600)
-    /// How much earlier the next attempt may begin if there are more receivers than places: it
-    /// waits for a place, and must still begin before the maximum has passed.
+    /// How much earlier the next attempt may begin if there are more receivers than can be
+    /// sent to at a time: it may have to wait, and must still begin before the maximum has passed.
     static let retryLead: Duration = .seconds(60)
     /// How much longer a receiver that did not answer must have waited than one that did, to get a
     /// place before it.

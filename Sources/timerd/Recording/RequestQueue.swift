@@ -76,7 +76,7 @@ struct RequestQueue {
             }
         }
         requests.removeAll { $0.changes.isEmpty && $0.onCommit == nil && $0.onDelayed == nil }
-        // The index is not valid any more, so all requests are told again.
+        // The index is not valid any more, so all requests are reported again.
         delayedCount = 0
         // Not again before the number of requests has doubled.
         compactAt = max(Self.countMax, 2 * requests.count)
