@@ -12,7 +12,7 @@ extension OrderBody: RequestBody {
         case .pause: ["for_usec", "note", "until", "with_run"]
         case .skipNext: ["count"]
         case .run: ["environment"]
-        case .resume, .start, .stop, .retry, .kill: []
+        default: []
         }
     }
 

@@ -102,11 +102,8 @@ extension RunStatus {
         outcome = run.outcome.description
         reason = run.outcome.reason
         detail = run.outcome.detail
-        switch run.outcome {
-        case .exited(let code): exitCode = code
-        case .signalled(let name): signal = name
-        case .timedOut, .replaced, .stopped, .spawnFailed, .lost: break
-        }
+        exitCode = run.outcome.exitCode
+        signal = run.outcome.signal
         failed = run.failed
         succeeded = !run.failed && !run.outcome.isIntended
         elapsedUsec = run.usage.elapsed.wholeMicroseconds

@@ -151,12 +151,9 @@ struct RunWatch {
     /// number of the signal that ended it, or 1 for every other failure.
     static func exitStatus(of reply: RunReply) -> Int32 {
         let run = reply.runStatus
-        guard run.failed != false || run.outcome.flatMap({ RunOutcome($0) })?.isIntended == true
-        else { return 0 }
-        switch run.outcome.flatMap({ RunOutcome($0) }) {
-        case .exited(let code): return code == 0 ? 1 : code
-        case .signalled(let name): return RunWords.number(ofSignal: name).map { 128 + $0 } ?? 1
-        case .timedOut, .replaced, .stopped, .spawnFailed, .lost, nil: return 1
-        }
+        let outcome = run.outcome.flatMap { RunOutcome($0) }
+        guard run.failed != false || outcome?.isIntended == true else { return 0 }
+        if let code = outcome?.exitCode, code != 0 { return code }
+        return outcome?.signal.flatMap { RunWords.number(ofSignal: $0) }.map { 128 + $0 } ?? 1
     }
 }

@@ -74,10 +74,7 @@ extension JobEntry {
         let isCancelledRetry =
             lastRun.outcome == .stopped && lastRun.began == nil && lastRun.id.attempt > 1
         guard !lastRun.failed, !isCancelledRetry else { return nil }
-        return switch lastRun.outcome {
-        case .replaced: "its last run did not fail: a newer run replaced it"
-        case .stopped: "its last run did not fail: it was stopped on request"
-        case .exited, .signalled, .timedOut, .spawnFailed, .lost: "its last run succeeded"
-        }
+        return lastRun.outcome.intention.map { "its last run did not fail: \($0)" }
+            ?? "its last run succeeded"
     }
 }

@@ -20,16 +20,7 @@ public enum RunResult: Int, CaseIterable, Sendable {
 
 extension RunSummary {
     /// The word it is counted by.
-    public var result: RunResult {
-        switch outcome {
-        case .exited: failed ? .failed : .success
-        case .signalled, .spawnFailed: .failed
-        case .timedOut: .timedOut
-        case .lost: .lost
-        case .stopped: .stopped
-        case .replaced: .replaced
-        }
-    }
+    public var result: RunResult { outcome.result(failed: failed) }
 }
 
 /// How many runs ended with each result, and how many retries were made. Each number wraps around

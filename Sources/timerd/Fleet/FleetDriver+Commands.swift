@@ -60,7 +60,7 @@ extension FleetDriver {
         return reasonOfDefinition(command, member)
     }
 
-    /// Whoever does not know the definition that the fleet uses does not know when the job is due.
+    /// A machine that does not know the definition that the fleet uses does not know when the job is due.
     private func reasonOfDefinition(_ command: FleetCommand, _ member: FleetMember) -> String? {
         switch command {
         case .resume(let job), .run(let job, _):

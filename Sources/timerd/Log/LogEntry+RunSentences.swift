@@ -29,11 +29,6 @@ extension LogEntry {
         switch outcome {
         case .exited(0) where !failed:
             return (level, "succeeded in \(span(usage.elapsed, .milliseconds(1)))")
-        case .exited, .signalled, .timedOut, .replaced, .stopped:
-            return (
-                level,
-                "run \(run) \(failed ? "failed" : "ended"): \(outcome) after \(span(usage.elapsed, .milliseconds(1)))"
-            )
         case .spawnFailed: return (level, "run \(run) failed to start: \(outcome)")
         case .lost(.reboot):
             return (level, "run \(run) is \(outcome): the machine went down while it ran")
@@ -47,6 +42,11 @@ extension LogEntry {
             return (
                 level,
                 "run \(run) is \(outcome): the fleet may already have given up this machine"
+            )
+        default:
+            return (
+                level,
+                "run \(run) \(failed ? "failed" : "ended"): \(outcome) after \(span(usage.elapsed, .milliseconds(1)))"
             )
         }
     }

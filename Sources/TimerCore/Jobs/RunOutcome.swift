@@ -1,0 +1,162 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a run ended. A failed run is a result, not a thrown error. The text is the same in the
+/// journal, the store and JSON: `exited(0)`, `signalled(SIGKILL)`, `spawn-failed(ENOENT, exec
+/// /bin/x)`, `lost(reboot)`.
+public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
+    /// The process ended with this exit code, 0 to 255.
+    case exited(Int32)
+    /// A signal of this name (`SIGKILL`) ended the process.
+    case signalled(String)
+    /// The run exceeded its time limit and was ended.
+    case timedOut
+    /// A newer firing replaced it.
+    case replaced
+    /// A user, or the daemon while it stopped, ended it.
+    case stopped
+    /// The process could not be started: the name of the errno, and the step that failed with its
+    /// object.
+    case spawnFailed(errno: String, what: String)
+    /// How it ended is not known.
+    case lost(Loss)
+
+    /// Why the end of a run is not known.
+    public enum Loss: String, CaseIterable, Hashable, Sendable {
+        /// The machine was restarted or lost power while it ran.
+        case reboot
+        /// The daemon that managed its process ended while it ran.
+        case daemon
+        /// The runner that managed its process ended while it ran.
+        case runner
+        /// It never started, because its starting deadline had passed.
+        case deadline
+        /// It never started: the fleet gave it to this machine, but when its process was about to be
+        /// created, the fleet might already have given up this machine.
+        case unstarted
+    }
+
+    /// Whether the run succeeded.
+    public func isSuccess(_ codes: Set<Int32> = [0]) -> Bool {
+        if case .exited(let code) = self { codes.contains(code) } else { false }
+    }
+
+    /// Whether the run failed: it did not succeed, and it was not ended on purpose.
+    public func isFailure(_ codes: Set<Int32> = [0]) -> Bool {
+        switch self {
+        case .exited, .signalled, .timedOut, .spawnFailed, .lost: !isSuccess(codes)
+        case .replaced, .stopped: false
+        }
+    }
+
+    /// Whether a failed run may be tried again. A run that was ended on purpose is not tried again,
+    /// and a lost run may have done its work.
+    public func isRetried(_ codes: Set<Int32>) -> Bool {
+        switch self {
+        case .exited, .signalled, .timedOut, .spawnFailed: !isSuccess(codes)
+        case .replaced, .stopped, .lost: false
+        }
+    }
+
+    /// Whether a user or a newer run caused its end.
+    public var isIntended: Bool { intention != nil }
+
+    /// What caused the end of a run that was ended on purpose, as a sentence; nil of others.
+    var intention: String? {
+        switch self {
+        case .replaced: "a newer run replaced it"
+        case .stopped: "it was stopped on request"
+        case .exited, .signalled, .timedOut, .spawnFailed, .lost: nil
+        }
+    }
+
+    /// The result as which a run is counted that ended so.
+    func result(failed: Bool) -> RunResult {
+        switch self {
+        case .exited: failed ? .failed : .success
+        case .signalled, .spawnFailed: .failed
+        case .timedOut: .timedOut
+        case .lost: .lost
+        case .stopped: .stopped
+        case .replaced: .replaced
+        }
+    }
+
+    /// The exit status of the process; nil if it did not end with one.
+    public var exitCode: Int32? { if case .exited(let code) = self { code } else { nil } }
+
+    /// The name of the signal that ended the process, such as `SIGKILL`; nil if none did.
+    public var signal: String? { if case .signalled(let name) = self { name } else { nil } }
+
+    /// How the process ended, in the words of systemd: the kind of end, then the number or the name
+    /// of the signal. Nil if there was no process, if its end is not known, or if timerd ended it.
+    public var exit: (code: String, status: String)? {
+        switch self {
+        case .exited(let code): ("exited", "\(code)")
+        case .signalled(let name): ("killed", "\(name.dropFirst(name.hasPrefix("SIG") ? 3 : 0))")
+        case .timedOut, .replaced, .stopped, .spawnFailed, .lost: nil
+        }
+    }
+
+    /// The kind of end in one word.
+    public var reason: String {
+        switch self {
+        case .exited: "exited"
+        case .signalled: "signalled"
+        case .timedOut: "timed-out"
+        case .replaced: "replaced"
+        case .stopped: "stopped"
+        case .spawnFailed: "spawn-failed"
+        case .lost: "lost"
+        }
+    }
+
+    /// What is known of a run without a process, or whose end was not seen; nil of others.
+    public var detail: String? {
+        switch self {
+        case .spawnFailed(let errno, let what): "\(errno), \(what)"
+        case .lost(let loss): loss.rawValue
+        case .exited, .signalled, .timedOut, .replaced, .stopped: nil
+        }
+    }
+
+    public var description: String {
+        switch self {
+        case .exited(let code): "exited(\(code))"
+        case .signalled(let name): "signalled(\(name))"
+        case .timedOut: "timed-out"
+        case .replaced: "replaced"
+        case .stopped: "stopped"
+        case .spawnFailed(let errno, let what): "spawn-failed(\(errno), \(what))"
+        case .lost(let loss): "lost(\(loss.rawValue))"
+        }
+    }
+
+    /// Parses the text that `description` produces; nil for any other text.
+    public init?(_ text: String) {
+        func inside(_ kind: String) -> Substring? {
+            text.hasPrefix(kind + "(") && text.hasSuffix(")")
+                ? text.dropFirst(kind.count + 1).dropLast() : nil
+        }
+        switch text {
+        case "timed-out": self = .timedOut
+        case "replaced": self = .replaced
+        case "stopped": self = .stopped
+        default:
+            if let code = inside("exited").flatMap({ Int32(decimal: $0) }) {
+                self = .exited(code)
+            } else if let name = inside("signalled"), !name.isEmpty {
+                self = .signalled(String(name))
+            } else if let loss = inside("lost").flatMap({ Loss(rawValue: String($0)) }) {
+                self = .lost(loss)
+            } else if let parts = inside("spawn-failed")?.split(separator: ",", maxSplits: 1),
+                parts.count == 2
+            {
+                self = .spawnFailed(
+                    errno: String(parts[0]), what: String(parts[1].drop { $0 == " " }))
+            } else {
+                return nil
+            }
+        }
+    }
+}
