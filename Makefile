@@ -45,6 +45,9 @@ PAGE ?= 127.0.0.1:8321
 # The benchmarks to run, such as CASES="next agenda"; the default is all. LONG=1 takes ten times as long.
 CASES ?=
 
+# The checks of test-fleet to make, such as CHECKS="owner-crashes etcd-away"; the default is all.
+CHECKS ?=
+
 .PHONY: help run status build test test-api test-etcd test-fleet test-metrics test-import test-notify test-page test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
     install install-fleet uninstall deb check-deb check-sizes
 
@@ -57,7 +60,7 @@ help:
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
 	@echo 'make test-api      ask a daemon everything that its OpenAPI document describes, rightly and wrongly (a minute)'
 	@echo 'make test-etcd     use a real etcd as a fleet does, and kill, stop, fill and wipe it (a minute)'
-	@echo 'make test-fleet    let two daemons share jobs over a real etcd, and kill and stop them and it (a minute)'
+	@echo 'make test-fleet    let three machines share jobs over three real etcds, and cut, kill and stop them (8 minutes, needs root)'
 	@echo 'make test-import   import the timers and crontabs of this machine and of some twenty packages (a minute)'
 	@echo 'make test-page     drive the status page in a real browser, and check it for accessibility (2 minutes)'
 	@echo 'make test-metrics  scrape a daemon with a real Prometheus, and let each alert fire and clear (half a minute)'
@@ -131,10 +134,10 @@ test-etcd: setup
 	$(SWIFT) build --build-tests $(SWIFTFLAGS)
 	SWIFT='$(SWIFT)' Tests/Etcd/run
 
-test-fleet: PACKAGES += etcd-server
+test-fleet: PACKAGES += iproute2 nftables
 test-fleet: setup
-	$(SWIFT) build
-	Tests/Fleet/run .build/debug
+	$(SWIFT) build $(SWIFTFLAGS)
+	Tests/Fleet/run $(CHECKS)
 
 test-page: PACKAGES += chromium fonts-inter fonts-jetbrains-mono python3-venv
 test-page: setup

@@ -1,0 +1,36 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""check.py [CHECK...]: what a fleet promises, with real machines. `list` lists the checks."""
+
+import sys
+import time
+import traceback
+
+import failover
+import random_faults
+import store
+import quiet
+
+CHECKS = {**quiet.CHECKS, **failover.CHECKS, **store.CHECKS, **random_faults.CHECKS}
+
+
+def main(names):
+    if names == ["list"]:
+        print("\n".join(f"{name:24} {check.__doc__}" for name, check in CHECKS.items()))
+        return 0
+    passed = failed = 0
+    for name in names or CHECKS:
+        began = time.monotonic()
+        try:
+            figures = CHECKS[name]()
+            print(f"ok {name} ({time.monotonic() - began:.0f} s): {figures}", flush=True)
+            passed += 1
+        except Exception:
+            print(f"FAILED {name}: {CHECKS[name].__doc__}\n{traceback.format_exc()}", flush=True)
+            failed += 1
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0
+
+
+sys.exit(main(sys.argv[1:]))

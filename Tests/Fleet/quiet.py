@@ -1,0 +1,100 @@
+# Copyright 2026 the timerd authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""A fleet in which nothing goes wrong."""
+
+import time
+
+from fleet import EACH_SECOND, PREFIX, Fleet, expect, judged, now, percentile
+from machine import wait_until
+from record import Record, microseconds
+
+
+def each_firing_once():
+    """each firing of three machines starts once, on time, with one transaction for the claim"""
+    with Fleet({"tick": EACH_SECOND}) as fleet:
+        fleet.wait_for_starts("tick", 20)
+        counts = judged(fleet, {"tick": 1})
+        late = [start.at - start.due for start in fleet.starts("tick")[2:]]
+        # Each firing writes its run when it is claimed, began and ended, and nobody else writes it.
+        record = Record(fleet.cluster.history(PREFIX), PREFIX)
+        writes = [len(values) for key, values in record.runs.items() if values[0][1]["state"] == "claimed"]
+        expect(max(writes) <= 3, f"a run was written {max(writes)} times")
+        expect(percentile(late, 0.5) < 100_000, f"late by {sorted(late)} us")
+        return f"{counts}, late by {percentile(late, 0.5) / 1000:.1f} ms, 99 %: {percentile(late, 0.99) / 1000:.1f} ms"
+
+
+def many_at_once():
+    """of 1000 jobs that are due at once the last is claimed within 0.4 s on a quiet machine"""
+    jobs = {
+        f"job{number}": ['fleet = "one"', 'calendar = "*-*-* *:*:00/20"', 'timezone = "UTC"'] for number in range(1000)}
+    with Fleet(jobs) as fleet:
+        wait_until(lambda: len(fleet.starts()) >= 2000, "two firings of each job", 120)
+        record = Record(fleet.cluster.history(PREFIX), PREFIX)
+        claims = {}
+        for key, values in record.runs.items():
+            slot = key.partition("/")[2]
+            claims.setdefault(slot, []).append(values[0][1]["claimed_us"])
+        slots = [slot for slot, instants in claims.items() if len(instants) >= 1000]
+        spans = [(max(claims[slot]) - microseconds(slot.rpartition(":")[0])) / 1000 for slot in slots]
+        return f"last claim sent after {min(spans):.0f} ms at best of {len(spans)}"
+
+
+def pause_is_exact():
+    """after a pause is acknowledged nothing starts, and a resume on another machine continues"""
+    with Fleet({"tick": EACH_SECOND}) as fleet:
+        first, second, third = fleet.machines
+        fleet.wait_for_starts("tick", 3)
+        for round in range(6):
+            pausing, resuming = fleet.machines[round % 3], fleet.machines[(round + 1) % 3]
+            pausing.must("pause", "tick")
+            paused = now()
+            # Whatever was claimed before is started within moments, or never.
+            time.sleep(2.5)
+            later = [start.run for start in fleet.starts("tick") if start.at > paused + 50_000]
+            expect(not later, f"started after the pause: {later}")
+            resuming.must("resume", "tick")
+            fleet.wait_for_starts("tick", 1)
+        return judged(fleet, {"tick": 1})
+
+
+def commands():
+    """run starts a job on the machine that is asked, skip-next skips one firing, and nothing starts during a hold"""
+    daily = ['fleet = "one"', 'calendar = "*-*-* 03:00:00"', 'timezone = "UTC"']
+    with Fleet({"daily": daily, "tick": EACH_SECOND}) as fleet:
+        first, second, third = fleet.machines
+        for machine in fleet.machines:
+            machine.must("run", "daily")
+            wait_until(lambda: any(s.machine == machine.host for s in fleet.starts("daily")), f"a run on {machine.host}")
+        first.must("skip-next", "daily")
+        expect(fleet.job("daily")["skips"] == 1, f"{fleet.job('daily')}")
+        second.must("fleet", "hold")
+        held = now()
+        time.sleep(3)
+        later = [start.run for start in fleet.starts() if start.at > held + 50_000]
+        expect(not later, f"started during the hold: {later}")
+        third.must("fleet", "release")
+        fleet.wait_for_starts("tick", 2)
+        return judged(fleet, {"tick": 1})
+
+
+def link_is_lost():
+    """another machine takes over from one whose timerd-fleet was killed, until it is back"""
+    jobs = {"tick": EACH_SECOND + ['prefer = ["host1"]']}
+    with Fleet(jobs, lease=5) as fleet:
+        fleet.wait_for_starts("tick", 3)
+        fleet.first.kill("timerd-fleet")
+        wait_until(lambda: fleet.starts("tick")[-1].machine != "host1", "another machine takes over")
+        expect(fleet.first.state() == "away", "host1 does not say that it is away")
+        fleet.first.start_fleet()
+        wait_until(lambda: fleet.starts("tick")[-1].machine == "host1", "host1 starts it again")
+        return judged(fleet, {"tick": 1})
+
+
+CHECKS = {
+    "each-firing-once": each_firing_once,
+    "many-at-once": many_at_once,
+    "pause-is-exact": pause_is_exact,
+    "commands": commands,
+    "link-is-lost": link_is_lost,
+}
