@@ -46,3 +46,6 @@ again() { active && ! equals "$pid" fleet MainPID; }
 wait_for 20 'and it is back' again
 inside systemctl stop timerd-fleet.socket timerd-fleet.service
 expect 'it ends cleanly' equals success fleet Result
+# The package of timerd is installed and removed later, and leaves nothing.
+inside find /usr /run -depth -name 'timerd-fleet*' -not -path '/run/systemd/*' -exec rm -rf {} +
+inside systemctl daemon-reload
