@@ -1,7 +1,6 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import Logging
 import TimerConfig
 import TimerCore
@@ -20,11 +19,7 @@ extension DaemonStart {
     /// - Throws: `NoMember` if its hostname cannot be one.
     static func machine(of settings: FleetSettings) throws(NoMember) -> MachineName {
         if let machine = settings.machine { return machine }
-        var buffer = [UInt8](repeating: 0, count: 257)
-        let code = buffer.withUnsafeMutableBytes {
-            gethostname($0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count - 1)
-        }
-        let name = code == 0 ? String(decoding: buffer.prefix { $0 != 0 }, as: UTF8.self) : ""
+        let name = Hostname.current ?? ""
         guard let machine = MachineName(name) else {
             throw NoMember(
                 description:

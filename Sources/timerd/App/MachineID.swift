@@ -10,7 +10,7 @@ enum MachineID {
     /// confidential, so only a hash of it leaves this type. Without an id, the number is a hash of
     /// the host name.
     static var seed: UInt64 {
-        FNV1a.hash(read("/etc/machine-id") ?? hostName)
+        FNV1a.hash(read("/etc/machine-id") ?? Array((Hostname.current ?? "").utf8))
     }
 
     private static func read(_ path: String) -> [UInt8]? {
@@ -22,11 +22,5 @@ enum MachineID {
         let digits = bytes.prefix(max(0, count)).filter { $0 > 32 }
         // Before the first boot it may be empty or say "uninitialized".
         return digits.count == 32 ? digits : nil
-    }
-
-    private static var hostName: [UInt8] {
-        var name = [CChar](repeating: 0, count: 256)
-        guard gethostname(&name, name.count) == 0 else { return [] }
-        return name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
     }
 }

@@ -65,7 +65,8 @@ struct MessageContents: Sendable {
     /// The message as it is sent: the same for the same contents.
     func message(of notifier: Notifier, _ definitions: [Job.Name: Job]) -> OutgoingMessage {
         let envelope = MessageEnvelope(
-            number: number, identity: identity, host: Self.host, created: created,
+            number: number, identity: identity, host: Hostname.current ?? "localhost",
+            created: created,
             zone: ZoneReading(of: []).local ?? .utc, inReplyTo: earlier)
         let known = reports.map { report in
             var report = report
@@ -86,12 +87,5 @@ struct MessageContents: Sendable {
         case .shell(let line): line
         case .arguments(let arguments): arguments.joined(separator: " ")
         }
-    }
-
-    private static var host: String {
-        var name = [CChar](repeating: 0, count: 256)
-        guard gethostname(&name, name.count - 1) == 0 else { return "localhost" }
-        return String(
-            decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }
