@@ -233,7 +233,7 @@ let package = Package(
         tests(
             of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Systemd",
             "SeededRandom", "StoreModel", "TimerConfig", "TimerControl", "TimerFleet",
-            "WebReceiver", "TimerCore", "TimerRunner", "TimerStore", "TimerZones",
+            "TimerFleetLink", "WebReceiver", "TimerCore", "TimerRunner", "TimerStore", "TimerZones",
             daemons("ArgumentParser", of: "swift-argument-parser"),
             daemons("Logging", of: "swift-log"),
             daemons("NIOCore", of: "swift-nio"),

@@ -69,19 +69,7 @@ private struct LinkTransport: FleetTransport {
 
     init(_ link: FleetLink) { self.link = link }
 
-    func start(_ report: @escaping @Sendable (FleetTransportReport) -> Void) throws {
-        try link.begin { news in
-            switch news {
-            case .event(let event): report(.event(event))
-            case .status(let status):
-                report(
-                    .status(
-                        FleetTransportStatus(
-                            endpoint: status.endpoint, version: status.version,
-                            problem: status.problem)))
-            }
-        }
-    }
+    func start(_ handler: @escaping FleetLink.Handler) throws { try link.begin(handler) }
 
     func perform(_ action: FleetAction) -> Bool { link.perform(action) }
 

@@ -6,6 +6,7 @@ import NIOHTTP1
 import TimerControl
 import TimerCore
 import TimerFleet
+import TimerFleetLink
 
 /// The fleet that this machine belongs to.
 extension Control {
@@ -71,7 +72,7 @@ extension FleetCommand {
 extension FleetReply {
     fileprivate init(
         _ fleet: String, _ machine: MachineName, _ status: FleetStatus,
-        _ connection: FleetTransportStatus
+        _ connection: FleetLinkStatus
     ) {
         let state =
             status.finding != nil

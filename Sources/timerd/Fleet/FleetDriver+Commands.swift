@@ -3,6 +3,7 @@
 
 import TimerCore
 import TimerFleet
+import TimerFleetLink
 
 /// A command that waits for the fleet.
 struct PendingCommand: Sendable {
@@ -16,7 +17,7 @@ struct PendingCommand: Sendable {
 extension FleetDriver {
     /// How long a command waits for the fleet: a pause waits for a lease, and any command for an
     /// election of a leader.
-    private var patience: Duration { dependencies.configuration.lease + .seconds(10) }
+    private var timeLimit: Duration { dependencies.configuration.lease + .seconds(10) }
 
     /// Executes a command. It is refused at once if the fleet cannot be reached.
     ///
@@ -39,11 +40,11 @@ extension FleetDriver {
             requesters[job] = user
         }
         lastCommand += 1
-        let by = dependencies.now().awake + patience
+        let by = dependencies.now().awake + timeLimit
         commands[lastCommand] = PendingCommand(by: by, done: done)
         receive(.command(lastCommand, command))
         // A command that nothing answers is answered by the clock.
-        later(after: patience + .milliseconds(100)) { driver in
+        later(after: timeLimit + .milliseconds(100)) { driver in
             driver.expireCommands(at: driver.dependencies.now())
         }
     }
@@ -97,7 +98,7 @@ extension FleetDriver {
 
     /// What is known of the fleet, and of the connection to it.
     nonisolated func readStatus(
-        _ done: @escaping @Sendable (FleetStatus, FleetTransportStatus) -> Void
+        _ done: @escaping @Sendable (FleetStatus, FleetLinkStatus) -> Void
     ) {
         later { driver in
             let now = driver.dependencies.now()

@@ -3,6 +3,7 @@
 
 import Logging
 import TimerFleet
+import TimerFleetLink
 
 /// What users should know of the fleet.
 extension FleetDriver {
@@ -19,7 +20,7 @@ extension FleetDriver {
     }
 
     /// Logs that the connection is lost or works again, each once.
-    func note(_ new: FleetTransportStatus, after old: FleetTransportStatus) {
+    func note(_ new: FleetLinkStatus, after old: FleetLinkStatus) {
         let fleet = dependencies.fleet
         if let problem = new.problem, problem != old.problem {
             dependencies.log.error(

@@ -5,6 +5,7 @@ import Dispatch
 import Logging
 import TimerCore
 import TimerFleet
+import TimerFleetLink
 import TimerStore
 
 /// Takes part in a fleet, on a queue of its own: it performs the actions of a `FleetMember`. No
@@ -55,7 +56,7 @@ actor FleetDriver: QueueActor {
     var lastCommand: FleetMember.CommandID = 0
     /// Who requested the last run of a job by hand on this machine.
     var requesters: [Job.Name: String] = [:]
-    var status = FleetTransportStatus()
+    var status = FleetLinkStatus(isRunning: false)
     private var isShowPlanned = false
     private(set) var isStopped = false
     private var timer: (any DispatchSourceTimer)?
@@ -170,7 +171,7 @@ actor FleetDriver: QueueActor {
         }
     }
 
-    private func receive(_ report: FleetTransportReport) {
+    private func receive(_ report: FleetLink.Report) {
         switch report {
         case .event(let event): receive(event)
         case .status(let new):

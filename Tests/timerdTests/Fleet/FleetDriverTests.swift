@@ -185,7 +185,7 @@ import TimerStore
         settle([machine])
         #expect(late.refusal?.contains("cannot be reached") == true)
         #expect(machine.jobViews[Self.report]?.isStale == true && machine.runs.count <= 1)
-        // Firings wait, and are made up for as on-missed says.
+        // Nothing starts while etcd is away. The firings that were missed are treated as on-missed says.
         store.state.withLock { $0.isAway = false }
         let before = machine.runs.count
         for run in machine.runs { machine.run(run, .exited(0)) }

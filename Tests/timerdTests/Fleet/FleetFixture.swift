@@ -9,6 +9,7 @@ import Synchronization
 import Testing
 import TimerCore
 import TimerFleet
+import TimerFleetLink
 import TimerStore
 
 @testable import timerd
@@ -27,7 +28,7 @@ final class SharedStore: Sendable {
 
     struct Watcher {
         var machine: Int
-        var report: @Sendable (FleetTransportReport) -> Void
+        var report: FleetLink.Handler
     }
 
     let state = Mutex(State())
@@ -59,10 +60,10 @@ final class SharedStore: Sendable {
         let store: SharedStore
         let machine: Int
 
-        func start(_ report: @escaping @Sendable (FleetTransportReport) -> Void) throws {
+        func start(_ handler: @escaping FleetLink.Handler) throws {
             store.state.withLock { state in
                 state.watchers.removeAll { $0.machine == machine }
-                state.watchers.append(Watcher(machine: machine, report: report))
+                state.watchers.append(Watcher(machine: machine, report: handler))
             }
         }
 
@@ -85,7 +86,7 @@ final class SharedStore: Sendable {
             return true
         }
         for (watcher, event) in reports {
-            watcher.report(FleetTransportReport.event(event))
+            watcher.report(.event(event))
         }
         return isOwn
     }
