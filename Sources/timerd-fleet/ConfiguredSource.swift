@@ -13,7 +13,7 @@ extension FleetSource {
         defer { clinux_heap_give_back() }
         do throws(ConfigError) {
             guard
-                let fleet = try ConfigReader.fleetConnection(path: path, ownerUID: geteuid())
+                let fleet = try ConfigReader.fleetSettings(path: path, ownerUID: geteuid())
             else {
                 return .invalid(
                     "\(path): there is no table [fleet]; add it, and run: systemctl reload timerd "
@@ -25,7 +25,7 @@ extension FleetSource {
         }
     }
 
-    private static func read(_ fleet: FleetConnection) -> Self {
+    private static func read(_ fleet: FleetSettings) -> Self {
         var options = EtcdOptions(endpoints: fleet.etcd, fleet: fleet.name)
         options.ca = fleet.ca
         options.certificate = fleet.certificate

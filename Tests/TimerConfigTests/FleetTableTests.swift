@@ -8,7 +8,7 @@ import Testing
 @testable import TimerConfig
 
 /// What `timerd-fleet` reads of the configuration.
-@Suite struct FleetConnectionTests {
+@Suite struct FleetTableTests {
     private let folder: URL
 
     init() throws {
@@ -19,7 +19,7 @@ import Testing
     }
 
     /// Writes the files and reads them.
-    private func read(_ main: String, other: String? = nil) throws -> FleetConnection? {
+    private func read(_ main: String, other: String? = nil) throws -> FleetSettings? {
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("timerd.toml").path
         try main.write(toFile: path, atomically: true, encoding: .utf8)
@@ -28,7 +28,7 @@ import Testing
                 toFile: folder.appendingPathComponent("jobs.d/a.toml").path, atomically: true,
                 encoding: .utf8)
         }
-        return try ConfigReader.fleetConnection(path: path, ownerUID: geteuid())
+        return try ConfigReader.fleetSettings(path: path, ownerUID: geteuid())
     }
 
     private let whole = """
@@ -56,16 +56,19 @@ import Testing
     /// The scheduler reports mistakes that have nothing to do with the connection.
     @Test func otherTablesAndFilesDoNotMatter() throws {
         #expect(try read("[job.a]\nevery = 5\n", other: whole)?.name == "prod")
-        #expect(try FleetConnectionTests().read(whole, other: "[[")?.name == "prod")
-        #expect(try FleetConnectionTests().read("[job.a]\n") == nil)
+        #expect(try FleetTableTests().read(whole, other: "[[")?.name == "prod")
+        #expect(try FleetTableTests().read("[job.a]\n") == nil)
     }
 
     @Test(arguments: [
-        ("[fleet]\netcd = [\"x\"]", "name is missing"),
+        ("[fleet]\netcd = [\"https://a:1\"]", "the name of the fleet, is missing"),
+        ("[fleet]\netcd = [\"x\"]", "is not an address"),
         ("[fleet]\nname = \"a\"", "etcd is missing"),
         ("[fleet]\nname = \"a b\"", "is not a name"), ("[fleet]\netcd = \"x\"", "must be an array"),
-        ("[fleet]\netcd = []", "must be an array"), ("[fleet]\netcd = [1]", "must be a string"),
-        ("[fleet]\nca = \"ca.pem\"", "absolute path"), ("[fleet]\nlease = \"1ms\"", "shorter"),
+        ("[fleet]\netcd = []", "0 addresses"), ("[fleet]\netcd = [1]", "must be a string"),
+        ("[fleet]\nca = \"ca.pem\"", "absolute path"),
+        ("[fleet]\nname = \"a\"\netcd = [\"https://a:1\"]\nuser = \"b\"", "go together"),
+        ("[fleet]\nlease = \"1ms\"", "from 3s to 10min"),
         ("[fleet]\nlease = 5", "time span"), ("fleet = 1", "must be a table"), ("[fleet", " "),
     ])
     func mistakesAreReportedWithTheirPlace(text: String, message: String) throws {
