@@ -107,7 +107,8 @@ extension IncidentTests {
         #expect(world.kinds == [.stale])
     }
 
-    @Test func aPauseThatEndsWithoutTheDaemonEndsOnTimeForAStaleJob() {
+    /// The daemon starts again 2500 s after it stopped. The job has 500 s of a pause in between.
+    private func staleJobPausedWithoutTheDaemon() -> (World, Job) {
         let stale = job { $0.staleAfter = .seconds(7000) }
         var world = world([stale], [mail([.stale, .recovery])])
         world.endRuns()
@@ -118,6 +119,11 @@ extension IncidentTests {
         world.stopCleanly()
         world.pass(.seconds(2500))
         world.load([stale])
+        return (world, stale)
+    }
+
+    @Test func aPauseThatEndsWithoutTheDaemonEndsOnTimeForAStaleJob() {
+        var (world, _) = staleJobPausedWithoutTheDaemon()
         world.pass(.seconds(3999))
         #expect(world.kinds.isEmpty)
         world.pass(.seconds(2))
@@ -125,16 +131,7 @@ extension IncidentTests {
     }
 
     @Test func aPauseThatEndedCountsNoLongerForAStaleJob_alsoIfADaemonStopsBeforeItNotices() {
-        let stale = job { $0.staleAfter = .seconds(7000) }
-        var world = world([stale], [mail([.stale])])
-        world.endRuns()
-        world.pass(.seconds(1000))
-        world.handle(
-            .order(
-                Order(.pause, "backup", by: .user("ada"), until: .after(.seconds(500)))))
-        world.stopCleanly()
-        world.pass(.seconds(2500))
-        world.load([stale])
+        var (world, stale) = staleJobPausedWithoutTheDaemon()
         world.stopCleanly()
         world.pass(.seconds(1000))
         world.load([stale])
