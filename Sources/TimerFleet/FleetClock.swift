@@ -140,6 +140,18 @@ public struct FleetClock: Hashable, Sendable {
     }
 }
 
+/// What a machine has seen of the clock since it began to compare its estimate with the others'.
+struct ClockComparison {
+    /// When it began; nil while the store is not known.
+    var began: AwakeInstant?
+    /// How many changes it has seen.
+    var changes = 0
+    /// The revision of the last one.
+    var last: Int64 = 0
+    /// Whether one of them was written by another machine, whose own clock is compared.
+    var isWithOther = false
+}
+
 extension JobValue {
     /// Lets time count from this reading of the clock on, by its next opening.
     mutating func open(by clock: FleetClock, at now: AwakeInstant) {

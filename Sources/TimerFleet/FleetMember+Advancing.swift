@@ -87,18 +87,20 @@ extension FleetMember {
         send(clock.write(by: configuration.machine, at: now.awake), .clock)
     }
 
-    /// When this machine writes the fleet clock, unless another machine has written it before. Each
-    /// machine has another time, in the order of their names, so that they do not all write at once.
-    /// Nil: this machine may not write it.
+    /// When this machine writes the fleet clock, unless another machine has written it before. Nil:
+    /// this machine may not write it. A machine whose clock is not compared writes it too: if all
+    /// machines are started again and again, no other machine does. Its value may lag, but is no opening,
+    /// so nobody's estimate becomes smaller.
     func clockDue(_ view: FleetView) -> AwakeInstant? {
         guard isRegistered, let clock else { return nil }
+        return clock.seen + (FleetClock.period + clockDelay(view))
+    }
+
+    /// Each machine writes the clock at another time, in the order of their names, so that they do not
+    /// all write at once.
+    func clockDelay(_ view: FleetView) -> Duration {
         let place = view.members.keys.sorted().firstIndex(of: configuration.machine) ?? 0
-        // A machine that may lag opens accounts after its own write, and that discards what others
-        // are ahead: they get time for another write if one was lost.
-        let isAlone = view.members.keys.allSatisfy { $0 == configuration.machine }
-        let grace =
-            isAlone || clockCompared || clockChanges > 0 ? Duration.zero : Self.requestTimeout
-        return clock.seen + (FleetClock.period + .milliseconds(250) * min(place, 8) + grace)
+        return .milliseconds(250) * min(place, 8)
     }
 
     /// Notices which machines with live runs of a job are not connected.

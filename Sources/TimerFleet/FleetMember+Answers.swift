@@ -38,6 +38,7 @@ extension FleetMember {
             if case .identity(let value) = what { adopted(value, answer) }
             if case .member = what { announced = nil }
             keepUnresolved(what)
+            takeClock(sent, answer, now)
             loseView()
             return
         }
@@ -45,7 +46,8 @@ extension FleetMember {
         switch what {
         case .claims(let claims, let sent): claimed(claims, sent, answer, now)
         case .resolution(let claims, let sent): resolved(claims, sent, answer, now)
-        case .clock where answer.branches == [.applied]: clockChanged(answer.revision)
+        case .clock where answer.branches == [.applied]:
+            clockChanged(answer.revision, by: configuration.machine, now)
         case .member where answer.branches != [.applied]: announced = nil
         case .job, .hold, .clock, .opening, .member, .identity: break
         }
@@ -73,6 +75,23 @@ extension FleetMember {
             }
         }
         see(answer.cluster, answer.revision, written, now, isOwn: true)
+    }
+
+    /// Takes what this machine wrote to the clock while it reads the store again. The snapshot brings
+    /// the same value, but perhaps seconds later, and the time between would be discarded: an opening
+    /// sets the estimate to its value.
+    private mutating func takeClock(
+        _ sent: [FleetTransaction.Branch], _ answer: FleetAnswer, _ now: Now
+    ) {
+        guard answer.cluster == memory.known.cluster else { return }
+        for (branch, result) in zip(sent, answer.branches) where result == .applied {
+            for case .put(.clock, let text, _) in branch.changes {
+                guard let value = try? ClockValue(text: text) else { continue }
+                clock?.receive(
+                    Versioned(value, created: answer.revision, modified: answer.revision),
+                    at: now.awake)
+            }
+        }
     }
 
     /// A user accepted this store: what was known of another one does not count any more.

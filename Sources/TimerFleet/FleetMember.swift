@@ -78,12 +78,9 @@ public struct FleetMember {
     var clock: FleetClock?
     /// Whether the estimate of the clock was compared with the others': only then this machine
     /// opens and closes accounts, because an opening discards what others are ahead.
-    var clockCompared = false {
-        didSet { if !clockCompared { (clockChanges, lastClockChange) = (0, 0) } }
-    }
-    /// How many changes of the clock were seen since it is not compared, and the last one.
-    var clockChanges = 0
-    var lastClockChange: Int64 = 0
+    var clockCompared = false { didSet { if !clockCompared { comparison = ClockComparison() } } }
+    /// What is known until then.
+    var comparison = ClockComparison()
     /// The changes that open accounts, until they are sent.
     var openings: [(job: Job.Name, branch: FleetTransaction.Branch)] = []
     /// The jobs whose accounts are opened after the answer to a write of the clock.

@@ -145,6 +145,7 @@ extension FleetMember {
         if self.clock == nil { clockCompared = false }
         // During a hold the clock stands, and its reading is exactly known.
         if loaded.hold.value.isHeld { clockCompared = true }
+        comparison.began = now.awake
         self.clock = clock
         missing = missing.filter { loaded.members[$0.key] == nil }
         changeAll()
@@ -199,16 +200,20 @@ extension FleetMember {
         view.revision = max(view.revision, revision)
         self.view = view
         let openings = clock.openings
-        if clock.receive(view.hold, at: now.awake) { clockCompared = view.hold.value.isHeld }
+        if clock.receive(view.hold, at: now.awake) {
+            clockCompared = view.hold.value.isHeld
+            comparison.began = now.awake
+        }
         if let value = view.clock { clock.receive(value, at: now.awake) }
         if isWatched, reads[.hold]??.modified == view.hold.modified {
             clockCompared = true
         } else if isWatched, reads[.clock]??.modified == clock.modified {
-            clockChanged(clock.modified)
+            clockChanged(clock.modified, by: view.clock?.value.by, now)
         } else if clock.openings > openings, !isOwn, clockCompared {
             // The watch brings the same value soon.
             clockCompared = false
-            clockChanges = 1
+            comparison.changes = 1
+            comparison.began = now.awake
         }
         self.clock = clock
         guard view.identity.value.epoch == memory.known.identity?.epoch else {
@@ -220,12 +225,24 @@ extension FleetMember {
 
     /// A change of the clock is new, but its value may be old: its write can have been delayed by the
     /// store. The next one was calculated after this one was written, because it compares that.
-    mutating func clockChanged(_ revision: Int64) {
-        guard revision > lastClockChange else { return }
-        lastClockChange = revision
-        clockChanges += 1
-        let isAlone = view?.members.keys.allSatisfy { $0 == configuration.machine } ?? false
-        if clockChanges >= 2 || isAlone { clockCompared = true }
+    ///
+    /// Two changes are a comparison if one of them is of a machine whose own clock is compared. Without
+    /// such a machine, the other machines get the time for a write that was lost before.
+    mutating func clockChanged(_ revision: Int64, by machine: MachineName?, _ now: Now) {
+        guard let view, revision > comparison.last else { return }
+        comparison.last = revision
+        comparison.changes += 1
+        if let machine, machine != configuration.machine,
+            view.members[machine]?.value.isFit == true
+        {
+            comparison.isWithOther = true
+        }
+        let isAlone = view.members.keys.allSatisfy { $0 == configuration.machine }
+        let grace = FleetClock.period + clockDelay(view) + Self.requestTimeout
+        let isLong = comparison.began.map { now.awake >= $0 + grace } ?? false
+        if isAlone || comparison.changes >= 2 && (comparison.isWithOther || isLong) {
+            clockCompared = true
+        }
     }
 
     /// Remembers the cursors of the jobs that were read.

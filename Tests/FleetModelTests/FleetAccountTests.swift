@@ -100,6 +100,23 @@ import TimerFleet
         #expect(counted >= .seconds(4) && counted <= .seconds(5))
     }
 
+    @Test func anOpeningThatIsAnsweredWhileTheStoreIsReadAgainLosesNoTime() throws {
+        var script = try Self.paused()
+        let active = try #require(try script.jobValue()).active
+        script.handle(.command(2, .resume(FleetScript.job)))
+        script.handle(.watchLost)
+        while !script.sent.isEmpty { script.applyFirst() }
+        #expect(try script.jobValue()?.opened != nil)
+        // The store's answer is on its way for 3 s.
+        script.pass(.seconds(3))
+        script.settle()
+        script.run(.seconds(4))
+        script.handle(.command(3, .pause(FleetScript.job, by: "ops")))
+        script.settle()
+        let value = try #require(try script.jobValue())
+        #expect(value.pause != nil && value.active == active + .seconds(7))
+    }
+
     @Test func aReloadDoesNotSetAnAccountBackToASmallerReading() throws {
         var script = try Self.paused()
         script.handle(.command(2, .resume(FleetScript.job)))
@@ -132,6 +149,24 @@ import TimerFleet
         let hold = try HoldValue(text: try #require(script.store.keys[.hold]).value)
         let start = try #require(opened.opened)
         #expect(hold.isHeld && hold.time >= start && hold.time <= start + .seconds(1))
+    }
+
+    /// All machines crash and start again, each time before one of them could compare its clock.
+    @Test func aMachineThatIsStartedAgainEachFiveSecondsLetsTheClockGoOn() throws {
+        var script = try Self.paused()
+        let begin = try clock(script).time
+        let other = MemberValue(
+            incarnation: Incarnation(boot: SimulatedMachine.bootID(2, 1), number: 1), labels: [],
+            definitions: [:], isFit: true, skew: nil, version: "")
+        for start in 2..<12 {
+            script = script.restarted([Self.interval], boot: 1, start: Int64(start))
+            script.write([.member(FleetScript.web2): other.text])
+            script.settle()
+            script.run(.seconds(5))
+        }
+        // What is lost each time is the time since the last write, of which there is one each 2 s.
+        let passed = try clock(script).time - begin
+        #expect(passed >= .seconds(30) && passed <= .seconds(50))
     }
 
     @Test func thousandAccountsAreOpenedByFewTransactions() throws {
