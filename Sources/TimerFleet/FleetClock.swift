@@ -144,12 +144,26 @@ public struct FleetClock: Hashable, Sendable {
 struct ClockComparison {
     /// When it began; nil while the store is not known.
     var began: AwakeInstant?
-    /// How many changes it has seen.
+    /// How many changes it has seen. Those that come together count as one: they waited somewhere, for
+    /// example while the machine slept, and more of them may follow.
     var changes = 0
+    /// When the last one that counts came.
+    private var counted: AwakeInstant?
     /// The revision of the last one.
-    var last: Int64 = 0
+    private var last: Int64 = 0
     /// Whether one of them was written by another machine, whose own clock is compared.
     var isWithOther = false
+
+    /// - Returns: whether the change is a later one than those before it.
+    mutating func see(_ revision: Int64, at now: AwakeInstant) -> Bool {
+        guard revision > last else { return false }
+        last = revision
+        if counted.map({ now >= $0 + FleetClock.period / 2 }) ?? true {
+            changes += 1
+            counted = now
+        }
+        return true
+    }
 }
 
 extension JobValue {

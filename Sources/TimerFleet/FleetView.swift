@@ -229,9 +229,7 @@ extension FleetMember {
     /// Two changes are a comparison if one of them is of a machine whose own clock is compared. Without
     /// such a machine, the other machines get the time for a write that was lost before.
     mutating func clockChanged(_ revision: Int64, by machine: MachineName?, _ now: Now) {
-        guard let view, revision > comparison.last else { return }
-        comparison.last = revision
-        comparison.changes += 1
+        guard let view, comparison.see(revision, at: now.awake) else { return }
         if let machine, machine != configuration.machine,
             view.members[machine]?.value.isFit == true
         {

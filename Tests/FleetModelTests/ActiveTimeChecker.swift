@@ -44,6 +44,9 @@ struct ActiveTimeChecker {
     /// Whether the clock was not yet written since the store was adopted.
     private var isNew = true
     private var openings: Int64 = 0
+    /// The time of the fleet when this store was lost and a copy of it was restored; nil once that is
+    /// adopted. A member that has not noticed this may still write it.
+    private var lostTime: Int64?
 
     /// Time passed in which the fleet was not held.
     mutating func pass(_ span: Int64) {
@@ -57,7 +60,14 @@ struct ActiveTimeChecker {
     mutating func mayLose() { mayFallBy = .max }
 
     /// The store was adopted: the clock goes on from the value that it has.
-    mutating func adopted() { isNew = true }
+    mutating func adopted() { (isNew, lostTime) = (true, nil) }
+
+    /// The store is a copy of what it was at that time.
+    mutating func restored(_ copy: Self) {
+        let time = lostTime ?? fleetTime
+        self = copy
+        lostTime = time
+    }
 
     /// The store is another one, with nothing in it.
     mutating func wiped() { self = Self() }
@@ -67,6 +77,7 @@ struct ActiveTimeChecker {
     /// The clock was written by a transaction that took this long.
     mutating func clockWritten(_ value: ClockValue, delay: Int64) {
         let time = value.time.wholeNanoseconds
+        if let lostTime { pass(max(0, min(time, lostTime) - fleetTime)) }
         if isNew { begin(at: time) }
         let isOpening = value.openings > openings
         openings = value.openings

@@ -151,16 +151,42 @@ import TimerFleet
         #expect(hold.isHeld && hold.time >= start && hold.time <= start + .seconds(1))
     }
 
+    /// Another machine that is fit.
+    private static let other = MemberValue(
+        incarnation: Incarnation(boot: SimulatedMachine.bootID(2, 1), number: 1), labels: [],
+        definitions: [:], isFit: true, skew: nil, version: "")
+
+    /// The snapshot was asked for before the machine slept, and the watch then brings at once what it
+    /// missed: of these values only the last one is the time.
+    @Test func changesThatWaitedWhileTheMachineSleptAreNoComparison() throws {
+        var script = FleetScript([Self.interval])
+        script.form()
+        script.write([.member(FleetScript.web2): Self.other.text])
+        script.settle()
+        script.run(.seconds(20))
+        let opened = try #require(try script.jobValue())
+        let start = try clock(script).time
+        script.handle(.watchLost)
+        script.handle(.command(2, .pause(FleetScript.job, by: "ops")))
+        for write in 1...6 {
+            script.sleep(.seconds(2))
+            let value = ClockValue(
+                time: start + .seconds(2) * write, openings: opened.opening, by: FleetScript.web2)
+            script.write([.clock: value.text])
+        }
+        script.settle()
+        script.run(.seconds(5))
+        let value = try #require(try script.jobValue())
+        #expect(value.pause != nil && value.active >= opened.active + .seconds(32))
+    }
+
     /// All machines crash and start again, each time before one of them could compare its clock.
     @Test func aMachineThatIsStartedAgainEachFiveSecondsLetsTheClockGoOn() throws {
         var script = try Self.paused()
         let begin = try clock(script).time
-        let other = MemberValue(
-            incarnation: Incarnation(boot: SimulatedMachine.bootID(2, 1), number: 1), labels: [],
-            definitions: [:], isFit: true, skew: nil, version: "")
         for start in 2..<12 {
             script = script.restarted([Self.interval], boot: 1, start: Int64(start))
-            script.write([.member(FleetScript.web2): other.text])
+            script.write([.member(FleetScript.web2): Self.other.text])
             script.settle()
             script.run(.seconds(5))
         }

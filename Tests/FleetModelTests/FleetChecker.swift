@@ -142,7 +142,11 @@ struct FleetChecker {
         seen = [:]
         isHeld = false
         isHoldAcknowledged = false
-        if isWiped { activeTime.wiped() } else { activeTime = copiedActiveTime ?? activeTime }
+        if isWiped {
+            activeTime.wiped()
+        } else if let copiedActiveTime {
+            activeTime.restored(copiedActiveTime)
+        }
         for (key, value) in simulation.store.keys {
             if case .job(let name) = key, let job = try? JobValue(text: value.value) {
                 seen[name] = SeenJob(value: job, movedAt: simulation.time)

@@ -136,6 +136,12 @@ struct FleetScript {
         now.boot = BootInstant(nanoseconds: now.boot.nanoseconds + span.wholeNanoseconds)
     }
 
+    /// The machine sleeps.
+    mutating func sleep(_ span: Duration) {
+        now.wall = now.wall + span
+        now.boot = BootInstant(nanoseconds: now.boot.nanoseconds + span.wholeNanoseconds)
+    }
+
     /// Lets time pass, with all answers. The member is called when it asked for it, and at no other
     /// time.
     mutating func run(_ span: Duration) {
