@@ -44,8 +44,8 @@ struct ActiveTimeChecker {
     /// Whether the clock was not yet written since the store was adopted.
     private var isNew = true
     private var openings: Int64 = 0
-    /// The time of the fleet when this store was lost and a copy of it was restored; nil once that is
-    /// adopted. A member that has not noticed this may still write it.
+    /// What the time of the fleet would be if the store had not been lost before this copy of it was
+    /// restored; nil once the copy is adopted. A member that has not noticed the loss may still write it.
     private var lostTime: Int64?
 
     /// Time passed in which the fleet was not held.
@@ -55,6 +55,9 @@ struct ActiveTimeChecker {
             accounts[name]?.trueActive += span
         }
     }
+
+    /// Time passed in which the store was lost.
+    mutating func passLost(_ span: Int64) { lostTime = lostTime.map { $0 + span } }
 
     /// From now on it is possible that no daemon knows the time of the fleet.
     mutating func mayLose() { mayFallBy = .max }

@@ -79,7 +79,8 @@ struct FleetChecker {
     mutating func count(_ simulation: Simulation) {
         let passed = simulation.time - countedTo
         countedTo = simulation.time
-        guard passed > 0, !isHeld, isFormed, lostAt == nil else { return }
+        guard passed > 0, !isHeld, isFormed else { return }
+        guard lostAt == nil else { return activeTime.passLost(passed) }
         activeTime.pass(passed)
         if !isKept(simulation, without: nil) { activeTime.mayLose() }
     }
