@@ -56,6 +56,15 @@ struct ActiveTimeChecker {
         }
     }
 
+    /// Accounts that were open in the copy may count the time up to this one, or lose it.
+    private mutating func continueUp(to time: Int64) {
+        let span = max(0, time - fleetTime)
+        pass(span)
+        for name in accounts.keys where accounts[name]?.behindAtOpening != nil {
+            accounts[name]?.lossBefore += span
+        }
+    }
+
     /// Time passed in which the store was lost.
     mutating func passLost(_ span: Int64) { lostTime = lostTime.map { $0 + span } }
 
@@ -80,7 +89,7 @@ struct ActiveTimeChecker {
     /// The clock was written by a transaction that took this long.
     mutating func clockWritten(_ value: ClockValue, delay: Int64) {
         let time = value.time.wholeNanoseconds
-        if let lostTime { pass(max(0, min(time, lostTime) - fleetTime)) }
+        if let lostTime { continueUp(to: lostTime) }
         if isNew { begin(at: time) }
         let isOpening = value.openings > openings
         openings = value.openings

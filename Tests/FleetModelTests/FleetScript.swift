@@ -90,7 +90,7 @@ struct FleetScript {
         case .rememberCursors(let cursors, let revision):
             memory.known.see(revision: revision, cursors: cursors)
         case .start(let run, _, _): started.append(run)
-        case .done(let id, let refused): done[id] = refused
+        case .done(let id, let result): done[id] = result.refusal
         case .tell(let notice): notices.append(notice)
         }
     }

@@ -24,8 +24,8 @@ final class SimulatedMachine {
     var cutFrom: Int64 = 0
     var cutTo: Int64 = 0
     var member: FleetMember?
-    /// Whether its daemon read the store since it started or the machine slept, and then saw a change
-    /// of the clock.
+    /// Whether its daemon read the store since it started or the machine slept, and saw a change of the
+    /// clock since then and since it was cut off or stopped.
     var hasLoaded = false
     var followsClock = false
     /// Counts the starts of the daemon: what was meant for an earlier one is dropped.

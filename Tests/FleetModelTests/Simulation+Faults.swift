@@ -151,6 +151,8 @@ extension Simulation {
         let way = random.below(4)
         if way != 1 { machine.cutFrom = until }
         if way != 2 { machine.cutTo = until }
+        // If accounts are opened meanwhile, what it knows of the clock ends with that.
+        machine.followsClock = false
         note("\(machine.name) is cut, way \(way), until \(until / Self.second)")
     }
 
@@ -158,6 +160,7 @@ extension Simulation {
         counts["stops"] += 1
         checker.died(machine, self)
         machine.daemonStopped = time + random.span(Self.second, 60 * Self.second)
+        machine.followsClock = false
         note("\(machine.name) is stopped until \(machine.daemonStopped / Self.second)")
     }
 
