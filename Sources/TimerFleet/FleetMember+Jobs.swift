@@ -159,6 +159,7 @@ extension FleetMember {
             let isMissing =
                 live.machine != configuration.machine
                 && missing[live.machine].map { now.boot >= $0 + settleDelay(name) } ?? false
+                && !mayStart(live, now)
             guard isOld || isMissing else { continue }
             var value = run.value
             value.state =
@@ -179,6 +180,20 @@ extension FleetMember {
             return true
         }
         return false
+    }
+
+    /// Whether the start deadline of a run may not have passed on a machine that is gone. A lease is known
+    /// to end too early sometimes (etcd issue 15247), and then that machine may still start the run.
+    private func mayStart(_ live: JobValue.LiveRun, _ now: Now) -> Bool {
+        guard live.state == .claimed, let run = view?.runs[live.run.firing.job]?[live.run],
+            let since = missing[live.machine]
+        else { return false }
+        return now.boot < since + configuration.lease && now.wall < startEnd(of: run.value)
+    }
+
+    /// A run that was claimed starts before this, as each of two clocks can be wrong by `skewMax`.
+    func startEnd(of run: RunValue) -> WallInstant {
+        run.claimed + configuration.lease + configuration.skewMax * 2
     }
 
     /// The machine with the first rank does it at once, and those that may not start the job last.

@@ -106,6 +106,11 @@ extension FleetMember {
             if live.machine != configuration.machine {
                 guard let since = missing[live.machine] else { continue }
                 wake.add(boot: since + settleDelay(name), after: now)
+                guard live.state == .claimed, let run = view?.runs[name]?[live.run] else {
+                    continue
+                }
+                wake.add(boot: since + configuration.lease, after: now)
+                wake.add(wall: startEnd(of: run.value), after: now)
             } else if live.incarnation != incarnation, let limit = jobs[name]?.startingDeadline {
                 wake.add(wall: live.run.firing.scheduled + limit + .microseconds(1), after: now)
             }

@@ -138,6 +138,44 @@ import TimerFleet
         #expect(script.done[1] != nil)
     }
 
+    /// A lease that ends too early is no proof that its machine starts nothing any more.
+    @Test(arguments: [false, true])
+    func aClaimedRunOfAMachineThatIsGoneIsLostOnlyAfterItsStartDeadline(isClockAhead: Bool) throws {
+        var script = Self.formed([try FleetScript.calendarJob()])
+        let member = MemberValue(
+            incarnation: Incarnation(boot: .unknown, number: 1), labels: [], definitions: [:],
+            isFit: true, skew: nil, version: "")
+        let run = Run.ID(firing: Firing.ID(job: FleetScript.job, scheduled: script.now.wall))
+        var job = try #require(try script.jobValue())
+        job.cursor = script.now.wall
+        job.live = [
+            JobValue.LiveRun(
+                run: run, machine: FleetScript.web2, incarnation: member.incarnation,
+                state: .claimed)
+        ]
+        let claimed = RunValue(
+            machine: FleetScript.web2, incarnation: member.incarnation, nonce: "1",
+            claimed: script.now.wall + .seconds(isClockAhead ? 500 : 0))
+        script.write([
+            .member(FleetScript.web2): member.text, .job(FleetScript.job): job.text,
+            .run(run): claimed.text,
+        ])
+        script.settle()
+        script.pass(.seconds(1))
+        _ = script.store.apply(
+            FleetTransaction(
+                compares: [], changes: [.delete(.member(FleetScript.web2))], reads: []))
+        script.settle()
+        script.handle(.command(1, .pause(FleetScript.job, by: "ops")))
+        script.settle()
+        script.run(.seconds(7))
+        #expect(try script.runs().map(\.value.state) == [.claimed])
+        #expect(script.done[1] == nil)
+        script.run(.seconds(7))
+        #expect(try script.runs().map(\.value.state) == [.lost])
+        #expect(script.done[1] == .some(nil))
+    }
+
     @Test func aStoreThatCannotBeReadIsReadAgainAfterAWhile() throws {
         var script = Self.formed([try FleetScript.calendarJob()])
         script.write([.clock: "{"])
