@@ -151,17 +151,14 @@ struct ClockComparison {
     private var counted: AwakeInstant?
     /// The revision of the last one.
     private var last: Int64 = 0
-    /// Whether one of them was written by another machine, whose own clock is compared.
-    var isWithOther = false
 
-    /// - Returns: whether the change is a later one than those before it.
+    /// - Returns: whether the change counts.
     mutating func see(_ revision: Int64, at now: AwakeInstant) -> Bool {
         guard revision > last else { return false }
         last = revision
-        if counted.map({ now >= $0 + FleetClock.period / 2 }) ?? true {
-            changes += 1
-            counted = now
-        }
+        guard counted.map({ now >= $0 + FleetClock.period / 2 }) ?? true else { return false }
+        changes += 1
+        counted = now
         return true
     }
 }

@@ -226,21 +226,18 @@ extension FleetMember {
     /// A change of the clock is new, but its value may be old: its write can have been delayed by the
     /// store. The next one was calculated after this one was written, because it compares that.
     ///
-    /// Two changes are a comparison if one of them is of a machine whose own clock is compared. Without
-    /// such a machine, the other machines get the time for a write that was lost before.
+    /// So a second change is a comparison if it is of another machine, whose own clock is compared.
+    /// Without that, the other machines get the time for a write that was lost before.
     mutating func clockChanged(_ revision: Int64, by machine: MachineName?, _ now: Now) {
         guard let view, comparison.see(revision, at: now.awake) else { return }
-        if let machine, machine != configuration.machine,
-            view.members[machine]?.value.isFit == true
-        {
-            comparison.isWithOther = true
-        }
+        let isOfOther =
+            machine.map {
+                $0 != configuration.machine && view.members[$0]?.value.isFit == true
+            } ?? false
         let isAlone = view.members.keys.allSatisfy { $0 == configuration.machine }
         let grace = FleetClock.period + clockDelay(view) + Self.requestTimeout
         let isLong = comparison.began.map { now.awake >= $0 + grace } ?? false
-        if isAlone || comparison.changes >= 2 && (comparison.isWithOther || isLong) {
-            clockCompared = true
-        }
+        if isAlone || comparison.changes >= 2 && (isOfOther || isLong) { clockCompared = true }
     }
 
     /// Remembers the cursors of the jobs that were read.

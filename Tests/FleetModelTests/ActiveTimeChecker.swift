@@ -87,13 +87,16 @@ struct ActiveTimeChecker {
     // MARK: - The clock
 
     /// The clock was written by a transaction that took this long.
-    mutating func clockWritten(_ value: ClockValue, delay: Int64) {
+    ///
+    /// - Returns: whether its value is as good as the last one. One that was long on its way is not.
+    mutating func clockWritten(_ value: ClockValue, delay: Int64) -> Bool {
         let time = value.time.wholeNanoseconds
         if let lostTime { continueUp(to: lostTime) }
         if isNew { begin(at: time) }
         let isOpening = value.openings > openings
         openings = value.openings
         let behind = fleetTime - time
+        let isGood = behind <= behindMax + 100_000_000 || isOpening
         if isOpening {
             discard(to: behind, delay, "an opening")
         } else if behind > behindMax {
@@ -104,6 +107,7 @@ struct ActiveTimeChecker {
             behindMax = behind
         }
         (writtenAt, mayFallBy) = (fleetTime, 0)
+        return isGood
     }
 
     /// The fleet is held, by a transaction that took this long.
@@ -134,7 +138,7 @@ struct ActiveTimeChecker {
             accounts[name]?.lossBefore += max(0, behindMax + fleetTime - writtenAt - behind)
             accounts[name]?.behindAtOpening = 0
         }
-        (fleetTime, behindMax, mayFallBy, isNew) = (time, 0, 0, false)
+        (fleetTime, writtenAt, behindMax, mayFallBy, isNew) = (time, time, 0, 0, false)
         corrected = nil
     }
 

@@ -175,7 +175,7 @@ import TimerFleet
             script.write([.clock: value.text])
         }
         script.settle()
-        script.run(.seconds(5))
+        script.run(.seconds(8))
         let value = try #require(try script.jobValue())
         #expect(value.pause != nil && value.active >= opened.active + .seconds(32))
     }

@@ -44,6 +44,8 @@ struct FleetChecker {
     /// How often the store was lost, and when the last time; nil: it is adopted.
     var generation = 0
     var lostAt: Int64?
+    /// The revisions whose clock says the time of the fleet: a machine that sees one of them knows it.
+    private(set) var goodClocks: Set<Int64> = []
     private var activeTime = ActiveTimeChecker()
     /// What was known of the active time when the copy of the store was made.
     private var copiedActiveTime: ActiveTimeChecker?
@@ -140,6 +142,7 @@ struct FleetChecker {
     /// Takes what the other store has as it is.
     mutating func storeReplaced(_ simulation: Simulation, isWiped: Bool) {
         members = []
+        goodClocks = []
         seen = [:]
         isHeld = false
         isHoldAcknowledged = false
@@ -218,7 +221,10 @@ struct FleetChecker {
             }
             isHeld = hold.isHeld
         }
-        if let clock: ClockValue = value(.clock) { activeTime.clockWritten(clock, delay: delay) }
+        if let clock: ClockValue = value(.clock), activeTime.clockWritten(clock, delay: delay) {
+            goodClocks.insert(commit.revision)
+        }
+        if commit.changes[.hold] != nil { goodClocks.insert(commit.revision) }
     }
 
     /// A command was acknowledged.

@@ -185,8 +185,8 @@ final class Simulation {
         }
         if case .leased(_, let sent) = event { machine.kept = max(machine.kept ?? sent, sent) }
         if case .loaded = event { machine.hasLoaded = true }
-        if case .changed(_, _, let reads) = event, machine.hasLoaded,
-            reads[.clock] != nil || reads[.hold] != nil
+        if case .changed(_, let revision, let reads) = event, machine.hasLoaded,
+            reads[.clock] != nil || reads[.hold] != nil, checker.goodClocks.contains(revision)
         {
             checker.count(self)
             machine.followsClock = true
