@@ -201,7 +201,8 @@ const SKIPPED = {
   'still-running': 'the previous run was still running', 'concurrency-max': 'concurrency-max was reached',
   'queue-full': 'another run was waiting already', missed: 'it was missed', 'catch-up-max': 'too many were missed',
   deadline: 'it was later than starting-deadline allows', 'clock-set': 'the wall clock was set',
-  'by-order': 'skipped on request',
+  'by-order': 'skipped on request', paused: 'the job was paused', held: 'the fleet was held',
+  redefined: 'the job was changed', adopted: 'it was due before the fleet was adopted',
 };
 
 /** Says how a run ended: `exit status 1`, `killed by SIGKILL`. */
@@ -216,6 +217,8 @@ function ending(run) {
     }
     case 'lost':
       if (run.detail === 'deadline') return 'never started: later than starting-deadline allows';
+      if (run.detail === 'unstarted') return 'never started: too late after the claim for the fleet';
+      if (run.detail === 'machine') return 'lost: its machine disappeared from the fleet';
       return LOST[run.detail] ? `lost: ${LOST[run.detail]} went down while it ran` : 'lost';
     default: return { 'timed-out': 'timed out', stopped: 'stopped on request', replaced: 'replaced by a newer run' }[run.reason] ?? run.outcome ?? 'unknown';
   }
@@ -1588,14 +1591,14 @@ function makeYear({ days, today, timezone }, name) {
 /** The details of a run, shown below its row: what it used, and the end of its output. */
 function runDetails(run) {
   const facts = [
-    ['Run', run.id], ['Cause', cause(run)], ['Planned', run.scheduled && longTime(msOf(run.scheduled))],
+    ['Run', run.id], ['Machine', run.machine], ['Cause', cause(run)], ['Planned', run.scheduled && longTime(msOf(run.scheduled))],
     ['Result', ending(run)],
     ['CPU', run.user_usec + run.system_usec > 0 && `${span(run.user_usec)} user, ${span(run.system_usec)} system`],
     ['Peak memory', run.peak_bytes && `${(run.peak_bytes / 2 ** 20).toFixed(1)}${NARROW}MiB`],
   ];
   const output = linesOf(run.output ?? '');
   return [h('dl.facts', factList(facts)),
-    output.length ? h('div.output', { tabindex: 0, role: 'region', 'aria-label': 'Its output' }, output.map((text) => outputLine(text))) : h('p.soft', 'It wrote nothing, or none of it is kept.')];
+    output.length ? h('div.output', { tabindex: 0, role: 'region', 'aria-label': 'Its output' }, output.map((text) => outputLine(text))) : h('p.soft', run.machine ? `Its output is on ${printable(run.machine)}.` : 'It wrote nothing, or none of it is kept.')];
 }
 
 /** A list of terms and values. Terms without a value are left out. */

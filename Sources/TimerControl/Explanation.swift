@@ -20,6 +20,7 @@ public struct Explanation {
         show = instant
         if let rejected = reply.rejection { explain(rejected) }
         guard let status = reply.status else { return }
+        explainFleet(of: status)
         explainState(of: status)
         explainRuns(of: status)
         explainLast(of: status)
@@ -42,6 +43,7 @@ public struct Explanation {
     }
 
     private mutating func explain(_ run: RunStatus, of job: JobStatus) {
+        let place = run.machine.map { " on \(Printable.text($0))" } ?? ""
         switch run.waits {
         case "capacity":
             add(
@@ -67,10 +69,11 @@ public struct Explanation {
                     + "cancels that attempt.", at: run.startsAt, run: run.id)
         default:
             guard let began = run.began else {
-                return add(.starting, "Run \(run.id) is being started.", run: run.id)
+                return add(.starting, "Run \(run.id) is being started\(place).", run: run.id)
             }
             add(
-                .running, "Run \(run.id) has been running since \(show(began))\(away(began)).",
+                .running,
+                "Run \(run.id) has been running\(place) since \(show(began))\(away(began)).",
                 at: began, run: run.id)
         }
     }
@@ -78,9 +81,10 @@ public struct Explanation {
     private mutating func explainLast(of job: JobStatus) {
         if let last = job.last {
             let took = last.elapsedUsec.map { $0 > 0 ? ", after \(span($0))" : "" } ?? ""
+            let place = last.machine.map { " on \(Printable.text($0))" } ?? ""
             add(
                 .lastRun,
-                "Its last run, \(last.id), ended with \(Printable.text(last.outcome ?? "?"))\(took)."
+                "Its last run, \(last.id), ended\(place) with \(Printable.text(last.outcome ?? "?"))\(took)."
                     + (last.outcome == "lost(deadline)"
                         ? " It was never started: it was later than starting-deadline allows."
                         : ""),

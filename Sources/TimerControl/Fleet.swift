@@ -81,6 +81,11 @@ public struct FleetReply: Codable, Hashable, Sendable {
 public struct FleetJobStatus: Codable, Hashable, Sendable {
     /// Whether the fleet uses another definition than this machine has; absent if not.
     public var drifted: Bool?
+    /// Who holds the whole fleet, and since when; absent if it is not held.
+    public var heldBy: String?
+    public var heldSince: String?
+    /// The machines that may start it, the first one first; only in answers about one job.
+    public var eligibleMachines: [String]?
     /// The latest run that is over, on any machine.
     public var lastRun: Run?
     /// The runs that are not over, on all machines.
@@ -114,11 +119,15 @@ public struct FleetJobStatus: Codable, Hashable, Sendable {
         }
     }
 
-    init(_ view: FleetJobView) {
-        drifted = view.isDrifted ? true : nil
-        lastRun = view.last.map { Run($0) }
-        openRuns = view.live.map { Run($0) }
-        stale = view.isStale ? true : nil
+    /// - Parameter view: nil if nothing is known of the fleet yet.
+    init(_ view: FleetJobView?) {
+        drifted = view?.isDrifted == true ? true : nil
+        lastRun = view?.last.map { Run($0) }
+        openRuns = view?.live.map { Run($0) } ?? []
+        stale = view?.isStale != false ? true : nil
+        heldBy = view?.hold?.by.description
+        heldSince = view?.hold?.since.rfc3339Micros
+        eligibleMachines = view?.machines?.map(\.description)
     }
 }
 

@@ -41,13 +41,27 @@ extension JobStatus {
         if snapshot.skips > 0 { skips = snapshot.skips }
         skipped = snapshot.lastSkip.map { SkipStatus($0) }
         if !snapshot.incidents.isEmpty { incidents = snapshot.incidents.map { IncidentStatus($0) } }
-        fleet = snapshot.fleet.map { FleetJobStatus($0) }
+        if job.fleet != nil { show(snapshot.fleet) }
         policy = PolicyStatus(job.policy)
         if case .wall(let schedule) = job.schedule { show(schedule) }
     }
 }
 
 extension JobStatus {
+    /// Shows what the fleet knows of the job, with its runs on other machines.
+    private mutating func show(_ view: FleetJobView?) {
+        fleet = FleetJobStatus(view)
+        guard let view else { return }
+        let own = Set(running.map(\.id))
+        running += view.live.filter { $0.outcome == nil && !own.contains($0.run.description) }
+            .map { RunStatus($0) }
+        guard let end = view.last, end.outcome != nil, last?.id != end.run.description else {
+            return
+        }
+        // Instants sort as their texts do.
+        if (end.ended?.rfc3339Micros ?? "") > (last?.ended ?? "") { last = RunStatus(end) }
+    }
+
     /// The word for the state of the job.
     private static func state(of snapshot: JobSnapshot) -> String {
         switch snapshot.phase {

@@ -52,8 +52,7 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var elapsedUsec: Int64
     /// The active time in total.
     public var activeUsec: Int64
-    /// What the fleet knows of it; absent for a job of this machine alone, and while that is not
-    /// known.
+    /// What the fleet knows of it; absent for a job of this machine alone.
     public var fleet: FleetJobStatus?
     /// How often the job has fired since its record began.
     public var firings: Int

@@ -11,7 +11,7 @@ extension OrderBody: RequestBody {
         switch verb {
         case .pause: ["for_usec", "note", "until", "with_run"]
         case .skipNext: ["count"]
-        case .run: ["environment"]
+        case .run: ["environment", "machine"]
         default: []
         }
     }
@@ -49,6 +49,9 @@ extension OrderBody: RequestBody {
         }
         if let fault = OrderBody.fault(inEnvironment: order.environment ?? []) {
             throw .badBody(fault)
+        }
+        if let machine = order.machine, MachineName(machine) == nil {
+            throw .badBody("machine must be the name of a machine of the fleet")
         }
         if let count = order.count, !(0...OrderBody.countMax).contains(count) {
             throw .badBody("count must be from 0 to \(OrderBody.countMax)")

@@ -171,6 +171,8 @@ public struct OrderBody: Codable, Hashable, Sendable {
     public var count: Int?
     /// For `run`: variables that are set for this run only, each as `NAME=value`.
     public var environment: [String]?
+    /// For `run` of a job of a fleet: the machine that runs it; absent for the one that is asked.
+    public var machine: String?
 
     /// The error in a note; nil if it is valid.
     static func fault(inNote note: String) -> String? {
@@ -190,9 +192,10 @@ public struct OrderBody: Codable, Hashable, Sendable {
     /// The body of a command.
     public init(
         note: String? = nil, until: String? = nil, forUsec: Int64? = nil, withRun: Bool? = nil,
-        count: Int? = nil, environment: [String]? = nil
+        count: Int? = nil, environment: [String]? = nil, machine: String? = nil
     ) {
         self.environment = environment
+        self.machine = machine
         self.note = note
         self.until = until
         self.forUsec = forUsec

@@ -45,6 +45,9 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var waits: String?
     /// When it starts, if it waits for the delay of a retry.
     public var startsAt: String?
+    /// The machine that has it, for a run of a job that a fleet shares; absent if that is the one that was
+    /// asked, except in the history.
+    public var machine: String?
     /// Why it was made: `schedule`, `catch-up`, `resume` or `requested`; absent in `last`.
     public var cause: String?
     /// Who requested it; absent if no user did.
@@ -56,7 +59,8 @@ public struct RunStatus: Codable, Hashable, Sendable {
 
     // In alphabetical order, as for a job.
     enum CodingKeys: CodingKey, CaseIterable {
-        case began, cause, detail, elapsedUsec, ended, exitCode, failed, id, job, missed, outcome
+        case began, cause, detail, elapsedUsec, ended, exitCode, failed, id, job, machine, missed,
+            outcome
         case output, peakBytes, reason, requestedBy, scheduled, signal, startsAt, succeeded
         case systemUsec, userUsec, waits
     }
@@ -111,5 +115,28 @@ extension RunStatus {
         systemUsec = run.usage.system.wholeMicroseconds
         // 0 means that it is not known, because it was not more than the runner itself had.
         peakBytes = run.usage.peakResidentBytes > 0 ? run.usage.peakResidentBytes : nil
+    }
+
+    /// The API's form of a run on a machine of the fleet, from what the fleet has of it. Its output and
+    /// what it used are on that machine.
+    public init(_ run: FleetJobView.MachineRun) {
+        id = run.run.description
+        job = run.run.firing.job.description
+        scheduled = run.run.firing.scheduled.rfc3339Micros
+        machine = run.machine.description
+        began = run.began?.rfc3339Micros
+        missed = run.missed
+        guard let outcome = run.outcome else { return }
+        ended = run.ended?.rfc3339Micros
+        self.outcome = outcome.description
+        reason = outcome.reason
+        detail = outcome.detail
+        exitCode = outcome.exitCode
+        signal = outcome.signal
+        failed = run.hasFailed
+        succeeded = !run.hasFailed && !outcome.isIntended
+        elapsedUsec = run.began.flatMap { began in
+            run.ended.map { max(0, ($0 - began).wholeMicroseconds) }
+        }
     }
 }

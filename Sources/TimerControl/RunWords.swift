@@ -22,6 +22,7 @@ public enum RunWords {
         case .lost(.runner): "lost: the runner went down while it ran"
         case .lost(.deadline): "never started: later than starting-deadline allows"
         case .lost(.unstarted): "never started: too late after the claim for the fleet"
+        case .lost(.machine): "lost: its machine disappeared from the fleet"
         }
     }
 

@@ -30,6 +30,10 @@ public struct WhyReply: Codable, Hashable, Sendable {
             case timeBasis = "time-basis"
             case startingDeadline = "starting-deadline"
             case maxConcurrent = "max-concurrent"
+            case fleetAway = "fleet-away"
+            case fleetHeld = "fleet-held"
+            case fleetDrifted = "fleet-drifted"
+            case fleetMachines = "fleet-machines"
         }
 
         /// The instant of the reason, such as when a run is due or when a pause ends.

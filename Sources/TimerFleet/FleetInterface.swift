@@ -86,6 +86,19 @@ public enum FleetCommand: Hashable, Sendable {
     case adopt
 }
 
+/// What became of a command.
+public enum FleetCommandResult: Hashable, Sendable {
+    /// It was done.
+    case done
+    /// The run was requested; its machine starts it next.
+    case requested(Run.ID)
+    /// It was refused, for this reason. Nothing changed.
+    case refused(String)
+
+    /// Why it was refused; nil if it was not.
+    public var refusal: String? { if case .refused(let why) = self { why } else { nil } }
+}
+
 /// What is to be done.
 public enum FleetAction: Sendable {
     /// Ask the store for a lease.
@@ -107,8 +120,8 @@ public enum FleetAction: Sendable {
     case rememberCursors([Job.Name: WallInstant], revision: Int64)
     /// Start the process of the run before the instant, with this fence.
     case start(Run.ID, fence: Int64, before: BootInstant)
-    /// A command was done; the text says why it was refused.
-    case done(FleetMember.CommandID, refused: String?)
+    /// A command was done or refused.
+    case done(FleetMember.CommandID, FleetCommandResult)
     /// This is to be logged.
     case tell(FleetNotice)
 }

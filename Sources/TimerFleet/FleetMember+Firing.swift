@@ -125,8 +125,10 @@ extension FleetMember {
         for var entry in commands {
             let refusal = refusal(of: entry.command, now)
             if refusal != nil || isDone(&entry.seen, entry.command, entry.id, now) {
-                requests[entry.id] = nil
-                actions.append(.done(entry.id, refused: refusal))
+                let run = requests.removeValue(forKey: entry.id)
+                let result: FleetCommandResult =
+                    refusal.map { .refused($0) } ?? run.map { .requested($0) } ?? .done
+                actions.append(.done(entry.id, result))
             } else {
                 left.append(entry)
             }

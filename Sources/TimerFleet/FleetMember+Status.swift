@@ -81,12 +81,39 @@ extension FleetMember {
         return views
     }
 
-    /// The same of one job; nil if it is not known.
+    /// The runs that the fleet has of jobs of this machine, on any machine. It keeps `runsKept` of each
+    /// job that are over.
+    ///
+    /// - Parameter name: only those of this job; nil: of all.
+    /// - Complexity: O(*n*) in the runs.
+    public func machineRuns(of name: Job.Name? = nil) -> [FleetJobView.MachineRun] {
+        guard let known = lastView else { return [] }
+        let names = name.map { [$0] } ?? Array(jobs.keys)
+        return names.flatMap { name in
+            guard let job = jobs[name] else { return [] as [FleetJobView.MachineRun] }
+            return (known.runs[name] ?? [:]).map { $1.value.shown($0, job) }
+        }
+    }
+
+    /// One of them; nil if the fleet does not have it.
+    public func machineRun(_ run: Run.ID) -> FleetJobView.MachineRun? {
+        let name = run.firing.job
+        guard let job = jobs[name] else { return nil }
+        return lastView?.runs[name]?[run]?.value.shown(run, job)
+    }
+
+    /// The same of one job, with the machines that may start it; nil if it is not known.
+    ///
+    /// - Complexity: O(*m* log *m*) in the machines, and O(*n*) in its runs.
     public func jobView(of name: Job.Name, at now: Now) -> FleetJobView? {
         guard let known = lastView, let job = jobs[name], let value = known.jobs[name]?.value else {
             return nil
         }
-        return jobView(job, value, known.runs[name] ?? [:], now)
+        var shown = jobView(job, value, known.runs[name] ?? [:], now)
+        shown.machines = FleetRank.order(
+            of: name, definition: value.definition, labels: job.labels, prefer: job.prefer,
+            among: known.members.mapValues(\.value))
+        return shown
     }
 
     private func jobView(
@@ -108,11 +135,15 @@ extension FleetMember {
             accrued: counted.accrued, countedAt: isCounting ? now.awake : nil,
             firings: Int(clamping: value.firings), skips: Int(clamping: value.skips),
             live: value.live.map {
-                .init(run: $0.run, machine: $0.machine, state: $0.state.rawValue)
+                runs[$0.run]?.value.shown($0.run, job)
+                    ?? .init(run: $0.run, machine: $0.machine, state: $0.state.rawValue)
             },
-            last: last.map { $0.value.value.shown($0.key) },
+            last: last.map { $0.value.value.shown($0.key, job) },
             isDrifted: value.definition != job.definition)
         shown.isStale = view == nil
+        if let hold = lastView?.hold.value, hold.isHeld {
+            shown.hold = Pause(since: hold.since ?? now.wall, by: .user(hold.by))
+        }
         return shown
     }
 
@@ -130,11 +161,22 @@ extension FleetMember {
 }
 
 extension RunValue {
-    fileprivate func shown(_ run: Run.ID) -> FleetJobView.MachineRun {
+    fileprivate func shown(_ run: Run.ID, _ job: FleetJob) -> FleetJobView.MachineRun {
         var shown = FleetJobView.MachineRun(run: run, machine: machine, state: state.rawValue)
-        shown.outcome = outcome
+        shown.outcome =
+            switch state {
+            case .unstarted: .lost(.unstarted)
+            case .lost: .lost(.machine)
+            case .requested, .claimed, .began, .ended, .skipped: outcome
+            }
+        shown.hasFailed = shown.outcome?.isFailure(job.successExitCodes) ?? false
         shown.began = began
-        shown.ended = ended
+        shown.ended = ended ?? (state.isFinal ? claimed : nil)
+        shown.missed = Int(clamping: missed)
+        if missed > 0, let after, case .wall(let schedule) = job.schedule {
+            shown.first = schedule.next(after: after)
+        }
+        shown.skipReason = reason?.rawValue
         return shown
     }
 }

@@ -24,6 +24,17 @@ struct RunVerb: ParsableCommand {
             valueName: "name=value"))
     var env: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "The machine that runs a job of a fleet; without it, this one.", valueName: "machine"),
+        transform: { name in
+            guard let machine = MachineName(name) else {
+                throw ValidationError("--on: \(name) is not a valid name of a machine")
+            }
+            return machine
+        })
+    var on: MachineName?
+
     func validate() throws {
         try waiting.check(argument)
         _ = try environment()
@@ -32,7 +43,8 @@ struct RunVerb: ParsableCommand {
     func run() throws {
         try RunOrder(
             connection: connection, isWaiting: waiting.wait,
-            body: OrderBody(environment: env.isEmpty ? nil : try environment())
+            body: OrderBody(
+                environment: env.isEmpty ? nil : try environment(), machine: on?.description)
         ).give(.run, argument.selection)
     }
 

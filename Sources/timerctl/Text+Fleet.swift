@@ -34,6 +34,26 @@ extension Text {
         return lines.joined(separator: "\n")
     }
 
+    /// What the fleet says of a job, in one line.
+    static func fleet(_ job: FleetJobStatus) -> String {
+        var parts: [String] = []
+        if job.stale == true { parts.append("not connected, so this may have changed") }
+        if let since = job.heldSince {
+            parts.append("held since \(instant(since))" + (job.heldBy.map { " by \($0)" } ?? ""))
+        }
+        if job.drifted == true { parts.append("has another definition than this machine") }
+        if let machines = job.eligibleMachines {
+            parts.append(
+                machines.isEmpty
+                    ? "no machine may start it"
+                    : "starts on \(machines.joined(separator: ", then "))")
+        }
+        return parts.isEmpty ? "connected" : parts.joined(separator: "; ")
+    }
+
+    /// Such as ` on web2`; empty for a run of the machine that was asked.
+    static func place(of run: RunStatus) -> String { run.machine.map { " on \($0)" } ?? "" }
+
     private static func state(of reply: FleetReply) -> String {
         switch reply.state {
         case "connected": "connected"

@@ -12,7 +12,7 @@ extension Text {
     static func run(_ reply: RunReply, output: LogReply?, lines: Int) -> String {
         let run = reply.runStatus
         var rows: [(String, String?)] = [
-            ("Run", run.id), ("Job", run.job),
+            ("Run", run.id), ("Job", run.job), ("Machine", run.machine),
             (
                 "Attempt",
                 reply.retries.map { $0 > 0 ? "\(reply.attempt) of \($0 + 1)" : nil }
@@ -39,7 +39,11 @@ extension Text {
             String(repeating: " ", count: width - name.count) + "\(name): \(value)"
         }
         text += last(lines, of: reply, output)
-        return (text + ["", "`timerctl log \(run.id)` shows its output"]).joined(separator: "\n")
+        let log = "`timerctl log \(run.id)`"
+        let hint =
+            run.machine.map { "\(log) on \(Printable.text($0)) shows its output" }
+            ?? "\(log) shows its output"
+        return (text + ["", hint]).joined(separator: "\n")
     }
 
     private static func began(_ run: RunStatus) -> String? {

@@ -14,27 +14,31 @@ extension Text {
         let range = period.map { " \($0)" } ?? ""
         let skipped = reply.skippedRuns ?? []
         guard !reply.runs.isEmpty || !skipped.isEmpty else { return "no runs\(range)" }
+        let hasMachines = reply.runs.contains { $0.machine != nil }
         var rows: [(at: String, cells: [TextTable.Cell], output: String)] = []
         for run in reply.runs {
             let cpu = run.userUsec.flatMap { user in run.systemUsec.map { user + $0 } }
-            let cells = [
+            var cells = [
                 run.job, instant(run.ended), run.outcome ?? "-", span(run.elapsedUsec), span(cpu),
                 run.peakBytes.map { "\($0 / 1024) KiB" } ?? "-", run.id,
             ]
+            if hasMachines { cells.insert(run.machine ?? "-", at: 1) }
             rows.append((run.ended ?? "", cells.map { .init($0) }, run.output ?? ""))
         }
         for skip in skipped {
-            let cells = [
+            var cells = [
                 skip.job, instant(skip.at), "skipped(\(skip.reason))", "-", "-", "-",
                 self.skipped(skip),
             ]
+            if hasMachines { cells.insert("-", at: 1) }
             rows.append((skip.at, cells.map { .init($0) }, ""))
         }
         // Both are in this order already, and instants sort as their texts do.
         if !skipped.isEmpty { rows.sort { $0.at > $1.at } }
         var lines: [String] = []
         let table = TextTable(
-            ["JOB", "ENDED", "RESULT", "TOOK", "CPU", "PEAK", "RUN"], rows.map(\.cells))
+            ["JOB"] + (hasMachines ? ["MACHINE"] : [])
+                + ["ENDED", "RESULT", "TOOK", "CPU", "PEAK", "RUN"], rows.map(\.cells))
         for (index, line) in table.lines().enumerated() {
             lines.append(line)
             guard index > 0, outputLines > 0 else { continue }

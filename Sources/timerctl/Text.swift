@@ -43,10 +43,11 @@ enum Text {
                         ? "waits for the end of the pause" : waiting($0, run.startsAt)
                 }
                 ?? run.began.map { "started \(instant($0))" } ?? "is being started"
-            lines.append((run.waits == nil ? "Running" : "Waiting", "\(run.id), \(since)"))
+            let what = "\(run.id), \(since)\(place(of: run))"
+            lines.append((run.waits == nil ? "Running" : "Waiting", what))
         }
         if let last = job.last {
-            lines.append(("Last run", "\(last.id), \(last.outcome ?? "-")"))
+            lines.append(("Last run", "\(last.id), \(last.outcome ?? "-")\(place(of: last))"))
             lines.append(("", resources(last)))
         }
         if let skip = job.skipped {
@@ -60,6 +61,7 @@ enum Text {
                     "\(incident.words), since \(instant(incident.since)) (\(incident.kind), message by \(incident.notifier))"
                 ))
         }
+        if let fleet = job.fleet { lines.append(("Fleet", self.fleet(fleet))) }
         lines.append(("Saved", "\(instant(job.checkpoint))\(age(job.checkpoint))"))
         let shown = lines.compactMap { name, value in value.map { (name, Printable.text($0)) } }
         let width = shown.map(\.0.count).max() ?? 0

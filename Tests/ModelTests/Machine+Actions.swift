@@ -294,7 +294,7 @@ extension Machine {
         case .stopped: .stopped
         case .lost(.reboot): .lostReboot
         // The model has no fleet.
-        case .lost(.daemon), .lost(.runner), .lost(.unstarted): .lostDaemon
+        case .lost(.daemon), .lost(.runner), .lost(.unstarted), .lost(.machine): .lostDaemon
         case .lost(.deadline): .lostDeadline
         }
     }

@@ -51,7 +51,7 @@ import TimerRunnerProtocol
     @Test func otherActionsAreLeftToTheCaller() throws {
         let fixture = try Fixture(listening: false)
         for action: FleetAction in [
-            .forget(Samples.run), .done(1, refused: nil), .tell(.guarded(.foreign)),
+            .forget(Samples.run), .done(1, .done), .tell(.guarded(.foreign)),
             .rememberCursors([:], revision: 1),
         ] {
             #expect(!fixture.link.perform(action))

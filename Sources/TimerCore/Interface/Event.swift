@@ -117,14 +117,17 @@ public struct Order: Hashable, Sendable {
     public var signal: String?
     /// For `run`: the variables of this run only.
     public var variables: RunVariables
+    /// For `run` of a job of a fleet: the machine that runs it; nil: the one that is asked.
+    public var machine: MachineName?
 
     /// Creates a request.
     public init(
         _ verb: Verb, _ job: Job.Name, by: Initiator, note: String? = nil, until: PauseEnd? = nil,
         withRun: Bool = false, count: Int = 1, run: Run.ID? = nil, signal: String? = nil,
-        variables: RunVariables = RunVariables()
+        variables: RunVariables = RunVariables(), machine: MachineName? = nil
     ) {
         self.variables = variables
+        self.machine = machine
         self.verb = verb
         self.job = job
         self.by = by

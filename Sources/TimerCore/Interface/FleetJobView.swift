@@ -7,7 +7,7 @@ public struct FleetJobView: Hashable, Sendable {
     public struct MachineRun: Hashable, Sendable {
         /// The run.
         public var run: Run.ID
-        /// The machine.
+        /// The machine that has it, or that skipped it.
         public var machine: MachineName
         /// How far it is: `requested`, `claimed`, `began`, `ended`, `skipped`, `unstarted` or `lost`.
         public var state: String
@@ -15,8 +15,16 @@ public struct FleetJobView: Hashable, Sendable {
         public var outcome: RunOutcome?
         /// When its process started.
         public var began: WallInstant?
-        /// When it ended.
+        /// When it ended, or was skipped.
         public var ended: WallInstant?
+        /// Whether it failed.
+        public var hasFailed = false
+        /// How many earlier firings it accounts for as well, and when the first of them was due. Not
+        /// negative.
+        public var missed = 0
+        public var first: WallInstant?
+        /// Why it was skipped.
+        public var skipReason: String?
 
         /// Creates a value.
         public init(run: Run.ID, machine: MachineName, state: String) {
@@ -47,6 +55,10 @@ public struct FleetJobView: Hashable, Sendable {
     public var isDrifted: Bool
     /// Whether this machine has no connection to the fleet, so that all this may have changed.
     public var isStale = false
+    /// Since when the whole fleet is held, and who holds it; nil if it is not.
+    public var hold: Pause?
+    /// The machines that may start the job, the first one first; nil if they are not looked up.
+    public var machines: [MachineName]?
 
     /// Creates a value.
     public init(

@@ -34,6 +34,8 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         /// It never started: the fleet gave it to this machine, but when its process was about to be
         /// created, the fleet might already have given up this machine.
         case unstarted
+        /// The machine of the fleet on which it ran disappeared.
+        case machine
     }
 
     /// Whether the run succeeded.

@@ -34,9 +34,9 @@ extension Control {
             guard let (driver, _) = loop.fleet,
                 let command = FleetCommand(order, by: peer.name)
             else { return Self.queue.async { self.send(.conflict, Self.noFleet, reply) } }
-            driver.execute(command, by: peer.name) { refusal in
+            driver.execute(command, by: peer.name) { result in
                 Self.queue.async {
-                    guard let refusal else {
+                    guard let refusal = result.refusal else {
                         return self.send(.ok, FleetOrderReply(order.verb), reply)
                     }
                     self.send(

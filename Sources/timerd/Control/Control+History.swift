@@ -24,7 +24,10 @@ extension Control {
                 switch result {
                 case .failure(let error): self.send(error, reply)
                 case .success((let page, let hasRuns)):
-                    self.answer(HistoryReply(page), of: hasRuns ? nil : query.job, reply)
+                    self.withFleet(page, query) { answer in
+                        let isKnown = hasRuns || !answer.runs.isEmpty
+                        self.answer(answer, of: isKnown ? nil : query.job, reply)
+                    }
                 }
             }
         }

@@ -110,10 +110,27 @@ extension Control {
                     case .success((nil, _)):
                         // The end of the run is known but not written yet.
                         guard let last = view.snapshot?.lastRun, last.id == run else {
-                            return self.send(unknown: run, reply)
+                            return self.showElsewhere(frame, reply)
                         }
                         self.send(.ok, frame.reply(last), reply)
                     }
+                }
+            }
+        }
+    }
+
+    /// Answers with a run that only the fleet knows: it is on another machine, or starts here next.
+    private func showElsewhere(_ frame: RunFrame, _ reply: @escaping ControlAnswer.Reply) {
+        loop.later { loop in
+            guard let (driver, _) = loop.fleet else {
+                return Self.queue.async { self.send(unknown: frame.run, reply) }
+            }
+            driver.readRun(frame.run) { found in
+                Self.queue.async {
+                    guard let found, found.skipReason == nil else {
+                        return self.send(unknown: frame.run, reply)
+                    }
+                    self.send(.ok, frame.reply(found), reply)
                 }
             }
         }
@@ -157,6 +174,12 @@ private struct RunFrame: Sendable {
 
     func reply(_ last: RunSummary) -> RunReply {
         make(state: "ended", RunStatus(last, of: view.job))
+    }
+
+    func reply(_ run: FleetJobView.MachineRun) -> RunReply {
+        let status = RunStatus(run)
+        let state = status.outcome != nil ? "ended" : run.began == nil ? "starting" : "running"
+        return make(state: state, status)
     }
 
     private func make(state: String, _ status: RunStatus) -> RunReply {

@@ -154,6 +154,7 @@ extension Order {
         self.init(
             verb, job, by: initiator, note: body.note,
             until: instant.map { .at($0) } ?? body.forUsec.map { .after(.microseconds($0)) },
-            withRun: body.withRun ?? false, count: body.count ?? 1, variables: body.variables)
+            withRun: body.withRun ?? false, count: body.count ?? 1, variables: body.variables,
+            machine: body.machine.flatMap { MachineName($0) })
     }
 }

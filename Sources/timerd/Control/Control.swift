@@ -188,7 +188,7 @@ struct Control: ControlService {
             let (snapshot, names) = loop.snapshot(of: job)
             Self.queue.async {
                 guard let snapshot else { return self.noSuchJob(job, among: names, reply) }
-                self.send(.ok, JobStatus(snapshot), reply)
+                self.lookUp(snapshot) { self.send(.ok, JobStatus($0), reply) }
             }
         }
     }
@@ -196,9 +196,15 @@ struct Control: ControlService {
     private func why(_ job: Job.Name, _ reply: @escaping ControlAnswer.Reply) {
         loop.later { loop in
             let (why, names) = loop.why(job)
+            let snapshot = loop.snapshot(of: job).0
             Self.queue.async {
                 guard let why else { return self.noSuchJob(job, among: names, reply) }
-                self.send(.ok, why.explained, reply)
+                guard let snapshot else { return self.send(.ok, why.explained, reply) }
+                self.lookUp(snapshot) {
+                    var why = why
+                    why.status = JobStatus($0)
+                    self.send(.ok, why.explained, reply)
+                }
             }
         }
     }

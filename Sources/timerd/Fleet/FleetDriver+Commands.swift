@@ -9,8 +9,8 @@ import TimerFleetLink
 struct PendingCommand: Sendable {
     /// When it is answered at the latest, by CLOCK_MONOTONIC.
     var by: AwakeInstant
-    /// Gets why it was refused; nil if it was done.
-    var done: @Sendable (String?) -> Void
+    /// Gets the result.
+    var done: @Sendable (FleetCommandResult) -> Void
 }
 
 /// Commands of users about the fleet, and about jobs that it shares.
@@ -21,19 +21,22 @@ extension FleetDriver {
 
     /// Executes a command. It is refused at once if the fleet cannot be reached.
     ///
-    /// - Parameter done: gets why it was refused; nil if it was done.
+    /// - Parameter done: gets the result.
     nonisolated func execute(
         _ command: FleetCommand, by user: String? = nil,
-        _ done: @escaping @Sendable (String?) -> Void
+        _ done: @escaping @Sendable (FleetCommandResult) -> Void
     ) {
         later { $0.take(command, user, done) }
     }
 
     private func take(
-        _ command: FleetCommand, _ user: String?, _ done: @escaping @Sendable (String?) -> Void
+        _ command: FleetCommand, _ user: String?,
+        _ done: @escaping @Sendable (FleetCommandResult) -> Void
     ) {
-        guard let member, !isStopped else { return done("the daemon is not ready yet; try again") }
-        if let away = reasonToRefuse(command, member) { return done(away) }
+        guard let member, !isStopped else {
+            return done(.refused("the daemon is not ready yet; try again"))
+        }
+        if let away = reasonToRefuse(command, member) { return done(.refused(away)) }
         if case .run(let job, let machine) = command,
             machine == dependencies.configuration.machine
         {
@@ -63,6 +66,9 @@ extension FleetDriver {
 
     /// A machine that does not know the definition that the fleet uses does not know when the job is due.
     private func reasonOfDefinition(_ command: FleetCommand, _ member: FleetMember) -> String? {
+        if case .run(_, let machine) = command, let reason = reasonOfMachine(machine, member) {
+            return reason
+        }
         switch command {
         case .resume(let job), .run(let job, _):
             guard member.jobView(of: job, at: dependencies.now())?.isDrifted == true else {
@@ -76,10 +82,20 @@ extension FleetDriver {
         }
     }
 
+    /// A machine that is not there would run the job when it comes back.
+    private func reasonOfMachine(_ machine: MachineName, _ member: FleetMember) -> String? {
+        let machines = member.status(at: dependencies.now()).machines
+        guard let found = machines.first(where: { $0.name == machine }) else {
+            return "\(machine) is not connected to the fleet; `timerctl fleet` lists the machines"
+        }
+        return found.value.isFit
+            ? nil : "\(machine) starts no runs now; `timerctl fleet` on it says why"
+    }
+
     private var problem: String { status.problem ?? "this machine has just begun to connect" }
 
-    func answer(_ id: FleetMember.CommandID, _ refusal: String?) {
-        commands.removeValue(forKey: id)?.done(refusal)
+    func answer(_ id: FleetMember.CommandID, _ result: FleetCommandResult) {
+        commands.removeValue(forKey: id)?.done(result)
     }
 
     func expireCommands(at now: Now) {
@@ -87,13 +103,35 @@ extension FleetDriver {
         for (id, reply) in commands where reply.by <= now.awake {
             answer(
                 id,
-                "the fleet has not confirmed it in time; it may still take effect, see `timerctl fleet`"
-            )
+                .refused(
+                    "the fleet has not confirmed it in time; it may still take effect, see `timerctl fleet`"
+                ))
         }
     }
 
     func failCommands(_ why: String) {
-        for id in commands.keys.sorted() { answer(id, why) }
+        for id in commands.keys.sorted() { answer(id, .refused(why)) }
+    }
+
+    /// The runs that the fleet has of a job, or of all jobs, on any machine.
+    nonisolated func readRuns(
+        of job: Job.Name?, _ done: @escaping @Sendable ([FleetJobView.MachineRun]) -> Void
+    ) {
+        later { done($0.member?.machineRuns(of: job) ?? []) }
+    }
+
+    /// A job as the fleet knows it, with the machines that may start it; nil if it does not know it.
+    nonisolated func readView(
+        of job: Job.Name, _ done: @escaping @Sendable (FleetJobView?) -> Void
+    ) {
+        later { done($0.member?.jobView(of: job, at: $0.dependencies.now())) }
+    }
+
+    /// One of them; nil if the fleet does not have it.
+    nonisolated func readRun(
+        _ run: Run.ID, _ done: @escaping @Sendable (FleetJobView.MachineRun?) -> Void
+    ) {
+        later { done($0.member?.machineRun(run)) }
     }
 
     /// What is known of the fleet, and of the connection to it.

@@ -215,7 +215,7 @@ actor FleetDriver: QueueActor {
         case .rememberCursors(let cursors, let revision):
             dependencies.recorder.write([.fleet(.cursors(cursors, revision: revision))])
         case .start(let run, let fence, let before): start(run, fence, before, now)
-        case .done(let id, let refusal): answer(id, refusal)
+        case .done(let id, let result): answer(id, result)
         case .tell(let notice): tell(notice)
         }
     }

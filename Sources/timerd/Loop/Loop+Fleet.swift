@@ -32,6 +32,11 @@ extension Loop {
         fleet.driver.configure(agenda.jobs.filter { $0.fleet != nil }, isReload: isReload)
     }
 
+    /// Whether a command names a machine for a job that runs on this one only.
+    func isMisplaced(_ order: Order) -> Bool {
+        order.machine != nil && !agenda.isShared(order.job)
+    }
+
     /// Executes a command for a job of the fleet, if it is one that only the fleet can execute.
     ///
     /// - Returns: whether it is; the answer follows.
@@ -52,14 +57,22 @@ extension Loop {
             return true
         }
         let notice = DaemonNotice.fleetCommanded(order.verb, order.job, by: order.by)
-        fleet.driver.execute(command, by: order.by.description) { refusal in
-            if refusal == nil { self.later { $0.log(notice) } }
+        fleet.driver.execute(command, by: order.by.description) { result in
+            if result.refusal == nil { self.later { $0.log(notice) } }
             // What the fleet knows is shown a moment later.
-            self.later(after: FleetDriver.showDelay * 2) { _ in
-                answer(refusal.map { .refused($0) } ?? .done)
-            }
+            self.later(after: FleetDriver.showDelay * 2) { _ in answer(Answer(result)) }
         }
         return true
+    }
+}
+
+extension Answer {
+    fileprivate init(_ result: FleetCommandResult) {
+        switch result {
+        case .done: self = .done
+        case .requested(let run): self = .requested(run)
+        case .refused(let why): self = .refused(why)
+        }
     }
 }
 
@@ -70,7 +83,7 @@ extension FleetCommand {
         case .pause: self = .pause(order.job, by: order.by.description)
         case .resume: self = .resume(order.job)
         case .skipNext: self = .skipNext(order.job, Int64(order.count))
-        case .run: self = .run(order.job, on: machine)
+        case .run: self = .run(order.job, on: order.machine ?? machine)
         case .start, .stop, .retry, .kill: return nil
         }
     }
@@ -82,6 +95,7 @@ extension Order {
         if verb == .pause, until != nil || note != nil || withRun {
             return "a pause in a fleet has no end, no note, and does not suspend runs"
         }
+        if !variables.values.isEmpty { return "a run in a fleet has no variables of its own" }
         return nil
     }
 }

@@ -265,6 +265,10 @@ actor Loop: QueueActor {
         reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
     ) {
         if fleet != nil, handleInFleet(order, reply: reply) { return }
+        if isMisplaced(order), let snapshot = agenda.snapshot(of: order.job, at: steadyNow()) {
+            return reply(
+                .refused("it belongs to no fleet, so it runs on this machine only"), snapshot)
+        }
         let now = clocks.now()
         perform(
             decide(.order(order), at: now)[...], at: now,

@@ -166,6 +166,33 @@ import TimerStore
         let run = machines[0].command(.run(Self.report, on: MachineName("web2")!))
         pass(.seconds(1), machines)
         #expect(run.isDone && machines[1].runs.contains { $0.claim.cause.requester != nil })
+        let requested = try #require(run.run)
+        #expect(machines[1].runs.contains { $0.id == requested })
+        for machine in machines {
+            let known = try #require(machine.machineRun(requested))
+            #expect(known.machine.description == "web2" && known.outcome == nil)
+        }
+        let nowhere = machines[0].command(.run(Self.report, on: MachineName("web9")!))
+        settle(machines)
+        #expect(nowhere.refusal?.hasPrefix("web9 is not connected to the fleet") == true)
+        stop(machines)
+    }
+
+    @Test func whatIsShownOfAJobNamesTheMachines() throws {
+        let machines = try formed(2, [Self.job()])
+        let view = try #require(machines[0].jobView(Self.report))
+        let order = try #require(view.machines)
+        #expect(order.count == 2 && view.hold == nil)
+        let first = machines[order[0].description == "web1" ? 0 : 1]
+        let drain = first.command(.drain)
+        let hold = machines[0].command(.hold(by: "ada"))
+        pass(.seconds(1), machines)
+        #expect(drain.isDone && hold.isDone)
+        let held = try #require(machines[0].jobView(Self.report))
+        #expect(held.machines == [order[1]] && held.hold?.by == .user("ada"))
+        let refused = machines[0].command(.run(Self.report, on: order[0]))
+        settle(machines)
+        #expect(refused.refusal?.contains("starts no runs now") == true)
         stop(machines)
     }
 

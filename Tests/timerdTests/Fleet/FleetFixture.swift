@@ -170,21 +170,36 @@ final class FleetMachine: Sendable {
         }
     }
 
+    func jobView(_ job: Job.Name) -> FleetJobView? {
+        driver.executor.queue.sync {
+            driver.assumeIsolated { $0.member?.jobView(of: job, at: $0.dependencies.now()) }
+        }
+    }
+
+    func machineRun(_ run: Run.ID) -> FleetJobView.MachineRun? {
+        driver.executor.queue.sync {
+            driver.assumeIsolated { $0.member?.machineRun(run) }
+        }
+    }
+
     /// Begins a command; the result has its answer once there is one.
     func command(_ command: FleetCommand) -> CommandResult {
         let result = CommandResult()
-        driver.execute(command, by: "ada") { refusal in
-            result.answer.withLock { $0 = .some(refusal) }
+        driver.execute(command, by: "ada") { answer in
+            result.answer.withLock { $0 = answer }
         }
         return result
     }
 
     final class CommandResult: Sendable {
-        /// Nil: there is no answer yet; nil in it: it was done.
-        let answer = Mutex<String??>(nil)
+        /// Nil: there is no answer yet.
+        let answer = Mutex<FleetCommandResult?>(nil)
 
-        var isDone: Bool { if case .some(.none) = answer.withLock({ $0 }) { true } else { false } }
-        var refusal: String? { answer.withLock { $0 } ?? nil }
+        var isDone: Bool { answer.withLock { $0.map { $0.refusal == nil } } ?? false }
+        var refusal: String? { answer.withLock { $0?.refusal } }
+        var run: Run.ID? {
+            if case .requested(let run) = answer.withLock({ $0 }) { run } else { nil }
+        }
     }
 
     /// Does what the agenda and the runner do with a run.
