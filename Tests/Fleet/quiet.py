@@ -3,6 +3,7 @@
 
 """A fleet in which nothing goes wrong."""
 
+import json
 import time
 
 from fleet import EACH_SECOND, PREFIX, Fleet, expect, judged, now, percentile
@@ -79,6 +80,46 @@ def commands():
         return judged(fleet, {"tick": 1})
 
 
+def every_machine_shows_all():
+    """a run on another machine is waited for, and list, why, show and history have it on each machine"""
+    jobs = {
+        "good": ['fleet = "one"', 'calendar = "*-*-* 03:00:00"', 'timezone = "UTC"'],
+        "bad": ['fleet = "one"', 'calendar = "*-*-* 03:00:00"', 'timezone = "UTC"', "after-start: sleep 2; exit 7"],
+    }
+    with Fleet(jobs) as fleet:
+        first, second, third = fleet.machines
+
+        def fit():
+            machines = json.loads(first.must("fleet", "--json"))["machines"]
+            return len(machines) == 3 and all(machine["fit"] for machine in machines)
+
+        wait_until(fit, "all machines are fit")
+        status, _, errors = first.ctl("run", "good", "--on", second.host, "--wait")
+        expect(status == 0, f"run --on --wait: {status}, {errors}")
+        status, _, errors = first.ctl("run", "bad", "--on", third.host, "--wait")
+        expect(status == 7, f"run --on --wait of a run that fails: {status}, {errors}")
+        for machine in fleet.machines:
+            runs = json.loads(machine.must("history", "--json"))["runs"]
+            found = [(run["job"], run["machine"], run["outcome"]) for run in runs]
+            expect(
+                found == [("bad", third.host, "exited(7)"), ("good", second.host, "exited(0)")],
+                f"history on {machine.host}: {found}")
+            row = next(job for job in json.loads(machine.must("list", "--json"))["jobs"] if job["job"] == "bad")
+            expect(row["last"]["failed"], f"list on {machine.host}: {row}")
+            shown = machine.must("show", runs[0]["id"])
+            expect("exit status 7" in shown, f"show on {machine.host}: {shown}")
+            codes = [reason["code"] for reason in json.loads(machine.must("why", "good", "--json"))["reasons"]]
+            expect("fleet-machines" in codes, f"why on {machine.host}: {codes}")
+        first.must("fleet", "hold")
+        why = second.must("why", "good")
+        expect("The whole fleet has been held since" in why, why)
+        first.must("fleet", "release")
+        for options, sentence in ((("--on", "host9"), "not connected to the fleet"), (("--env", "A=1"), "variables")):
+            status, _, errors = first.ctl("run", "good", *options)
+            expect(status != 0 and sentence in errors, f"run {options}: {status}, {errors}")
+        return "runs on 3 machines shown on each"
+
+
 def link_is_lost():
     """another machine takes over from one whose timerd-fleet was killed, until it is back"""
     jobs = {"tick": EACH_SECOND + ['prefer = ["host1"]']}
@@ -97,5 +138,6 @@ CHECKS = {
     "many-at-once": many_at_once,
     "pause-is-exact": pause_is_exact,
     "commands": commands,
+    "every-machine-shows-all": every_machine_shows_all,
     "link-is-lost": link_is_lost,
 }

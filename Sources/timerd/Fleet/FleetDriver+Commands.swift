@@ -84,12 +84,19 @@ extension FleetDriver {
 
     /// A machine that is not there would run the job when it comes back.
     private func reasonOfMachine(_ machine: MachineName, _ member: FleetMember) -> String? {
-        let machines = member.status(at: dependencies.now()).machines
+        let status = member.status(at: dependencies.now())
+        // In its first seconds this machine is not fit yet, and starts the run a little later.
+        if machine == dependencies.configuration.machine {
+            return status.isDrained
+                ? "this machine is drained; `timerctl fleet undrain` ends that" : nil
+        }
+        let machines = status.machines
         guard let found = machines.first(where: { $0.name == machine }) else {
             return "\(machine) is not connected to the fleet; `timerctl fleet` lists the machines"
         }
         return found.value.isFit
-            ? nil : "\(machine) starts no runs now; `timerctl fleet` on it says why"
+            ? nil
+            : "\(machine) starts no runs now: it is drained, its clock is wrong, or it joined moments ago; see `timerctl fleet` on it"
     }
 
     private var problem: String { status.problem ?? "this machine has just begun to connect" }
