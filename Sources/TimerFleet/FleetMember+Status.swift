@@ -13,6 +13,13 @@ public struct FleetStatus: Hashable, Sendable {
         public var value: MemberValue
         /// The fleet jobs of this machine of which the other one has another definition.
         public var drifted: [Job.Name]
+
+        /// A machine as described.
+        public init(name: MachineName, value: MemberValue, drifted: [Job.Name]) {
+            self.name = name
+            self.value = value
+            self.drifted = drifted
+        }
     }
 
     /// The machines, in the order of their names.

@@ -6,6 +6,7 @@ import NIOHTTP1
 import Testing
 import TimerControl
 import TimerCore
+import TimerFleet
 
 @testable import timerd
 
@@ -23,8 +24,25 @@ import TimerCore
         return job
     }
 
+    /// A fleet of two machines, of which the other one is drained and has another definition of a job.
+    private static let fleet: FleetMeasures = {
+        var status = FleetStatus()
+        (status.isConnected, status.mayStart) = (true, true)
+        status.machines = [("web1", true), ("web2", false)].map { name, isFit in
+            FleetStatus.Machine(
+                name: MachineName(name)!,
+                value: MemberValue(
+                    incarnation: Incarnation(boot: .unknown, number: 1), labels: [],
+                    definitions: [:], isFit: isFit, skew: -20...250, version: "0.1.0"),
+                drifted: isFit ? [] : [Job.Name("report")!])
+        }
+        return FleetMeasures(fleet: "prod", machine: MachineName("web1")!, status: status)
+    }()
+
     /// A page of these jobs, of which one run each has ended if `hasRun`.
-    private func page(_ jobs: [Job], max: Int = 1000, hasRun: Bool = true) -> MetricsPage {
+    private func page(
+        _ jobs: [Job], max: Int = 1000, hasRun: Bool = true, fleet: FleetMeasures? = fleet
+    ) -> MetricsPage {
         let past = RecoveredState(
             instance: 1,
             lastRuns: !hasRun
@@ -47,7 +65,8 @@ import TimerCore
             live: 0, liveMax: 64, waitingForCapacity: 0, rejected: 0, isConfigAccepted: true,
             configAccepted: Self.now.wall)
         return MetricsPage(
-            measures, ProcessMeasures(), Meters(), StoreMeter.Reading(), version: "0.1.0")
+            measures, ProcessMeasures(), Meters(), StoreMeter.Reading(), fleet: fleet,
+            version: "0.1.0")
     }
 
     private func lines(_ page: MetricsPage, _ format: MetricsFormat = .text) -> [String] {
@@ -194,6 +213,21 @@ import TimerCore
         let none = lines(page(jobs, max: 0))
         #expect(none.allSatisfy { !$0.contains("timerd_job_") })
         #expect(none.contains("timerd_metrics_jobs_omitted 1500"))
+    }
+
+    @Test func aFleetHasSeries_andAMachineWithoutOneHasNone() {
+        let text = lines(page([])).filter { $0.hasPrefix("timerd_fleet_") }
+        #expect(
+            text == [
+                "timerd_fleet_info{fleet=\"prod\",machine=\"web1\"} 1", "timerd_fleet_connected 1",
+                "timerd_fleet_may_start 1", "timerd_fleet_drained 0", "timerd_fleet_held 0",
+                "timerd_fleet_machines{state=\"fit\"} 1",
+                "timerd_fleet_machines{state=\"unfit\"} 1",
+                "timerd_fleet_jobs_drifted 1",
+                "timerd_fleet_clock_skew_seconds{bound=\"min\"} -0.02",
+                "timerd_fleet_clock_skew_seconds{bound=\"max\"} 0.25",
+            ])
+        #expect(lines(page([], fleet: nil)).allSatisfy { !$0.contains("fleet") })
     }
 
     @Test func whatIsNotKnownIsLeftOut() {

@@ -13,6 +13,19 @@ extension Control {
     private static let noFleet = ErrorReply(
         "this machine belongs to no fleet: its configuration has no table [fleet]", code: .conflict)
 
+    /// What the metrics say of the fleet; nil without one.
+    static func measures(
+        of fleet: (driver: FleetDriver, machine: MachineName)?,
+        _ done: @escaping @Sendable (FleetMeasures?) -> Void
+    ) {
+        guard let (driver, machine) = fleet else { return done(nil) }
+        driver.readStatus { status, _ in
+            done(
+                FleetMeasures(
+                    fleet: driver.dependencies.fleet, machine: machine, status: status))
+        }
+    }
+
     func showFleet(_ reply: @escaping ControlAnswer.Reply) {
         loop.later { loop in
             guard let (driver, machine) = loop.fleet else {

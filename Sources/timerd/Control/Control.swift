@@ -28,8 +28,10 @@ struct Control: ControlService {
     private let previews: ListCoalescer<Result<ReloadReply, ErrorReply>, ControlAnswer>
     private let metrics: [MetricsFormat: ListCoalescer<MetricsReading, ControlAnswer>]
 
-    /// What the metrics are made of: of the jobs, and of the notifiers.
-    private typealias MetricsReading = (Loop.Measures, [Notifier.Name: NotifierState])
+    /// What the metrics are made of: of the jobs, of the notifiers, and of the fleet.
+    private typealias MetricsReading = (
+        Loop.Measures, [Notifier.Name: NotifierState], FleetMeasures?
+    )
 
     init(
         loop: Loop, reloader: Reloader, recorder: Recorder, recent: RecentOutput,
@@ -63,10 +65,10 @@ struct Control: ControlService {
         }
         metrics = Dictionary(
             uniqueKeysWithValues: [MetricsFormat.text, .openMetrics].map { format in
-                let pages = Self.metrics(of: loop, reloader, sender) { measures, notifiers in
+                let pages = Self.metrics(of: loop, reloader, sender) { measures, notifiers, fleet in
                     let page = MetricsPage(
                         measures, ProcessMeasures(), meters, recorder.meter.reading,
-                        notifiers: notifiers, version: about.version)
+                        notifiers: notifiers, fleet: fleet, version: about.version)
                     return ControlAnswer(.ok, page.text(format), type: format.contentType)
                 }
                 return (format, pages)
@@ -88,9 +90,12 @@ struct Control: ControlService {
     ) -> ListCoalescer<MetricsReading, ControlAnswer> {
         ListCoalescer { done in
             let jobsMax = reloader.metricsJobsMax
-            loop.later {
-                $0.measure(jobsMax: jobsMax) { measures in
-                    sender.readStates { done((measures, $0)) }
+            loop.later { loop in
+                let fleet = loop.fleet
+                loop.measure(jobsMax: jobsMax) { measures in
+                    sender.readStates { notifiers in
+                        Self.measures(of: fleet) { done((measures, notifiers, $0)) }
+                    }
                 }
             }
         } make: {

@@ -11,18 +11,20 @@ struct MetricsPage {
     private let meters: Meters
     private let store: StoreMeter.Reading
     private let notifiers: [Notifier.Name: NotifierState]
+    let fleet: FleetMeasures?
     private let version: String
 
     init(
         _ measures: Loop.Measures, _ process: ProcessMeasures, _ meters: Meters,
         _ store: StoreMeter.Reading, notifiers: [Notifier.Name: NotifierState] = [:],
-        version: String
+        fleet: FleetMeasures? = nil, version: String
     ) {
         self.measures = measures
         self.process = process
         self.meters = meters
         self.store = store
         self.notifiers = notifiers
+        self.fleet = fleet
         self.version = version
     }
 
@@ -34,6 +36,7 @@ struct MetricsPage {
         writeSums(&text)
         writeStore(&text)
         writeMessages(&text)
+        writeFleet(&text)
         writeProcess(&text)
         MetricsPage.Jobs(measures).write(&text)
         text.finish()
