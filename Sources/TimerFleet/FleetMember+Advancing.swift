@@ -17,6 +17,7 @@ extension FleetMember {
             consider(name, now, &claims)
         }
         send(claims, now)
+        sendChanges()
         sendOpenings(now)
         for name in names { wait(name, now) }
         answerCommands(now)
@@ -109,6 +110,40 @@ extension FleetMember {
         for run in job.live where view.members[run.machine] == nil {
             missing[run.machine] = missing[run.machine] ?? now.boot
         }
+    }
+
+    /// How many transactions with changes of jobs are on their way at most. Meanwhile further changes
+    /// come together: the transport makes one transaction after the other, and of a thousand runs that
+    /// start at once, each alone would wait for those before it. One that is lost stops no other.
+    static let changesSentMax = 4
+
+    /// Sends changes of jobs. They compare the hold: during a hold that this machine does not know
+    /// yet, its reading of the fleet clock is too large. What does not fit waits for an answer, and is
+    /// decided about again.
+    ///
+    /// - Complexity: O(*n*) in the changes.
+    private mutating func sendChanges() {
+        var rest = changes[...]
+        changes = []
+        let hold = view.map { FleetCompare.modified(.hold, $0.hold.modified) }
+        while !rest.isEmpty, changesSent.count < Self.changesSentMax {
+            var transaction = FleetTransaction(
+                compares: hold.map { [$0] } ?? [], branches: [], reads: [.hold])
+            var names: [Job.Name] = []
+            while let (name, branch) = rest.first {
+                transaction.branches.append(branch)
+                // One more comparison is that of the identity.
+                if transaction.operations >= FleetTransaction.operationsMax, !names.isEmpty {
+                    transaction.branches.removeLast()
+                    break
+                }
+                names.append(name)
+                rest = rest.dropFirst()
+            }
+            let id = send(transaction, .jobs(names))
+            for name in names { busy[name] = id }
+        }
+        changesLater += rest.map(\.job)
     }
 
     /// Opens accounts, all of them by one write of the clock. What does not fit waits for the answer,

@@ -14,13 +14,17 @@ extension FleetMember {
         switch what {
         case .claims(let claims, _), .resolution(let claims, _):
             names = claims.map(\.run.firing.job)
-        case .job(let name): names = [name]
+        case .jobs(let changed): names = changed
         case .opening(let opened): names = opened
         case .clock, .hold, .member, .identity: break
         }
         for name in names {
             if busy[name] == id { busy[name] = nil }
             queue.change(name)
+        }
+        if changesSent.remove(id) != nil {
+            for name in changesLater { queue.change(name) }
+            changesLater = []
         }
         guard id == clockWrite || id == openingWrite else { return what }
         if id == clockWrite { clockWrite = nil } else { openingWrite = nil }
@@ -49,7 +53,7 @@ extension FleetMember {
         case .clock where answer.branches == [.applied]:
             clockChanged(answer.revision, by: configuration.machine, now)
         case .member where answer.branches != [.applied]: announced = nil
-        case .job, .hold, .clock, .opening, .member, .identity: break
+        case .jobs, .hold, .clock, .opening, .member, .identity: break
         }
         see(answer.cluster, answer.revision, answer.reads, now)
         for case .refused(let reads) in answer.branches {
@@ -117,7 +121,7 @@ extension FleetMember {
         switch what {
         case .claims(let claims, let sent), .resolution(let claims, let sent):
             unresolved.append((claims, sent))
-        case .job, .hold, .clock, .opening, .member, .identity: break
+        case .jobs, .hold, .clock, .opening, .member, .identity: break
         }
     }
 

@@ -36,7 +36,8 @@ public struct FleetMember {
         case claims([Claim], sent: BootInstant)
         /// Asks what became of claims without an answer, and makes them impossible.
         case resolution([Claim], sent: BootInstant)
-        case job(Job.Name)
+        /// Changes of these jobs.
+        case jobs([Job.Name])
         case hold
         case clock
         /// Opens the accounts of these jobs.
@@ -81,6 +82,12 @@ public struct FleetMember {
     var clockCompared = false { didSet { if !clockCompared { comparison = ClockComparison() } } }
     /// What is known until then.
     var comparison = ClockComparison()
+    /// The other changes of jobs, until they are sent, and the transactions with such changes that
+    /// are not answered.
+    var changes: [(job: Job.Name, branch: FleetTransaction.Branch)] = []
+    var changesSent: Set<TransactionID> = []
+    /// The jobs that are changed after one of these answers.
+    var changesLater: [Job.Name] = []
     /// The changes that open accounts, until they are sent.
     var openings: [(job: Job.Name, branch: FleetTransaction.Branch)] = []
     /// The jobs whose accounts are opened after the answer to a write of the clock.
@@ -245,7 +252,8 @@ public struct FleetMember {
         switch what {
         case .clock: clockWrite = nextID
         case .opening: openingWrite = nextID
-        case .claims, .resolution, .job, .hold, .member, .identity: break
+        case .jobs: changesSent.insert(nextID)
+        case .claims, .resolution, .hold, .member, .identity: break
         }
         let isAdoption = if case .identity = what { true } else { false }
         let bound = isAdoption ? nil : view.map { transaction.bound(to: $0.identityText) }
@@ -253,19 +261,14 @@ public struct FleetMember {
         return nextID
     }
 
-    /// Sends a change of one job. It compares the hold: during a hold that this machine does not
-    /// know yet, its reading of the fleet clock is too large.
+    /// Sends a change of one job, together with those of other jobs.
     ///
     /// - Parameter opensAccount: whether the change opens the account of the job. Then it is sent
-    ///   later, together with a write of the fleet clock.
+    ///   together with a write of the fleet clock.
     mutating func send(
         _ branch: FleetTransaction.Branch, about job: Job.Name, opensAccount: Bool = false
     ) {
-        guard !opensAccount else { return openings.append((job, branch)) }
-        let hold = view.map { FleetCompare.modified(.hold, $0.hold.modified) }
-        busy[job] = send(
-            FleetTransaction(compares: hold.map { [$0] } ?? [], branches: [branch], reads: [.hold]),
-            .job(job))
+        if opensAccount { openings.append((job, branch)) } else { changes.append((job, branch)) }
     }
 }
 
