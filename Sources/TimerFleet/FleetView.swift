@@ -227,17 +227,17 @@ extension FleetMember {
     /// store. The next one was calculated after this one was written, because it compares that.
     ///
     /// So a second change is a comparison if it is of another machine, whose own clock is compared.
-    /// Without that, the other machines get the time for a write that was lost before.
+    /// Without that, the other machines get the time for a write that was lost before. So does a machine
+    /// that seems to be alone: after an outage of the store, others may not have a lease again yet.
     mutating func clockChanged(_ revision: Int64, by machine: MachineName?, _ now: Now) {
         guard let view, comparison.see(revision, at: now.awake) else { return }
         let isOfOther =
             machine.map {
                 $0 != configuration.machine && view.members[$0]?.value.isFit == true
             } ?? false
-        let isAlone = view.members.keys.allSatisfy { $0 == configuration.machine }
         let grace = FleetClock.period + clockDelay(view) + Self.requestTimeout
         let isLong = comparison.began.map { now.awake >= $0 + grace } ?? false
-        if isAlone || comparison.changes >= 2 && (isOfOther || isLong) { clockCompared = true }
+        if isLong || isOfOther && comparison.changes >= 2 { clockCompared = true }
     }
 
     /// Remembers the cursors of the jobs that were read.

@@ -140,6 +140,8 @@ import TimerFleet
 
     @Test func aHoldDoesNotBringAReadingFromBeforeAnOpening() throws {
         var script = try Self.paused()
+        script.write([.member(FleetScript.web2): Self.other.text])
+        script.settle()
         script.handle(.command(2, .hold(by: "ops")))
         #expect(script.sent.count == 1)
         let opened = try resume(&script)

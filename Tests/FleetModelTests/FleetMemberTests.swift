@@ -194,7 +194,7 @@ import TimerFleet
             job.retriesOfLost = 1
             // The next firing is far away: it would take the place of the retry.
             job.schedule = .wall(
-                WallSchedule([.calendar(try CalendarSpec("*-*-* *:00:05"), .utc)]))
+                WallSchedule([.calendar(try CalendarSpec("*-*-* *:00:07"), .utc)]))
             return job
         }
         var script = Self.formed(jobs)
@@ -257,7 +257,7 @@ import TimerFleet
     @Test func aRunThatWasNotLostAfterAllIsNotRetried() throws {
         var job = try FleetScript.calendarJob()
         job.retriesOfLost = 1
-        job.schedule = .wall(WallSchedule([.calendar(try CalendarSpec("*-*-* *:00:05"), .utc)]))
+        job.schedule = .wall(WallSchedule([.calendar(try CalendarSpec("*-*-* *:00:07"), .utc)]))
         var script = Self.formed([job])
         let run = try #require(script.started.first)
         script.handle(.began(run, at: script.now.wall))

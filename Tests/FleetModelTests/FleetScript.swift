@@ -115,7 +115,7 @@ struct FleetScript {
 
     /// Answers all that is asked, until nothing is.
     mutating func settle() {
-        for _ in 0..<100 {
+        for _ in 0..<5000 {
             if !waiting.isEmpty {
                 handle(waiting.removeFirst())
             } else if !sent.isEmpty {

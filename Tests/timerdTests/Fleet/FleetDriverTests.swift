@@ -26,7 +26,7 @@ import TimerStore
         let machines = try (1...count).map { try FleetMachine($0, in: store, jobs) }
         settle(machines)
         let adoption = machines[0].command(.adopt)
-        pass(.seconds(8), machines)
+        pass(.seconds(10), machines)
         #expect(adoption.isDone)
         return machines
     }
