@@ -39,7 +39,13 @@ def many_at_once():
         slots = [slot for slot, instants in claims.items() if len(instants) >= 1000]
         spans = [(max(claims[slot]) - microseconds(slot.rpartition(":")[0])) / 1000 for slot in slots]
         expect(min(spans) <= 400, f"the last claim was sent after {sorted(spans)} ms")
-        return f"last claim sent after {min(spans):.0f} ms at best of {len(spans)}"
+        late = {}
+        for start in fleet.starts():
+            late.setdefault(start.due, []).append((start.at - start.due) / 1000)
+        last = min(max(times) for times in late.values() if len(times) >= 1000)
+        return (
+            f"last claim sent after {min(spans):.0f} ms at best of {len(spans)}; last of 1000 processes "
+            f"started after {last:.0f} ms at best")
 
 
 def pause_is_exact():
