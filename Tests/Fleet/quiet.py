@@ -116,6 +116,11 @@ def every_machine_shows_all():
             expect("exit status 7" in shown, f"show on {machine.host}: {shown}")
             codes = [reason["code"] for reason in json.loads(machine.must("why", "good", "--json"))["reasons"]]
             expect("fleet-machines" in codes, f"why on {machine.host}: {codes}")
+        first.must("run", "bad", "--on", third.host)
+        wait_until(lambda: len(fleet.starts("bad")) == 2, "a second run")
+        status, _, errors = first.ctl("kill", "bad")
+        expect(status != 0 and f"is on {third.host}" in errors, f"kill on another machine: {status}, {errors}")
+        third.must("kill", "bad")
         first.must("fleet", "hold")
         why = second.must("why", "good")
         expect("The whole fleet has been held since" in why, why)

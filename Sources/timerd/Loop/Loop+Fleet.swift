@@ -32,6 +32,17 @@ extension Loop {
         fleet.driver.configure(agenda.jobs.filter { $0.fleet != nil }, isReload: isReload)
     }
 
+    /// Why a run cannot be ended here: it is on another machine of the fleet. Nil if it can, or if there is
+    /// none.
+    private func reasonToKillElsewhere(_ order: Order) -> String? {
+        guard order.verb == .kill, let machine = fleet?.machine,
+            let live = fleetViews[order.job]?.live.first(where: {
+                $0.machine != machine && (order.run == nil || order.run == $0.run)
+            }), agenda.snapshot(of: order.job, at: steadyNow())?.live.isEmpty != false
+        else { return nil }
+        return "run \(live.run) is on \(live.machine); use `timerctl kill` there"
+    }
+
     /// Whether a command names a machine for a job that runs on this one only.
     func isMisplaced(_ order: Order) -> Bool {
         order.machine != nil && !agenda.isShared(order.job)
@@ -43,6 +54,12 @@ extension Loop {
     func handleInFleet(
         _ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
     ) -> Bool {
+        if let reason = reasonToKillElsewhere(order) {
+            reply(
+                .refused(reason),
+                agenda.snapshot(of: order.job, at: steadyNow()).map { shown($0) })
+            return true
+        }
         guard let fleet, agenda.isShared(order.job),
             let command = FleetCommand(order, on: fleet.machine)
         else { return false }
