@@ -48,7 +48,7 @@ CASES ?=
 # The checks of test-fleet to make, such as CHECKS="owner-crashes etcd-away"; the default is all.
 CHECKS ?=
 
-.PHONY: help run status build test test-api test-etcd test-fleet test-metrics test-import test-notify test-page test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
+.PHONY: help run status build test test-api test-readme test-etcd test-fleet test-metrics test-import test-notify test-page test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
     install install-fleet uninstall deb check-deb check-sizes
 
 help:
@@ -59,6 +59,7 @@ help:
 	@echo 'make test-mutations  put mistakes into the core and the start sequence, and check that the tests notice each (30 minutes)'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
 	@echo 'make test-api      ask a daemon everything that its OpenAPI document describes, rightly and wrongly (a minute)'
+	@echo 'make test-readme   run the commands of README.md as they are printed (ten seconds)'
 	@echo 'make test-etcd     use a real etcd as a fleet does, and kill, stop, fill and wipe it (a minute)'
 	@echo 'make test-fleet    let three machines share jobs over three real etcds, and cut, kill and stop them (8 minutes, needs root)'
 	@echo 'make test-import   import the timers and crontabs of this machine and of some twenty packages (a minute)'
@@ -128,6 +129,11 @@ test-systemd: deb
 test-api: setup
 	$(SWIFT) build
 	Tests/API/run .build/debug
+
+test-readme: PACKAGES += curl
+test-readme: setup
+	$(SWIFT) build
+	Tests/Readme/run .build/debug
 
 test-etcd: PACKAGES += openssl
 test-etcd: setup
