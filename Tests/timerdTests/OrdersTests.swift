@@ -47,6 +47,19 @@ import TimerCore
         #expect(await fixture.snapshot().jobs.allSatisfy { $0.phase == .armed })
     }
 
+    @Test(arguments: [0, 1]) func onlyAJobOfAFleetRunsOnAnotherMachine(number: Int) async throws {
+        let fixture = try await fixture(1)
+        let order = Order(
+            .run, job(number).name, by: initiator, machine: MachineName("web2")!)
+        let answer = await withCheckedContinuation { done in
+            fixture.loop.later { loop in
+                loop.handle(order) { answer, _ in done.resume(returning: answer) }
+            }
+        }
+        let refusal = Answer.refused("it belongs to no fleet, so it runs on this machine only")
+        #expect(answer == (number == 0 ? refusal : .noSuchJob))
+    }
+
     @Test func forNoJobAtAllItIsAnswered() async throws {
         let fixture = try await fixture(0)
         #expect(await fixture.order(.pause, nil, by: initiator).results.isEmpty)

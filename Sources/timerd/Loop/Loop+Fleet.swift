@@ -32,9 +32,11 @@ extension Loop {
         fleet.driver.configure(agenda.jobs.filter { $0.fleet != nil }, isReload: isReload)
     }
 
-    /// Why a run cannot be ended here: it is on another machine of the fleet. Nil if it can, or if there is
-    /// none.
-    private func reasonToKillElsewhere(_ order: Order) -> String? {
+    /// Why a command that only a fleet can execute cannot be executed here; nil if it can.
+    private func reasonToRefuse(_ order: Order) -> String? {
+        if order.machine != nil, !agenda.isShared(order.job), contains(order.job) {
+            return "it belongs to no fleet, so it runs on this machine only"
+        }
         guard order.verb == .kill, let machine = fleet?.machine,
             let live = fleetViews[order.job]?.live.first(where: {
                 $0.machine != machine && (order.run == nil || order.run == $0.run)
@@ -43,18 +45,18 @@ extension Loop {
         return "run \(live.run) is on \(live.machine); use `timerctl kill` there"
     }
 
-    /// Whether a command names a machine for a job that runs on this one only.
-    func isMisplaced(_ order: Order) -> Bool {
-        order.machine != nil && !agenda.isShared(order.job)
+    private func contains(_ job: Job.Name) -> Bool {
+        agenda.snapshot(of: job, at: steadyNow()) != nil
     }
 
-    /// Executes a command for a job of the fleet, if it is one that only the fleet can execute.
+    /// Executes a command for a job of the fleet, if it is one that only the fleet can execute, or
+    /// refuses it.
     ///
     /// - Returns: whether it is; the answer follows.
     func handleInFleet(
         _ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
     ) -> Bool {
-        if let reason = reasonToKillElsewhere(order) {
+        if let reason = reasonToRefuse(order) {
             reply(
                 .refused(reason),
                 agenda.snapshot(of: order.job, at: steadyNow()).map { shown($0) })

@@ -264,11 +264,7 @@ actor Loop: QueueActor {
         _ order: Order, isPart: Bool = false,
         reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
     ) {
-        if fleet != nil, handleInFleet(order, reply: reply) { return }
-        if isMisplaced(order), let snapshot = agenda.snapshot(of: order.job, at: steadyNow()) {
-            return reply(
-                .refused("it belongs to no fleet, so it runs on this machine only"), snapshot)
-        }
+        if fleet != nil || order.machine != nil, handleInFleet(order, reply: reply) { return }
         let now = clocks.now()
         perform(
             decide(.order(order), at: now)[...], at: now,
