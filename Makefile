@@ -140,7 +140,7 @@ test-etcd: setup
 	$(SWIFT) build --build-tests $(SWIFTFLAGS)
 	SWIFT='$(SWIFT)' Tests/Etcd/run
 
-test-fleet: PACKAGES += iproute2 nftables
+test-fleet: PACKAGES += faketime iproute2 nftables
 test-fleet: setup
 	$(SWIFT) build $(SWIFTFLAGS)
 	Tests/Fleet/run $(CHECKS)

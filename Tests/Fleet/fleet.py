@@ -20,11 +20,13 @@ EACH_SECOND = ['fleet = "one"', 'calendar = "*-*-* *:*:*"', 'timezone = "UTC"', 
 
 
 class Fleet:
-    """A fleet of `size` machines, on the first three of which is an etcd. Use it with `with`."""
+    """A fleet of `size` machines, on the first three of which is an etcd. Use it with `with`.
+
+    With `has_clocks`, the wall clock of each machine can be set."""
 
     network = None
 
-    def __init__(self, jobs, size=3, extra="", lease=10):
+    def __init__(self, jobs, size=3, extra="", lease=10, has_clocks=False):
         # The hosts are made once, and have no state.
         Fleet.network = Fleet.network or Network(3)
         self.work = tempfile.mkdtemp(dir=os.environ["TIMERD_WORK"])
@@ -33,6 +35,8 @@ class Fleet:
         self.machines = [
             Machine(Fleet.network, host, self.cluster, self.work, lease, extra) for host in Fleet.network.hosts[:size]
         ]
+        for machine in self.machines if has_clocks else []:
+            machine.set_clock(0)
         try:
             self.form(jobs)
         except Exception:

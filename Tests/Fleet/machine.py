@@ -5,12 +5,15 @@
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import time
 
 # The directory of the programs.
 BIN = os.environ["TIMERD_BIN"]
+# Of the package faketime: another wall clock for one process.
+FAKETIME = f"/usr/lib/{platform.machine()}-linux-gnu/faketime/libfaketime.so.1"
 # How long anything may take that takes moments. It costs nothing when all is well.
 TIMEOUT = 60
 
@@ -80,11 +83,29 @@ class Machine:
 
     # The processes.
 
+    def set_clock(self, seconds):
+        """How far the wall clock of timerd and timerd-fleet is ahead from now on. Before their start, 0 will do."""
+        with open(self.clock + ".new", "w") as file:
+            file.write(f"{seconds:+.3f}s\n")
+        os.rename(self.clock + ".new", self.clock)
+
+    @property
+    def clock(self):
+        return f"{self.directory}/clock"
+
+    def environment(self, name):
+        values = {**os.environ, "TEST_MACHINE": self.host}
+        if name != "timerd-runner" and os.path.exists(self.clock):
+            values |= {
+                "LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": self.clock, "FAKETIME_NO_CACHE": "1",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        return values
+
     def spawn(self, name, *arguments):
         with open(f"{self.directory}/{name}.log", "ab") as log:
             self.processes[name] = subprocess.Popen(
                 self.network.command(self.host, f"{BIN}/{name}", *arguments), stdout=log, stderr=log,
-                env={**os.environ, "TEST_MACHINE": self.host}, start_new_session=True)
+                env=self.environment(name), start_new_session=True)
 
     def start_fleet(self):
         self.spawn("timerd-fleet", "--config", self.config, "--socket", self.fleet_socket)

@@ -131,6 +131,38 @@ def every_machine_shows_all():
         return "runs on 3 machines shown on each"
 
 
+def wrong_clocks():
+    """nothing starts earlier than a clock is known to be wrong, and none with one that is 3 s wrong starts anything"""
+    jobs = {f"of-{host}": EACH_SECOND + [f'prefer = ["{host}"]'] for host in ("host1", "host2", "host3")}
+    with Fleet(jobs, has_clocks=True) as fleet:
+        first, second, third = fleet.machines
+
+        def fit(machine):
+            return fleet.members()[machine.host]["fit"]
+
+        wait_until(lambda: all(fit(machine) for machine in fleet.machines), "all machines are fit")
+        fleet.wait_for_starts("of-host3", 5)
+        # The limit is 1 s.
+        second.set_clock(0.4)
+        third.set_clock(3)
+        begin = time.monotonic()
+        wait_until(lambda: not fit(third), "a machine whose clock is 3 s ahead is not fit")
+        unfit = time.monotonic() - begin
+        wait_until(lambda: fleet.members()[second.host].get("skew_ms"), "the new skew of the other one is known")
+        wrong = now()
+        fleet.wait_for_starts("of-host2", 20)
+        starts = [start for start in fleet.starts() if start.at > wrong + 1_000_000]
+        early = max(start.due - start.at for start in starts) / 1000
+        expect(not [start for start in starts if start.machine == third.host], "the machine with a wrong clock starts")
+        low, high = fleet.members()[second.host]["skew_ms"]
+        expect(early <= high, f"a run started {early} ms early, and the clock is at most {high} ms ahead")
+        expect(low <= 400 <= high, f"0.4 s is not from {low} to {high} ms")
+        expect(unfit <= 3 * 10 / 3, f"unfit after {unfit} s, which is more than three keepalives")
+        third.set_clock(0)
+        wait_until(lambda: fit(third), "the machine is fit again when its clock is right")
+        return f"{len(starts)} starts, {early:.0f} ms early at most; unfit after {unfit:.2f} s"
+
+
 def link_is_lost():
     """another machine takes over from one whose timerd-fleet was killed, until it is back"""
     jobs = {"tick": EACH_SECOND + ['prefer = ["host1"]']}
@@ -150,5 +182,6 @@ CHECKS = {
     "pause-is-exact": pause_is_exact,
     "commands": commands,
     "every-machine-shows-all": every_machine_shows_all,
+    "wrong-clocks": wrong_clocks,
     "link-is-lost": link_is_lost,
 }
