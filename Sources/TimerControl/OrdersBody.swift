@@ -12,6 +12,7 @@ struct OrdersBody: Codable, RequestBody {
     var environment: [String]?
     var forUsec: Int64?
     var jobs: [String]?
+    var machine: String?
     var note: String?
     var pauses: [NamedPause]?
     var until: String?
@@ -24,13 +25,14 @@ struct OrdersBody: Codable, RequestBody {
         case .pauses(let pauses): self.pauses = pauses
         }
         (count, forUsec, note) = (order.count, order.forUsec, order.note)
-        (until, withRun, environment) = (order.until, order.withRun, order.environment)
+        (until, withRun) = (order.until, order.withRun)
+        (environment, machine) = (order.environment, order.machine)
     }
 
     var order: OrderBody {
         OrderBody(
             note: note, until: until, forUsec: forUsec, withRun: withRun, count: count,
-            environment: environment)
+            environment: environment, machine: machine)
     }
 
     func selection() throws(ControlRequest.Fault) -> JobSelection {

@@ -61,7 +61,8 @@ enum SeenPauses {
                 until: WallInstant(secondsSinceEpoch: 1_795_000_060), limit: 1000)),
         .oneOffs(base: nil), .oneOffs(base: "restic"), .takeOneOff(name), .cancelOneOff(name),
         .order(.run, name, OrderBody(environment: ["A=1=2", "B=", "C=\u{1F3FB}"])),
-        .orders(.run, .all, OrderBody(environment: ["A_KEY=ß"])),
+        .orders(.run, .all, OrderBody(environment: ["A_KEY=ß"], machine: "db-2")),
+        .order(.run, name, OrderBody(machine: "db-2")),
         .run(run), .order(.retry, name), .orders(.retry, .all), .log(name, run: nil, after: nil),
         .log(name, run: run, after: UInt64(Int64.max)),
         .kill(name, run: nil, KillBody()), .kill(name, run: run, KillBody(signal: "usr1")),
@@ -204,6 +205,10 @@ enum SeenPauses {
             "POST", "/v1/jobs/pause", #"{"pauses": []}"#,
             .unknownKey("pauses", known: ["all", "jobs", "for_usec", "note", "until", "with_run"])
         ),
+        (
+            "POST", "/v1/jobs/run", #"{"all": true, "machine": ""}"#,
+            .badBody("machine must be the name of a machine of the fleet")
+        ),
         ("POST", "/v1/jobs/resume", #"{"pauses": []}"#, .badBody("pauses: name at least one")),
         (
             "POST", "/v1/jobs/resume", #"{"all": true, "pauses": []}"#,
@@ -245,12 +250,6 @@ enum SeenPauses {
         #expect(throws: ControlRequest.Fault.self) {
             try ControlRequest(method: "POST", path: "/v1/jobs/a/pause", body: body)
         }
-    }
-
-    @Test func aJobThatIsNamedTwiceIsOrderedOnce() throws {
-        let body = Array(#"{"jobs": ["backup", "a", "backup"]}"#.utf8)
-        let read = try ControlRequest(method: "POST", path: "/v1/jobs/run", body: body)
-        #expect(read == .orders(.run, .jobs([Self.name, Job.Name("a")!])))
     }
 
     @Test func headIsReadAsGet_andANameMayBePercentEncoded() throws {
