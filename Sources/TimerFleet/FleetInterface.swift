@@ -59,8 +59,9 @@ public struct FleetSnapshot: Sendable {
 
 /// What a user requests of the fleet.
 public enum FleetCommand: Hashable, Sendable {
-    /// Pause a job. It is answered when no machine starts it any more.
-    case pause(Job.Name, by: String)
+    /// Pause a job, or change the terms of its pause. It is answered when no machine starts it any
+    /// more.
+    case pause(Job.Name, PauseTerms)
     /// Continue a paused job.
     case resume(Job.Name)
     /// Skip the next firings of a job.
@@ -84,6 +85,43 @@ public enum FleetCommand: Hashable, Sendable {
     case undrain
     /// Form the fleet, or accept a store that is not the one this machine knew.
     case adopt
+}
+
+/// What a user requests of a pause. A pause that is already there keeps the terms that are not named.
+public struct PauseTerms: Hashable, Sendable {
+    /// Who pauses the job.
+    public var by: String
+    /// The reason.
+    public var note: String?
+    /// When the pause ends by itself, by the wall clock.
+    public var until: WallInstant?
+    /// Whether the active runs are suspended as well.
+    public var withRun: Bool
+
+    /// Creates a value.
+    public init(
+        by: String, note: String? = nil, until: WallInstant? = nil, withRun: Bool = false
+    ) {
+        self.by = by
+        self.note = note
+        self.until = until
+        self.withRun = withRun
+    }
+
+    /// The pause with these terms.
+    ///
+    /// - Parameter former: the pause in which the job is; nil if it is in none.
+    func pause(after former: JobValue.Pause?, at now: WallInstant) -> JobValue.Pause {
+        guard let former else {
+            return JobValue.Pause(since: now, until: until, by: by, note: note, withRun: withRun)
+        }
+        var pause = former
+        pause.note = note ?? former.note
+        pause.until = until ?? former.until
+        pause.withRun = withRun || former.withRun
+        if pause != former { pause.by = by }
+        return pause
+    }
 }
 
 /// What became of a command.
@@ -132,6 +170,8 @@ public enum FleetNotice: Hashable, Sendable {
     case guarded(IdentityGuard.Finding)
     /// A value cannot be read.
     case fault(FleetFault)
+    /// A pause of the job ended by itself.
+    case pauseEnded(Job.Name)
 }
 
 /// A run that this machine claimed, as it should be in the store.

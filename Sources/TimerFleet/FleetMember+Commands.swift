@@ -5,19 +5,27 @@ import TimerCore
 
 extension FleetMember {
     /// Sends the end of a pause, from which on the time counts again.
-    mutating func resume(_ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now) {
-        send(resumption(job, known, now), about: job.name, opensAccount: job.isInterval)
+    ///
+    /// - Parameter end: when the pause ends by itself; nil: a user ends it now. What was due after it
+    ///   was not paused, also if no machine was there to end the pause.
+    mutating func resume(
+        _ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now, at end: WallInstant? = nil
+    ) {
+        // What was due before the adoption of the store is not started.
+        let adopted = view?.identity.value.adopted ?? now.wall
+        let end = min(now.wall, max(end ?? now.wall, adopted))
+        send(resumption(job, known, now, end), about: job.name, opensAccount: job.isInterval)
     }
 
     private mutating func resumption(
-        _ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now
+        _ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now, _ end: WallInstant
     ) -> FleetTransaction.Branch {
         var value = known.value
         value.pause = nil
         if job.isInterval {
             if let clock { value.open(by: clock, at: now.awake) }
-        } else if let due = job.due(known.value, at: now.wall, time: .zero) {
-            return skipping(job.name, known, value, .paused, due.missed, now)
+        } else if let due = job.due(known.value, at: end, time: .zero) {
+            return skipping(job.name, known, value, .paused, due.missed, now, upTo: end)
         }
         return change(job.name, known, value)
     }
@@ -39,11 +47,15 @@ extension FleetMember {
         var value = known.value
         for entry in commands {
             switch entry.command {
-            case .pause(name, let by) where value.pause == nil:
-                guard let time = value.reading(clock, at: now.awake) else { continue }
+            case .pause(name, let terms):
+                // Once its pause was there, a later one has its own terms.
+                let pause = terms.pause(after: value.pause, at: now.wall)
+                guard value.pause == nil || entry.seen == nil && value.pause != pause,
+                    let time = value.reading(clock, at: now.awake)
+                else { continue }
                 value.count(to: time)
                 value.opened = nil
-                value.pause = JobValue.Pause(since: now.wall, by: by)
+                value.pause = pause
                 send(change(name, known, value), about: name)
             case .resume(name) where value.pause != nil:
                 guard let job = jobs[name], job.definition == value.definition else { continue }

@@ -148,9 +148,13 @@ extension FleetMember {
     ) -> Bool {
         guard let view else { return false }
         switch command {
-        case .pause(let job, _):
-            guard let value = view.jobs[job]?.value, value.pause != nil else {
+        case .pause(let job, let terms):
+            guard let value = view.jobs[job]?.value, let pause = value.pause else {
                 seen = nil
+                return false
+            }
+            // Until its terms were seen once: then another user may have changed them.
+            guard seen != nil || terms.pause(after: pause, at: now.wall) == pause else {
                 return false
             }
             return isOver([value], &seen, now)

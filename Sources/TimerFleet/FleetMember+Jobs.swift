@@ -21,7 +21,10 @@ extension FleetMember {
         if redefine(job, known, now) { return }
         guard known.value.definition == job.definition else { return }
         if let until = known.value.pause?.until, until <= now.wall, isReady {
-            return resume(job, known, now)
+            if endedPauses.updateValue(until, forKey: name) != until {
+                actions.append(.tell(.pauseEnded(name)))
+            }
+            return resume(job, known, now, at: until)
         }
         if let claim = takeRequest(name, known, now) ?? retry(job, known, now)
             ?? claim(job, known, now)
@@ -243,12 +246,14 @@ extension FleetMember {
     }
 
     /// Writes a value of the job, and the record that the slots up to now are skipped.
+    ///
+    /// - Parameter end: up to this instant instead.
     mutating func skipping(
         _ name: Job.Name, _ known: Versioned<JobValue>, _ value: JobValue,
-        _ reason: RunValue.SkipReason, _ missed: Int64, _ now: Now
+        _ reason: RunValue.SkipReason, _ missed: Int64, _ now: Now, upTo end: WallInstant? = nil
     ) -> FleetTransaction.Branch {
         var value = value
-        let slot = max(now.wall.wholeMilliseconds, known.value.cursor + .milliseconds(1))
+        let slot = max((end ?? now.wall).wholeMilliseconds, known.value.cursor + .milliseconds(1))
         value.cursor = slot
         let run = Run.ID(firing: Firing.ID(job: name, scheduled: slot))
         let record = RunValue(

@@ -136,7 +136,9 @@ extension FleetMember {
         }
         var shown = FleetJobView(
             pause: value.pause.map {
-                Pause(since: $0.since, by: .user($0.by), note: $0.note, until: $0.until)
+                Pause(
+                    since: $0.since, by: .user($0.by), note: $0.note, until: $0.until,
+                    withRun: $0.withRun)
             },
             next: next(job, counted, isCounting: isCounting, now), active: counted.active,
             accrued: counted.accrued, countedAt: isCounting ? now.awake : nil,

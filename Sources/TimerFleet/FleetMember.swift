@@ -122,6 +122,8 @@ public struct FleetMember {
     var missing: [MachineName: BootInstant] = [:]
     /// Since when the last attempts of jobs are lost.
     var lostSince: [Job.Name: (run: Run.ID, since: BootInstant)] = [:]
+    /// The ends of pauses that were told.
+    var endedPauses: [Job.Name: WallInstant] = [:]
     var memory: FleetMemory
     var nonces: UInt64
     var nextID: TransactionID = 0

@@ -16,14 +16,19 @@ public struct JobValue: FleetValue {
         public var by: String
         /// The reason that the user gave.
         public var note: String?
+        /// Whether the active runs are suspended as well, on all machines.
+        public var withRun: Bool
 
         /// Creates a value.
-        public init(since: WallInstant, until: WallInstant? = nil, by: String, note: String? = nil)
-        {
+        public init(
+            since: WallInstant, until: WallInstant? = nil, by: String, note: String? = nil,
+            withRun: Bool = false
+        ) {
             self.since = since
             self.until = until
             self.by = by
             self.note = note
+            self.withRun = withRun
         }
 
         public init(reading fields: inout FleetFields) throws(FleetFault) {
@@ -31,12 +36,13 @@ public struct JobValue: FleetValue {
             until = try fields.optionalWall("until_us")
             by = try fields.text("by")
             note = try fields.optionalText("note")
+            withRun = try fields.flag("with_run")
         }
 
         public var members: [String: FleetJSON?] {
             [
                 "since_us": since.json, "until_us": until?.json, "by": .text(by),
-                "note": note.map { .text($0) },
+                "note": note.map { .text($0) }, "with_run": .flag(withRun),
             ]
         }
     }

@@ -16,7 +16,7 @@ import TimerFleet
         var script = FleetScript([interval])
         script.form()
         script.run(.seconds(20))
-        script.handle(.command(1, .pause(FleetScript.job, by: "ops")))
+        script.handle(.command(1, .pause(FleetScript.job, PauseTerms(by: "ops"))))
         script.settle()
         #expect(try script.jobValue()?.opened == nil)
         return script
@@ -45,7 +45,7 @@ import TimerFleet
         _ = try resume(&script)
         script.settle()
         script.run(.seconds(3))
-        script.handle(.command(2, .pause(FleetScript.job, by: "ops")))
+        script.handle(.command(2, .pause(FleetScript.job, PauseTerms(by: "ops"))))
         script.settle()
         let value = try #require(try script.jobValue())
         #expect(value.pause != nil && value.active == before + .seconds(3))
@@ -58,7 +58,7 @@ import TimerFleet
         script.handle(.command(2, .skipNext(FleetScript.job, 1)))
         while !script.sent.isEmpty { script.applyFirst() }
         #expect(try script.jobValue()?.skips == 1)
-        script.handle(.command(3, .pause(FleetScript.job, by: "ops")))
+        script.handle(.command(3, .pause(FleetScript.job, PauseTerms(by: "ops"))))
         while !script.sent.isEmpty { script.applyFirst() }
         let value = try #require(try script.jobValue())
         #expect(value.pause == nil && value.active == opened.active)
@@ -94,7 +94,7 @@ import TimerFleet
         let time = try clock(script).time
         #expect(value.pause == nil && value.opened == time)
         script.run(.seconds(4))
-        script.handle(.command(3, .pause(FleetScript.job, by: "ops")))
+        script.handle(.command(3, .pause(FleetScript.job, PauseTerms(by: "ops"))))
         script.settle()
         let counted = try #require(try script.jobValue()).active - active
         #expect(counted >= .seconds(4) && counted <= .seconds(5))
@@ -111,7 +111,7 @@ import TimerFleet
         script.pass(.seconds(3))
         script.settle()
         script.run(.seconds(4))
-        script.handle(.command(3, .pause(FleetScript.job, by: "ops")))
+        script.handle(.command(3, .pause(FleetScript.job, PauseTerms(by: "ops"))))
         script.settle()
         let value = try #require(try script.jobValue())
         #expect(value.pause != nil && value.active == active + .seconds(7))
@@ -169,7 +169,7 @@ import TimerFleet
         let opened = try #require(try script.jobValue())
         let start = try clock(script).time
         script.handle(.watchLost)
-        script.handle(.command(2, .pause(FleetScript.job, by: "ops")))
+        script.handle(.command(2, .pause(FleetScript.job, PauseTerms(by: "ops"))))
         for write in 1...6 {
             script.sleep(.seconds(2))
             let value = ClockValue(

@@ -78,7 +78,7 @@ import TimerFleet
         let hold = HoldValue(isHeld: true, time: reading, by: "ops")
         script.write([.hold: hold.text])
         script.pass(.seconds(5))
-        script.handle(.command(1, .pause(FleetScript.job, by: "ops")))
+        script.handle(.command(1, .pause(FleetScript.job, PauseTerms(by: "ops"))))
         script.settle()
         script.run(.seconds(2))
         let value = try #require(try script.jobValue())
@@ -166,7 +166,7 @@ import TimerFleet
             FleetTransaction(
                 compares: [], changes: [.delete(.member(FleetScript.web2))], reads: []))
         script.settle()
-        script.handle(.command(1, .pause(FleetScript.job, by: "ops")))
+        script.handle(.command(1, .pause(FleetScript.job, PauseTerms(by: "ops"))))
         script.settle()
         script.run(.seconds(7))
         #expect(try script.runs().map(\.value.state) == [.claimed])

@@ -189,7 +189,7 @@ import TimerFleet
         var script = Self.formed([job])
         script.run(.seconds(15))
         script.end(script.started[0], .exited(1))
-        script.handle(.command(1, .pause(job.name, by: "ops")))
+        script.handle(.command(1, .pause(job.name, PauseTerms(by: "ops"))))
         script.run(.seconds(30))
         #expect(script.started.count == 1)
         script.handle(.command(2, .resume(job.name)))

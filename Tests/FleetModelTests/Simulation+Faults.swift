@@ -80,7 +80,10 @@ extension Simulation {
             counts["compactions"] += 1
             store.compact()
         case 16: copyOrLose()
-        case 17...20: command(.pause(job, by: "ops"), to: machine)
+        case 17...18: command(.pause(job, PauseTerms(by: "ops")), to: machine)
+        case 19...20:
+            let end = machine.now(time).wall + .milliseconds(random.below(20_000))
+            command(.pause(job, PauseTerms(by: "ops", until: end)), to: machine)
         case 21...25: command(.resume(job), to: machine)
         case 26: command(.hold(by: "ops"), to: machine)
         case 27...28: command(.release(by: "ops"), to: machine)

@@ -207,4 +207,63 @@ import Testing
         snapshot.show(view)
         #expect(snapshot.phase.word == "paused" && snapshot.next == nil)
     }
+
+    // MARK: - Pauses with their runs
+
+    /// A world in which a run of each of these jobs is active.
+    private static func running(_ names: [Job.Name]) -> (World, [Job.Name: Run.ID]) {
+        var world = World()
+        world.load(
+            names.map { name in
+                var job = shared()
+                job.name = name
+                return job
+            })
+        var runs: [Job.Name: Run.ID] = [:]
+        for name in names {
+            var run = claimed()
+            run.id = Run.ID(firing: Firing.ID(job: name, scheduled: run.id.firing.scheduled))
+            runs[name] = run.id
+            world.handle(.claimed(run))
+            world.handle(.began(run.id, at: world.now.wall))
+        }
+        return (world, runs)
+    }
+
+    @Test func theRunsOfJobsThatTheFleetPausedWithThemAreSuspended_eachOnce() throws {
+        var (world, runs) = Self.running(["a", "b"])
+        let (a, b) = (try #require(runs["a"]), try #require(runs["b"]))
+        // An earlier instance may have suspended what is not to be suspended any more.
+        #expect(Self.effects(world.handle(.runsPaused(["a"]))) == ["resume \(b)", "suspend \(a)"])
+        #expect(world.handle(.runsPaused(["a"])).isEmpty)
+        #expect(Self.effects(world.handle(.runsPaused(["a", "b"]))) == ["suspend \(b)"])
+        world.handle(.ended(a, .exited(0), RunUsage()))
+        #expect(Self.effects(world.handle(.runsPaused([]))) == ["resume \(b)"])
+        // A run that starts during the pause is suspended as well.
+        #expect(world.handle(.runsPaused(["a"])).isEmpty)
+        var next = Self.claimed(10)
+        next.id = Run.ID(firing: Firing.ID(job: "a", scheduled: next.id.firing.scheduled))
+        world.handle(.claimed(next))
+        #expect(Self.effects(world.handle(.runsPaused(["a"]))) == ["suspend \(next.id)"])
+    }
+
+    @Test func aJobThatLeavesTheFleetHasNoSuspendedRuns() throws {
+        var (world, runs) = Self.running(["a"])
+        world.handle(.runsPaused(["a"]))
+        var job = Self.shared()
+        job.name = "a"
+        job.fleet = nil
+        let actions = Self.effects(world.handle(.reload(JobSet([job]))))
+        #expect(actions == ["resume \(try #require(runs["a"]))"])
+    }
+
+    private static func effects(_ actions: [Action]) -> [String] {
+        actions.compactMap { action in
+            switch action {
+            case .suspend(let run): "suspend \(run)"
+            case .resume(let run): "resume \(run)"
+            default: nil
+            }
+        }
+    }
 }

@@ -37,6 +37,34 @@ extension Agenda {
         return batch.actions
     }
 
+    /// Suspends the active runs of these jobs, and resumes those of all others that a fleet shares.
+    ///
+    /// - Complexity: O(*n*) in the jobs at the first call, and in these jobs at later ones.
+    mutating func suspendRuns(ofOnly jobs: Set<Job.Name>) -> [Action] {
+        let former = suspendedByFleet ?? []
+        var wanted: Set<Run.ID> = []
+        for slot in jobs.compactMap({ slot(of: $0) }) where entries[slot]?.isShared == true {
+            wanted.formUnion(startedRuns(slot))
+        }
+        var resumed = former.subtracting(wanted).filter { run in
+            slot(of: run).map { startedRuns($0).contains(run) } ?? false
+        }
+        if suspendedByFleet == nil {
+            for job in self.jobs where job.fleet != nil {
+                guard let slot = slot(of: job.name) else { continue }
+                resumed.formUnion(startedRuns(slot))
+            }
+            resumed.subtract(wanted)
+        }
+        suspendedByFleet = wanted
+        return sorted(resumed).map { .resume($0) }
+            + sorted(wanted.subtracting(former)).map { .suspend($0) }
+    }
+
+    private func sorted(_ runs: Set<Run.ID>) -> [Run.ID] {
+        runs.sorted { $0.description < $1.description }
+    }
+
     /// The definition of a job changed that is or was shared.
     mutating func changeShared(
         _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
@@ -50,6 +78,9 @@ extension Agenda {
             }
             entry.share(at: now)
         } else {
+            let suspended = startedRuns(slot).filter { suspendedByFleet?.contains($0) == true }
+            batch.ends += suspended.map { .resume($0) }
+            suspendedByFleet?.subtract(suspended)
             entry.beginAnew(at: now)
         }
     }

@@ -14,14 +14,7 @@ extension Agenda {
         guard !isShutDown || order.verb == .kill else {
             return [.answer(.refused("the daemon is stopping"))]
         }
-        if order.verb == .pause, let end = order.pauseEnd(at: now), end <= now.wall {
-            return [
-                .answer(
-                    .refused(
-                        "the pause would end at \(end.rfc3339), which is in the past: it is "
-                            + "\(now.wall.rfc3339)"))
-            ]
-        }
+        if let fault = order.pauseFault(at: now) { return [.answer(.refused(fault))] }
         guard !entry.isShared || order.verb == .kill else {
             return [.answer(.refused(Self.isShared(order.verb)))]
         }
@@ -50,7 +43,7 @@ extension Agenda {
 
         case (.resume, .armed): return unchanged("not paused")
         case (.resume, .paused(let pause)) where !order.means(pause):
-            return refuseChanged(pause)
+            return [.answer(.refused(pause.changedFault))]
         case (.resume, .paused(let pause)): return resume(slot, &entry, pause, order, at: now)
 
         case (.start, .armed): return unchanged("started already")
@@ -76,16 +69,6 @@ extension Agenda {
         case (.skipNext, .stopped): return unchanged("stopped; there is no run to skip")
         case (.skipNext, .finished): return unchanged("finished; there is no run to skip")
         }
-    }
-
-    /// The command was meant for a pause that has been replaced by another one.
-    private func refuseChanged(_ pause: Pause) -> [Action] {
-        [
-            .answer(
-                .refused(
-                    "its pause has changed: it is paused by \(pause.by) since "
-                        + "\(pause.since.rfc3339)"))
-        ]
     }
 
     private mutating func pause(
@@ -269,13 +252,27 @@ extension Agenda {
     }
 }
 
+extension Pause {
+    /// Why a command is refused that was meant for the pause before this one.
+    public var changedFault: String {
+        "its pause has changed: it is paused by \(by) since \(since.rfc3339)"
+    }
+}
+
 extension Order {
     /// The end of a pause that starts now; nil if it has none.
-    fileprivate func pauseEnd(at now: Now) -> WallInstant? {
+    public func pauseEnd(at now: Now) -> WallInstant? {
         switch until {
         case .at(let instant): instant
         case .after(let span): now.wall + span
         case nil: nil
         }
+    }
+
+    /// What is wrong with the end of a pause that is requested; nil if nothing is.
+    public func pauseFault(at now: Now) -> String? {
+        guard verb == .pause, let end = pauseEnd(at: now), end <= now.wall else { return nil }
+        return
+            "the pause would end at \(end.rfc3339), which is in the past: it is \(now.wall.rfc3339)"
     }
 }

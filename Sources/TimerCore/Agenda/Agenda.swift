@@ -70,6 +70,9 @@ public struct Agenda: Sendable {
     var heldUp: Set<Int> = []
     /// The runs that have not ended.
     var runs = RunTable()
+    /// The runs that are suspended because the fleet paused their jobs together with them; nil until
+    /// the fleet is known: an earlier instance may have suspended some.
+    var suspendedByFleet: Set<Run.ID>?
     /// The number of open ledgers.
     var counting = 0
     /// The notifiers, and which jobs must be checked for notifications.
@@ -130,6 +133,7 @@ public struct Agenda: Sendable {
         case .order(let order): execute(order, at: now)
         case .stored: noteStored(at: now)
         case .claimed(let run): startClaimed(run, at: now)
+        case .runsPaused(let jobs): suspendRuns(ofOnly: jobs)
         case .recorded(let runs): noteRecorded(runs, at: now)
         case .began(let run, let instant): noteBegin(of: run, at: instant)
         case .ended(let run, let outcome, let usage, let end, let hasOutput):

@@ -23,6 +23,8 @@ public enum Event: Sendable {
     /// A fleet decided that a run of a job starts on this machine, and whether it overlaps with
     /// others: it starts at once, or as soon as `max-concurrent` allows it.
     case claimed(ClaimedRun)
+    /// In the fleet these jobs are paused together with their active runs, and no others are.
+    case runsPaused(Set<Job.Name>)
     /// The rows of these runs were written long after their start was decided. They have not been
     /// started.
     case recorded([Run])
@@ -140,7 +142,7 @@ public struct Order: Hashable, Sendable {
     }
 
     /// Whether the request applies to this pause, in which the job is now.
-    func means(_ pause: Pause) -> Bool { onlyPause.map { $0 == SeenPause(pause) } ?? true }
+    public func means(_ pause: Pause) -> Bool { onlyPause.map { $0 == SeenPause(pause) } ?? true }
 }
 
 /// A pause as it was shown to a user. If the user then decides to end it, the decision applies to

@@ -16,6 +16,8 @@ extension FleetDriver {
             dependencies.log.error(
                 "A value of the fleet \(fleet) in etcd cannot be read: \(fault); its jobs do not run here until it is corrected"
             )
+        case .pauseEnded(let job):
+            dependencies.log.notice("\(job): resumed by the end of the pause in the fleet")
         }
     }
 

@@ -14,7 +14,20 @@ extension Loop {
     }
 
     /// The jobs as the fleet knows them now.
-    func show(_ views: [Job.Name: FleetJobView]) { fleetViews = views }
+    ///
+    /// - Complexity: O(*n*) in the jobs of the fleet.
+    func show(_ views: [Job.Name: FleetJobView]) {
+        fleetViews = views
+        // Without a connection it is not known whether the pauses have ended.
+        let known = views.values.lazy.filter { !$0.isStale }
+        guard known.first != nil || views.isEmpty else { return }
+        let suspended = Set(
+            views.lazy.filter { $1.pause?.withRun == true }.map(\.key))
+        // Runs that start during the pause are suspended as well.
+        guard suspended != runsPaused || !suspended.isEmpty else { return }
+        runsPaused = suspended
+        receive(.runsPaused(suspended))
+    }
 
     /// What the agenda knows of a job, with what the fleet knows of it.
     func shown(_ snapshot: JobSnapshot) -> JobSnapshot {
@@ -63,7 +76,7 @@ extension Loop {
             return true
         }
         guard let fleet, agenda.isShared(order.job),
-            let command = FleetCommand(order, on: fleet.machine)
+            let command = FleetCommand(order, on: fleet.machine, at: steadyNow())
         else { return false }
         let answer: @Sendable (Answer) -> Void = { answer in
             self.later { loop in
@@ -71,7 +84,7 @@ extension Loop {
                 reply(answer, snapshot.map { loop.shown($0) })
             }
         }
-        if let reason = order.reasonToRefuseInFleet {
+        if let reason = order.reasonToRefuseInFleet(fleetViews[order.job], at: steadyNow()) {
             answer(.refused(reason))
             return true
         }
@@ -97,9 +110,14 @@ extension Answer {
 
 extension FleetCommand {
     /// What a command for a job requests of the fleet; nil for one that the agenda answers.
-    fileprivate init?(_ order: Order, on machine: MachineName) {
+    fileprivate init?(_ order: Order, on machine: MachineName, at now: Now) {
         switch order.verb {
-        case .pause: self = .pause(order.job, by: order.by.description)
+        case .pause:
+            self = .pause(
+                order.job,
+                PauseTerms(
+                    by: order.by.description, note: order.note, until: order.pauseEnd(at: now),
+                    withRun: order.withRun))
         case .resume: self = .resume(order.job)
         case .skipNext: self = .skipNext(order.job, Int64(order.count))
         case .run: self = .run(order.job, on: order.machine ?? machine)
@@ -110,10 +128,9 @@ extension FleetCommand {
 
 extension Order {
     /// What the fleet cannot do of this command.
-    fileprivate var reasonToRefuseInFleet: String? {
-        if verb == .pause, until != nil || note != nil || withRun {
-            return "a pause in a fleet has no end, no note, and does not suspend runs"
-        }
+    fileprivate func reasonToRefuseInFleet(_ known: FleetJobView?, at now: Now) -> String? {
+        if let fault = pauseFault(at: now) { return fault }
+        if verb == .resume, let pause = known?.pause, !means(pause) { return pause.changedFault }
         if !variables.values.isEmpty { return "a run in a fleet has no variables of its own" }
         return nil
     }

@@ -154,7 +154,7 @@ import TimerStore
 
     @Test func commandsAreDoneWhenTheFleetConfirmsThem() throws {
         let machines = try formed(2, [Self.job()])
-        let pause = machines[1].command(.pause(Self.report, by: "ada"))
+        let pause = machines[1].command(.pause(Self.report, PauseTerms(by: "ada")))
         pass(.seconds(1), machines)
         #expect(pause.isDone && machines[0].store.value(of: Self.report)?.pause?.by == "ada")
         #expect(machines[0].jobViews[Self.report]?.pause?.by == .user("ada"))
@@ -201,7 +201,7 @@ import TimerStore
         let store = SharedStore()
         let machine = try FleetMachine(1, in: store, [Self.job()])
         settle([machine])
-        let early = machine.command(.pause(Self.report, by: "ada"))
+        let early = machine.command(.pause(Self.report, PauseTerms(by: "ada")))
         settle([machine])
         #expect(early.refusal?.contains("`timerctl fleet adopt` forms it") == true)
         let adoption = machine.command(.adopt)
@@ -209,7 +209,7 @@ import TimerStore
         #expect(adoption.isDone)
         store.state.withLock { $0.isAway = true }
         pass(.seconds(15), [machine])
-        let late = machine.command(.pause(Self.report, by: "ada"))
+        let late = machine.command(.pause(Self.report, PauseTerms(by: "ada")))
         settle([machine])
         #expect(late.refusal?.contains("cannot be reached") == true)
         #expect(machine.jobViews[Self.report]?.isStale == true && machine.runs.count <= 1)
