@@ -28,7 +28,7 @@ extension Draft {
     func fleetFaults(among entries: [TomlEntry]) -> [Fault] {
         func entry(_ key: String) -> TomlEntry? { entries.first { $0.key == key } }
         guard let fleetMark else {
-            return ["on", "prefer", "takeover-delay", "on-lost"].compactMap { key in
+            return JobKey.fleets.dropFirst().map(\.name).compactMap { key in
                 entry(key).map { Fault($0.mark, "\(key) goes with fleet = \"one\" alone") }
             }
         }

@@ -40,6 +40,16 @@ extension JobKey {
             "With fleet: what happens with a run whose machine disappeared.",
             standard: .string(FleetPolicy().onLost.rawValue)
         ) { node, draft throws(Fault) in draft.fleet.onLost = try node.word() },
+        JobKey(
+            "on-isolation", .words(of: FleetPolicy.Isolation.self),
+            "With fleet: what happens with a run whose machine loses its connection to the fleet.",
+            standard: .string(FleetPolicy().onIsolation.rawValue)
+        ) { node, draft throws(Fault) in draft.fleet.onIsolation = try node.word() },
+        JobKey(
+            "on-fleet-away", .words(of: FleetPolicy.Away.self),
+            "With fleet: what happens with runs that are due while etcd does not answer.",
+            standard: .string(FleetPolicy().onFleetAway.rawValue)
+        ) { node, draft throws(Fault) in draft.fleet.onFleetAway = try node.word() },
     ]
 }
 

@@ -158,6 +158,10 @@ public enum FleetAction: Sendable {
     case rememberCursors([Job.Name: WallInstant], revision: Int64)
     /// Start the process of the run before the instant, with this fence.
     case start(Run.ID, fence: Int64, before: BootInstant)
+    /// End this run, which is active here: this machine lost the store.
+    case end(Run.ID)
+    /// Write into the record whether this machine is drained. Then the command is done.
+    case drain(Bool, FleetMember.CommandID)
     /// A command was done or refused.
     case done(FleetMember.CommandID, FleetCommandResult)
     /// This is to be logged.
@@ -172,6 +176,8 @@ public enum FleetNotice: Hashable, Sendable {
     case fault(FleetFault)
     /// A pause of the job ended by itself.
     case pauseEnded(Job.Name)
+    /// This machine was drained before its daemon started, and still is.
+    case drained
 }
 
 /// A run that this machine claimed, as it should be in the store.
@@ -197,6 +203,8 @@ public struct FleetMemory: Sendable {
     /// What the runner knows of runs that were handed to it in this boot. A run of this boot that
     /// is missing was not started and never will be.
     public var registry: [Run.ID: RunnerState] = [:]
+    /// Whether a user drained this machine.
+    public var isDrained = false
 
     /// What the runner knows of a run.
     public enum RunnerState: Hashable, Sendable {

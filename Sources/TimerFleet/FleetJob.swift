@@ -43,6 +43,11 @@ public struct FleetJob: Hashable, Sendable {
     public var forbidsOverlap = true
     /// How many further attempts are made if a run is lost.
     public var retriesOfLost = 0
+    /// Whether a run ends when its machine loses the store.
+    public var endsIsolated = false
+    /// Whether firings are skipped that were due while this machine, and so perhaps all of them, had no
+    /// connection to the store.
+    public var skipsAway = false
     /// When further attempts are made if a run fails. The delay is the least time from the end of a
     /// run to the claim of the next attempt.
     public var retry = Policy.Retry()

@@ -7,6 +7,7 @@ extension FleetMember {
     /// Decides what is to be done now.
     mutating func advance(_ now: Now) {
         keepSession(now)
+        endIsolatedRuns(now)
         guard view != nil else { return adopt(now) }
         announce(now)
         writeClock(now)
@@ -218,12 +219,14 @@ extension FleetMember {
     }
 
     /// How many machines start this job before this one; nil if this one may not.
-    func rank(of job: FleetJob) -> Int? {
-        guard let view else { return nil }
+    func rank(of job: FleetJob) -> Int? { machines(for: job).firstIndex(of: configuration.machine) }
+
+    /// The machines that may start this job, the first one first.
+    func machines(for job: FleetJob) -> [MachineName] {
+        guard let view else { return [] }
         return FleetRank.order(
             of: job.name, definition: job.definition, labels: job.labels, prefer: job.prefer,
-            among: view.members.mapValues(\.value)
-        ).firstIndex(of: configuration.machine)
+            among: view.members.mapValues(\.value))
     }
 
     /// The oldest final runs above the number that the store keeps.

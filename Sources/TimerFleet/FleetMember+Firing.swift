@@ -15,7 +15,8 @@ extension FleetMember {
             let rank = rank(of: job), now.wall - all.since >= job.takeoverDelay * rank,
             let (due, reason) = job.missed == .runAll && isLate(all, known.value)
                 ? next(of: all, job, known.value, now, time)
-                : (all, reasonToSkip(all, job, known.value, now))
+                : (all, reasonToSkip(all, job, known.value, now)),
+            reason != .away || now.wall - all.since >= awayDelay(of: job)
         else { return nil }
         let run = Run.ID(firing: Firing.ID(job: job.name, scheduled: due.slot))
         var value = known.value
@@ -90,6 +91,7 @@ extension FleetMember {
             return .held
         }
         if known.skips > 0 { return .skipNext }
+        if skipsAsAway(job, due.slot) { return .away }
         let late = now.wall - due.slot
         if job.missed == .skip, late > Self.lateMax { return .missed }
         if let deadline = job.startingDeadline, late > deadline { return .deadline }
@@ -123,6 +125,11 @@ extension FleetMember {
     mutating func answerCommands(_ now: Now) {
         var left: [(id: CommandID, command: FleetCommand, seen: BootInstant?)] = []
         for var entry in commands {
+            if entry.command == .drain || entry.command == .undrain, view != nil {
+                isDrained = entry.command == .drain
+                actions.append(.drain(isDrained, entry.id))
+                continue
+            }
             let refusal = refusal(of: entry.command, now)
             if refusal != nil || isDone(&entry.seen, entry.command, entry.id, now) {
                 let run = requests.removeValue(forKey: entry.id)
@@ -171,12 +178,7 @@ extension FleetMember {
         case .release: return !view.hold.value.isHeld
         case .run(let job, _):
             return requests[id].map { view.runs[job]?[$0] != nil } ?? false
-        case .drain:
-            isDrained = true
-            return true
-        case .undrain:
-            isDrained = false
-            return true
+        case .drain, .undrain: return false
         case .define(let job):
             guard let definition = jobs[job]?.definition else { return true }
             return view.jobs[job]?.value.definition == definition

@@ -35,6 +35,7 @@ extension FleetMember {
         let jobs = queue.first
         var boot = nextOfSession(now)
         func add(_ instant: BootInstant?) { if let instant { boot = min(boot, instant) } }
+        if endsIsolated, let isolatedAt, isolatedAt > now.boot { add(isolatedAt) }
         func add(awake instant: AwakeInstant?) {
             if let instant { add(now.boot + max(.zero, instant - now.awake)) }
         }
@@ -140,12 +141,14 @@ extension FleetMember {
     ) {
         guard let rank = rank(of: job) else { return }
         let delay = job.takeoverDelay * rank
+        let awayDelay = job.skipsAway ? awayDelay(of: job) : nil
         let limits = [.zero, job.startingDeadline, job.missed == .skip ? Self.lateMax : nil]
         switch job.schedule {
         case .every(let span):
             guard let opened = known.opened, let clock else { return }
             let reading = clock.reading(at: now.awake)
             let due = opened + (span - known.accrued)
+            if let awayDelay { wake.add(fleet: due + awayDelay, after: reading) }
             for limit in limits.compactMap({ $0 }) {
                 // The scheduled instant is rounded to a millisecond.
                 wake.add(
@@ -158,6 +161,7 @@ extension FleetMember {
             }
         case .wall(let schedule):
             guard let due = schedule.next(after: known.cursor) else { return }
+            if let awayDelay { wake.add(wall: due + awayDelay, after: now) }
             for limit in limits.compactMap({ $0 }) {
                 wake.add(
                     wall: due + limit + (limit == .zero ? delay : .microseconds(1)), after: now)

@@ -76,6 +76,10 @@ public struct FleetMember {
     var unusable: (snapshot: FleetSnapshot, view: FleetView?)?
     /// When the snapshot was read, or the watch last reported a change of the clock.
     var watched: AwakeInstant?
+    var contact = StoreContact()
+    /// Whether a job ends its runs on a machine that lost the store, and the runs for which that was done.
+    var endsIsolated = false
+    var endedIsolated: Set<Run.ID> = []
     var clock: FleetClock?
     /// Whether the estimate of the clock was compared with the others': only then this machine
     /// opens and closes accounts, because an opening discards what others are ahead.
@@ -102,7 +106,7 @@ public struct FleetMember {
     var deadline: StartDeadline
     var skew = SkewBounds()
     var lastNow: Now?
-    var isDrained = false
+    var isDrained: Bool
     /// The member key as it was last sent.
     var announced: (LeaseID, MemberValue)?
     var pending: [TransactionID: Pending] = [:]
@@ -141,6 +145,7 @@ public struct FleetMember {
         self.incarnation = incarnation
         self.memory = memory
         nonces = seed
+        isDrained = memory.isDrained
         deadline = StartDeadline(lease: configuration.lease)
         for row in memory.runs { local[row.run] = recovered(row) }
     }
@@ -156,6 +161,7 @@ public struct FleetMember {
     public mutating func handle(_ event: FleetEvent, at now: Now) -> [FleetAction] {
         actions.removeAll(keepingCapacity: true)
         noticeClock(now)
+        if contact.last == nil { begin(now) }
         switch event {
         case .tick: break
         case .leased(let lease, let sent): leased(lease, sent)
@@ -163,7 +169,7 @@ public struct FleetMember {
         case .leaseLost(let lease): if lease == self.lease { self.lease = nil }
         case .loaded(let snapshot): loaded(snapshot, now)
         case .changed(let cluster, let revision, let reads):
-            if reads[.clock] != nil { watched = now.awake }
+            if reads[.clock] != nil { contacted(now) }
             see(cluster, revision, reads, now, isWatched: true)
             view?.report(upTo: revision)
         case .watchLost: loseView()
@@ -183,6 +189,7 @@ public struct FleetMember {
             update(run) { if $0.state == .claimed { $0.settle(.unstarted, ended: now.wall) } }
         case .ended(let run, let outcome, let at):
             queue.change(run.firing.job)
+            endedIsolated.remove(run)
             note(run, .ended(outcome, began: local[run]?.value.began ?? at, at: at))
             update(run) { $0.settle(.ended, outcome: outcome, ended: at) }
         case .command(let id, let command):
@@ -233,6 +240,7 @@ public struct FleetMember {
         changeAll()
         self.jobs = Dictionary(uniqueKeysWithValues: jobs.map { ($0.name, $0) })
         definitions = self.jobs.mapValues(\.definition)
+        endsIsolated = jobs.contains(where: \.endsIsolated)
         changeAll()
         redefined.formIntersection(self.jobs.keys)
     }

@@ -132,7 +132,7 @@ extension FleetMember {
         if memory.known.identity?.epoch != loaded.identity.value.epoch { clock = nil }
         view = loaded
         former = nil
-        watched = now.awake
+        contacted(now)
         var clock = self.clock ?? FleetClock(hold: loaded.hold, at: now.awake)
         clock.receive(loaded.hold, at: now.awake)
         if let value = loaded.clock {

@@ -50,6 +50,8 @@ public struct RunValue: FleetValue {
         /// It was due before the store was adopted. Whether it was started is not known: the record
         /// of that may be in the store that was lost.
         case adopted
+        /// It was due while no machine had a connection to the store, and the job skips that.
+        case away
     }
 
     /// Who claimed or skipped it.

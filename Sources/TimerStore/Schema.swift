@@ -142,7 +142,8 @@ enum Schema {
             one INTEGER PRIMARY KEY CHECK (one = 1),
             cluster TEXT,
             identity TEXT,
-            revision INTEGER NOT NULL CHECK (revision >= 0)
+            revision INTEGER NOT NULL CHECK (revision >= 0),
+            drained INTEGER NOT NULL CHECK (drained IN (0, 1))
         ) STRICT;
         CREATE TABLE fleet_cursor (
             job TEXT PRIMARY KEY,

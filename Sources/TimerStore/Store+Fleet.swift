@@ -17,6 +17,8 @@ extension Store {
         /// The cursors of some jobs, and the revision at which they were seen. They replace what was
         /// stored.
         case cursors([Job.Name: WallInstant], revision: Int64)
+        /// Whether a user drained this machine.
+        case drain(Bool)
     }
 
     /// What a machine knows of the shared store.
@@ -29,12 +31,15 @@ extension Store {
         public var revision: Int64
         /// The highest cursor that was seen of each job.
         public var cursors: [Job.Name: WallInstant]
+        /// Whether a user drained this machine. `remember` does not change it.
+        public var isDrained: Bool
 
         /// Creates a value.
         public init(
             cluster: String? = nil, identity: String? = nil, revision: Int64 = 0,
-            cursors: [Job.Name: WallInstant] = [:]
+            cursors: [Job.Name: WallInstant] = [:], isDrained: Bool = false
         ) {
+            self.isDrained = isDrained
             self.cluster = cluster
             self.identity = identity
             self.revision = revision
@@ -71,11 +76,12 @@ extension Store {
     public func knownFleet() throws(StoreError) -> KnownFleet? {
         var known: KnownFleet?
         try connection.run(
-            "SELECT cluster, identity, revision FROM fleet",
+            "SELECT cluster, identity, revision, drained FROM fleet",
             doing: "read what is known of the fleet"
         ) { row in
             known = KnownFleet(
-                cluster: row.text(0), identity: row.text(1), revision: max(0, row.integer(2) ?? 0))
+                cluster: row.text(0), identity: row.text(1), revision: max(0, row.integer(2) ?? 0),
+                isDrained: row.integer(3) == 1)
         }
         guard known != nil else { return nil }
         try connection.run(
@@ -133,6 +139,12 @@ extension Store {
                 "DELETE FROM fleet_run WHERE job = ? AND scheduled_us = ? AND attempt = ?",
                 identity(run), doing: "forget a run of the fleet")
         case .remember(let known): try remember(known)
+        case .drain(let isDrained):
+            try connection.run(
+                """
+                INSERT INTO fleet (one, revision, drained) VALUES (1, 0, ?)
+                ON CONFLICT (one) DO UPDATE SET drained = excluded.drained
+                """, [.integer(isDrained ? 1 : 0)], doing: "write whether this machine is drained")
         case .cursors(let cursors, let revision):
             try write(cursors)
             try connection.run(
@@ -144,7 +156,11 @@ extension Store {
     private func remember(_ known: KnownFleet) throws(StoreError) {
         let what = "write what is known of the fleet"
         try connection.run(
-            "INSERT OR REPLACE INTO fleet (one, cluster, identity, revision) VALUES (1, ?, ?, ?)",
+            """
+            INSERT INTO fleet (one, cluster, identity, revision, drained) VALUES (1, ?, ?, ?, 0)
+            ON CONFLICT (one) DO UPDATE SET cluster = excluded.cluster,
+                identity = excluded.identity, revision = excluded.revision
+            """,
             [
                 known.cluster.map { .text($0) } ?? .null, known.identity.map { .text($0) } ?? .null,
                 .integer(max(0, known.revision)),

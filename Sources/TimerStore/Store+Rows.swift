@@ -127,7 +127,7 @@ extension Initiator {
     /// initiator.
     private static let words: [String: Initiator] = [
         ":configuration": .configuration, ":pause-end": .pauseEnd,
-        ":clock-correction": .clockCorrection,
+        ":clock-correction": .clockCorrection, ":isolation": .isolation,
     ]
 
     var stored: String {
@@ -135,6 +135,7 @@ extension Initiator {
         case .configuration: ":configuration"
         case .pauseEnd: ":pause-end"
         case .clockCorrection: ":clock-correction"
+        case .isolation: ":isolation"
         case .user(let name): name
         }
     }

@@ -34,6 +34,7 @@ extension FleetChecker {
         switch value.state {
         case .lost:
             simulation.counts["lost"] += 1
+            checkIsolation(run, known, simulation)
             if members.contains(value.machine), !known.isCutOff,
                 run.firing.scheduled.microsecondsSinceEpoch > adopted,
                 generation == known.generation
@@ -52,6 +53,19 @@ extension FleetChecker {
             if old.state != .requested { fail("\(run) was \(old.state) and is claimed again") }
         case .requested: break
         }
+    }
+
+    /// A run that ends without the store is over when others declare it lost, if its daemon could do that.
+    private mutating func checkIsolation(
+        _ run: Run.ID, _ known: SeenRun, _ simulation: Simulation
+    ) {
+        guard known.starts > 0, !known.hasEnded, !known.isCutOff,
+            known.generation == generation,
+            jobs.first(where: { $0.name == run.firing.job })?.endsIsolated == true,
+            let machine = simulation.machines.first(where: { $0.name == known.value.machine }),
+            machine.boot == known.value.incarnation.boot, machine.isAwake(at: simulation.time)
+        else { return }
+        fail("\(run) is lost, and \(machine.name) still runs it")
     }
 
     /// A further attempt follows one that failed or is lost, and there are not too many.

@@ -21,6 +21,8 @@ struct FleetScript {
     var calls = 0
     /// The runs that were handed to the runner.
     var started: [Run.ID] = []
+    /// The runs that were ended because the store was lost.
+    var endedHere: [Run.ID] = []
     /// The commands that are done, and why they were refused.
     var done: [FleetMember.CommandID: String?] = [:]
     var notices: [FleetNotice] = []
@@ -89,7 +91,11 @@ struct FleetScript {
         case .remember(let known): memory.known = known
         case .rememberCursors(let cursors, let revision):
             memory.known.see(revision: revision, cursors: cursors)
+        case .drain(let isDrained, let id):
+            memory.isDrained = isDrained
+            done[id] = .some(nil)
         case .start(let run, _, _): started.append(run)
+        case .end(let run): endedHere.append(run)
         case .done(let id, let result): done[id] = result.refusal
         case .tell(let notice): notices.append(notice)
         }

@@ -69,6 +69,12 @@ final class SimulatedMachine {
             boot: BootInstant(nanoseconds: booted), bootID: boot)
     }
 
+    /// Whether its daemon and its runner have done their work for some seconds.
+    func isAwake(at time: Int64) -> Bool {
+        member != nil && time - daemonStopped > Simulation.second
+            && time - runnerStopped > Simulation.second
+    }
+
     /// How long it takes, in true time, until the machine's clocks reach one of the instants.
     func span(until wake: FleetWake, from time: Int64) -> Int64 {
         let now = now(time)

@@ -20,6 +20,8 @@ extension Simulation {
         job.takeoverDelay = .seconds([0, 1, 2][random.below(3)])
         if random.below(4) == 0 { job.startingDeadline = .seconds(8) }
         if random.below(3) == 0 { job.retriesOfLost = 1 }
+        job.endsIsolated = random.below(3) == 0
+        job.skipsAway = random.below(4) == 0
         if random.below(3) == 0 {
             job.retry.retries = 1 + random.below(2)
             job.retry.delay = .milliseconds(500)

@@ -217,17 +217,29 @@ final class Simulation {
             after(random.span(100_000, 3_000_000)) { [unowned self] in
                 self.startProcess(run, before, machine, boot)
             }
-        case .done(let id, _):
-            if let command = commands.removeValue(forKey: id) {
-                note("\(machine.name) did \(command)")
-                counts["commands"] += 1
-                checker.done(command, self)
+        case .end(let run):
+            note("\(machine.name) ends \(run), because it lost the store")
+            counts["runs ended without the store"] += 1
+            let boot = machine.bootNumber
+            after(random.span(100_000, 20_000_000)) { [unowned self] in
+                self.endProcess(run, .stopped, machine, boot)
             }
+        case .drain(_, let id):
+            write(action, machine)
+            done(id, machine)
+        case .done(let id, _): done(id, machine)
         case .tell(let notice):
             note("\(machine.name): \(notice)")
             if case .fault(let fault) = notice { checker.fail("a value cannot be read: \(fault)") }
         }
         _ = epoch
+    }
+
+    private func done(_ id: FleetMember.CommandID, _ machine: SimulatedMachine) {
+        guard let command = commands.removeValue(forKey: id) else { return }
+        note("\(machine.name) did \(command)")
+        counts["commands"] += 1
+        checker.done(command, self)
     }
 
     private func write(_ action: FleetAction, _ machine: SimulatedMachine) {
@@ -249,6 +261,7 @@ final class Simulation {
                 if case .ended = machine.registry[run] { machine.registry[run] = nil }
                 if case .unstarted = machine.registry[run] { machine.registry[run] = nil }
             case .remember(let known): machine.disk.known = known
+            case .drain(let isDrained, _): machine.disk.isDrained = isDrained
             case .rememberCursors(let cursors, let revision):
                 machine.disk.known.see(revision: revision, cursors: cursors)
             default: break
@@ -281,12 +294,21 @@ final class Simulation {
         deliver(.began(run, at: now.wall), to: machine, machine.epoch)
         let long = random.below(5) == 0
         after(random.span(Self.second / 20, (long ? 40 : 3) * Self.second)) { [unowned self] in
-            guard machine.bootNumber == boot else { return }
-            let end = machine.now(self.time).wall
             let outcome = RunOutcome.exited(self.random.below(6) == 0 ? 1 : 0)
-            machine.registry[run] = .ended(outcome, began: now.wall, at: end)
-            self.checker.processEnded(run, self)
-            self.deliver(.ended(run, outcome, at: end), to: machine, machine.epoch)
+            self.endProcess(run, outcome, machine, boot)
         }
+    }
+
+    /// The process of a run ends, if it has not ended.
+    private func endProcess(
+        _ run: Run.ID, _ outcome: RunOutcome, _ machine: SimulatedMachine, _ boot: Int
+    ) {
+        guard machine.bootNumber == boot, case .began(let began) = machine.registry[run] else {
+            return
+        }
+        let end = machine.now(time).wall
+        machine.registry[run] = .ended(outcome, began: began, at: end)
+        checker.processEnded(run, self)
+        deliver(.ended(run, outcome, at: end), to: machine, machine.epoch)
     }
 }

@@ -89,6 +89,8 @@ public enum Initiator: Hashable, Sendable, CustomStringConvertible {
     case pauseEnd
     /// The wall clock, when it was corrected.
     case clockCorrection
+    /// The machine, when it had no connection to its fleet any more.
+    case isolation
 
     public var description: String {
         switch self {
@@ -96,6 +98,7 @@ public enum Initiator: Hashable, Sendable, CustomStringConvertible {
         case .user(let name): name
         case .pauseEnd: "the end of the pause"
         case .clockCorrection: "the corrected clock"
+        case .isolation: "the lost connection to the fleet"
         }
     }
 }

@@ -15,6 +15,10 @@ public struct FleetPolicy: Hashable, Sendable {
     public var takeoverDelay = Duration.seconds(2)
     /// What happens with a run whose machine disappeared.
     public var onLost = Loss.leave
+    /// What happens with a run whose machine loses its connection to the fleet.
+    public var onIsolation = Isolation.keep
+    /// What happens with what was due while no machine had a connection.
+    public var onFleetAway = Away.wait
 
     /// The defaults.
     public init() {}
@@ -25,6 +29,23 @@ public struct FleetPolicy: Hashable, Sendable {
         case leave
         /// It is started again, on any machine.
         case retry
+    }
+
+    /// What happens with a run whose machine has no connection to the fleet any more.
+    public enum Isolation: String, CaseIterable, Hashable, Sendable {
+        /// It goes on.
+        case keep
+        /// It is ended before other machines may count its machine as gone, so that none of them runs
+        /// the job beside it. Its `kill-timeout` comes on top.
+        case stop
+    }
+
+    /// What happens with a firing that was due while etcd did not answer.
+    public enum Away: String, CaseIterable, Hashable, Sendable {
+        /// It waits, and is treated as any other that was missed.
+        case wait
+        /// It is skipped.
+        case skip
     }
 }
 

@@ -57,6 +57,7 @@ extension DaemonStart {
                 now: { [clocks] in clocks.now() }, recorder: recorder, transport: transport,
                 log: log,
                 start: { run in loop.later { $0.receive(.claimed(run)) } },
+                end: { run in loop.later { $0.endIsolated(run) } },
                 show: { views in loop.later { $0.show(views) } }))
         loop.later { $0.join(driver, as: machine) }
         return driver

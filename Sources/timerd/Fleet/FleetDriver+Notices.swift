@@ -16,6 +16,10 @@ extension FleetDriver {
             dependencies.log.error(
                 "A value of the fleet \(fleet) in etcd cannot be read: \(fault); its jobs do not run here until it is corrected"
             )
+        case .drained:
+            dependencies.log.notice(
+                "This machine is drained: it starts no runs of the fleet; `timerctl fleet undrain` ends that"
+            )
         case .pauseEnded(let job):
             dependencies.log.notice("\(job): resumed by the end of the pause in the fleet")
         }

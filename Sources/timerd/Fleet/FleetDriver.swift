@@ -36,6 +36,8 @@ actor FleetDriver: QueueActor {
         var log: Logger
         /// Gives a run to the agenda.
         var start: @Sendable (ClaimedRun) -> Void
+        /// Ends an active run of this machine.
+        var end: @Sendable (Run.ID) -> Void
         /// Shows the jobs as the fleet knows them.
         var show: @Sendable ([Job.Name: FleetJobView]) -> Void
     }
@@ -214,7 +216,12 @@ actor FleetDriver: QueueActor {
             dependencies.recorder.write([.fleet(.remember(Store.KnownFleet(known)))])
         case .rememberCursors(let cursors, let revision):
             dependencies.recorder.write([.fleet(.cursors(cursors, revision: revision))])
+        case .drain(let isDrained, let id):
+            dependencies.recorder.write([.fleet(.drain(isDrained))], durable: true) { _ in
+                self.later { $0.answer(id, .done) }
+            }
         case .start(let run, let fence, let before): start(run, fence, before, now)
+        case .end(let run): dependencies.end(run)
         case .done(let id, let result): answer(id, result)
         case .tell(let notice): tell(notice)
         }

@@ -30,6 +30,8 @@ extension FleetJob {
         forbidsOverlap = job.policy.concurrency != .allow
         retry = job.policy.retry
         retriesOfLost = fleet.onLost == .retry ? max(1, job.policy.retry.retries) : 0
+        endsIsolated = fleet.onIsolation == .stop
+        skipsAway = fleet.onFleetAway == .skip
         successExitCodes = job.execution.successExitCodes
     }
 
@@ -56,6 +58,7 @@ extension FleetJob {
         parts += [
             "on \(fleet.labels.sorted())", "prefer \(fleet.prefer)",
             "takeover \(fleet.takeoverDelay.wholeNanoseconds)", "lost \(fleet.onLost.rawValue)",
+            "isolation \(fleet.onIsolation.rawValue)", "away \(fleet.onFleetAway.rawValue)",
             "missed \(policy.onMissed.rawValue)", "concurrency \(policy.concurrency.rawValue)",
             "deadline \(policy.startingDeadline?.wholeNanoseconds ?? -1)",
             "retry \(retry.retries) \(retry.delay.wholeNanoseconds) \(retry.backoff) \(retry.delayMax.wholeNanoseconds)",

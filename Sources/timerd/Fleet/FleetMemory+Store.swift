@@ -14,6 +14,7 @@ extension FleetMemory {
     init(_ known: Store.KnownFleet?, _ records: [Store.ClaimedRecord]) {
         self.init()
         if let known { self.known = IdentityGuard(known) }
+        isDrained = known?.isDrained ?? false
         for record in records {
             let value = try? RunValue(text: record.value)
             if let value { runs.append(LocalRun(run: record.run, value: value)) }

@@ -29,6 +29,11 @@ extension Loop {
         receive(.runsPaused(suspended))
     }
 
+    /// Ends a run because this machine lost the fleet.
+    func endIsolated(_ run: Run.ID) {
+        handle(Order(.kill, run.firing.job, by: .isolation, run: run)) { _, _ in }
+    }
+
     /// What the agenda knows of a job, with what the fleet knows of it.
     func shown(_ snapshot: JobSnapshot) -> JobSnapshot {
         guard snapshot.job.fleet != nil else { return snapshot }

@@ -151,6 +151,7 @@ final class FleetMachine: Sendable {
                 transport: SharedStore.Transport(store: store, machine: number),
                 log: Logger(label: "fleet") { _ in SwiftLogNoOpLogHandler() },
                 start: { run in box.runs.withLock { $0.append(run) } },
+                end: { run in box.ended.withLock { $0.append(run) } },
                 show: { _ in }))
         driver.begin()
         // It reads what it remembers before it does anything; this reading comes after that one.
@@ -159,10 +160,14 @@ final class FleetMachine: Sendable {
 
     private final class Box: Sendable {
         let runs = Mutex<[ClaimedRun]>([])
+        let ended = Mutex<[Run.ID]>([])
     }
 
     /// The runs that were given to the agenda.
     var runs: [ClaimedRun] { box.runs.withLock { $0 } }
+
+    /// The runs that were ended because this machine lost the store.
+    var endedHere: [Run.ID] { box.ended.withLock { $0 } }
 
     var jobViews: [Job.Name: FleetJobView] {
         driver.executor.queue.sync {
