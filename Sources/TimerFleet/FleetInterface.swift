@@ -108,6 +108,9 @@ public struct PauseTerms: Hashable, Sendable {
         self.withRun = withRun
     }
 
+    /// Whether the pause would not be over at once.
+    func isFuture(at now: WallInstant) -> Bool { until.map { $0 > now } ?? true }
+
     /// The pause with these terms.
     ///
     /// - Parameter former: the pause in which the job is; nil if it is in none.

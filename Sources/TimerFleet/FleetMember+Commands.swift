@@ -48,9 +48,9 @@ extension FleetMember {
         for entry in commands {
             switch entry.command {
             case .pause(name, let terms):
-                // Once its pause was there, a later one has its own terms.
+                // Once its pause was there, what follows is another command's.
                 let pause = terms.pause(after: value.pause, at: now.wall)
-                guard value.pause == nil || entry.seen == nil && value.pause != pause,
+                guard entry.seen == nil, value.pause != pause, terms.isFuture(at: now.wall),
                     let time = value.reading(clock, at: now.awake)
                 else { continue }
                 value.count(to: time)

@@ -130,7 +130,7 @@ extension FleetMember {
                 actions.append(.drain(isDrained, entry.id))
                 continue
             }
-            let refusal = refusal(of: entry.command, now)
+            let refusal = refusal(of: entry.command, seen: entry.seen, now)
             if refusal != nil || isDone(&entry.seen, entry.command, entry.id, now) {
                 let run = requests.removeValue(forKey: entry.id)
                 let result: FleetCommandResult =
@@ -144,10 +144,21 @@ extension FleetMember {
         changeHold(now)
     }
 
-    private func refusal(of command: FleetCommand, _ now: Now) -> String? {
-        guard case .forget(let job) = command, let view else { return nil }
-        guard let known = view.jobs[job]?.value else { return "the fleet has no job \(job)" }
-        return reasonToKeep(job, known, now)
+    private func refusal(
+        of command: FleetCommand, seen: BootInstant?, _ now: Now
+    ) -> String? {
+        guard let view else { return nil }
+        switch command {
+        case .pause(let job, let terms):
+            guard view.jobs[job]?.value.pause == nil else { return nil }
+            if seen != nil { return "its pause was ended again before all machines knew it" }
+            return terms.isFuture(at: now.wall)
+                ? nil : "the pause would have ended before the fleet could be asked"
+        case .forget(let job):
+            guard let known = view.jobs[job]?.value else { return "the fleet has no job \(job)" }
+            return reasonToKeep(job, known, now)
+        default: return nil
+        }
     }
 
     private mutating func isDone(
@@ -156,10 +167,7 @@ extension FleetMember {
         guard let view else { return false }
         switch command {
         case .pause(let job, let terms):
-            guard let value = view.jobs[job]?.value, let pause = value.pause else {
-                seen = nil
-                return false
-            }
+            guard let value = view.jobs[job]?.value, let pause = value.pause else { return false }
             // Until its terms were seen once: then another user may have changed them.
             guard seen != nil || terms.pause(after: pause, at: now.wall) == pause else {
                 return false

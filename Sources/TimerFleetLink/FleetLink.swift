@@ -107,7 +107,8 @@ public final class FleetLink: Sendable {
         case .keepAlive(let lease): mailbox.post(.keepAlive(lease))
         case .load: mailbox.post(.load)
         case .send(let id, let transaction): mailbox.post(.send(id, transaction))
-        case .record, .forget, .remember, .rememberCursors, .start, .done, .tell: return false
+        case .record, .forget, .remember, .rememberCursors, .start, .end, .drain, .done, .tell:
+            return false
         }
         return true
     }

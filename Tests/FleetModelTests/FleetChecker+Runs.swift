@@ -63,7 +63,10 @@ extension FleetChecker {
             known.generation == generation,
             jobs.first(where: { $0.name == run.firing.job })?.endsIsolated == true,
             let machine = simulation.machines.first(where: { $0.name == known.value.machine }),
-            machine.boot == known.value.incarnation.boot, machine.isAwake(at: simulation.time)
+            machine.boot == known.value.incarnation.boot, machine.isAwake(at: simulation.time),
+            // A lease that was revoked too early is not known to the machine.
+            let kept = machine.kept,
+            machine.now(simulation.time).boot.nanoseconds - kept.nanoseconds > 9_500_000_000
         else { return }
         fail("\(run) is lost, and \(machine.name) still runs it")
     }

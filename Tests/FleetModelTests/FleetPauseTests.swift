@@ -101,4 +101,32 @@ import TimerFleet
         script.run(.seconds(10))
         #expect(script.done[1] == .some(nil) && script.done[2] == .some(nil))
     }
+
+    @Test func aPauseThatWouldBeOverIsRefused_andOneThatEndedIsNotMadeAgain() throws {
+        var script = Self.formed(try FleetScript.calendarJob())
+        // It is asked before this machine may act, and the end passes meanwhile.
+        let end = script.now.wall + .seconds(2)
+        script.handle(.watchLost)
+        script.handle(
+            .command(1, .pause(FleetScript.job, PauseTerms(by: "ada", until: end))))
+        script.pass(.seconds(3))
+        script.settle()
+        script.run(.seconds(8))
+        #expect(script.done[1] == "the pause would have ended before the fleet could be asked")
+        #expect(try script.jobValue()?.pause == nil)
+        // Another machine, whose clock is ahead, ends it while this one waits for a claimed run.
+        script.records = false
+        script.run(.seconds(10))
+        #expect(try script.jobValue()?.live.last?.state == .claimed)
+        let terms = PauseTerms(by: "ada", until: script.now.wall + .seconds(3))
+        script.handle(.command(2, .pause(FleetScript.job, terms)))
+        script.settle()
+        var value = try #require(try script.jobValue())
+        #expect(value.pause != nil && script.done[2] == nil)
+        value.pause = nil
+        script.write([.job(FleetScript.job): value.text])
+        script.settle()
+        #expect(script.done[2] == "its pause was ended again before all machines knew it")
+        #expect(try script.jobValue()?.pause == nil)
+    }
 }

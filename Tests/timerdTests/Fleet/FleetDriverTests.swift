@@ -187,6 +187,9 @@ import TimerStore
         let drain = first.command(.drain)
         let hold = machines[0].command(.hold(by: "ada"))
         pass(.seconds(1), machines)
+        // The drain is answered once it is stored.
+        _ = first.remembered()
+        settle(machines)
         #expect(drain.isDone && hold.isDone)
         let held = try #require(machines[0].jobView(Self.report))
         #expect(held.machines == [order[1]] && held.hold?.by == .user("ada"))
