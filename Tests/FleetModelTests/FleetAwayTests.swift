@@ -103,6 +103,7 @@ import TimerFleet
         job.skipsAway = true
         var script = Self.formed([job])
         script.run(.milliseconds(8_500))
+        for run in script.started { script.end(run, .exited(0)) }
         let count = script.started.count
         Self.away(&script, .seconds(7))
         script.run(.seconds(6))

@@ -15,6 +15,7 @@ final class SimulatedMachine {
     var suspended: Int64 = 0
     var boot: BootID
     var bootNumber = 1
+    var isOff = false
     /// Until when its daemon, its runner or all of it does nothing.
     var daemonStopped: Int64 = 0
     var runnerStopped: Int64 = 0

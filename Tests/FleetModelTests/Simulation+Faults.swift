@@ -140,11 +140,14 @@ extension Simulation {
         machine.boot = SimulatedMachine.bootID(
             machines.firstIndex { $0 === machine }! + 1, machine.bootNumber)
         checker.lostPower(machine, self)
+        // Nothing starts on it before that, also not what was planned before.
+        machine.isOff = true
+        let number = machine.bootNumber
         after(random.span(Self.second, 30 * Self.second)) { [unowned self] in
-            if machine.member == nil {
-                machine.bootedAt = self.time
-                machine.suspended = 0
-            }
+            guard machine.bootNumber == number else { return }
+            machine.isOff = false
+            machine.bootedAt = self.time
+            machine.suspended = 0
             self.startDaemon(machine)
         }
     }

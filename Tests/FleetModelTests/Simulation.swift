@@ -111,7 +111,7 @@ final class Simulation {
     // MARK: - The daemon
 
     func startDaemon(_ machine: SimulatedMachine) {
-        guard machine.member == nil else { return }
+        guard machine.member == nil, !machine.isOff else { return }
         // A start that is on its way to the runner arrives before the new connection is answered.
         guard machine.startsUnderway == 0, machine.runnerStopped <= time else {
             return after(Self.second / 5) { [unowned self] in self.startDaemon(machine) }
