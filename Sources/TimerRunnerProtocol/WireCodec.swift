@@ -5,7 +5,7 @@ package import TimerCore
 
 /// Encodes values: integers in little-endian order, strings and lists with their count in front.
 /// Each value has exactly one encoding, so that equal values have equal bytes.
-package struct WireWriter {
+package struct WireWriter: FingerprintWriter {
     package private(set) var bytes: [UInt8] = []
 
     /// The capacity is enough for most messages and most definitions.
@@ -46,16 +46,6 @@ package struct WireWriter {
         put(value.attempt)
     }
 
-    package mutating func put<Value>(_ value: Value?, _ put: (inout Self, Value) -> Void) {
-        self.put(value != nil)
-        if let value { put(&self, value) }
-    }
-
-    package mutating func put<Value>(_ values: [Value], _ put: (inout Self, Value) -> Void) {
-        self.put(values.count)
-        for value in values { put(&self, value) }
-    }
-
     package mutating func put(_ end: RunEnd) {
         put(end.outcome.description)
         put(end.usage.elapsed)
@@ -66,8 +56,7 @@ package struct WireWriter {
         put(end.tail)
     }
 
-    /// Everything that affects a runner. A test checks that each property is encoded here or listed
-    /// as irrelevant.
+    /// Everything that affects a runner.
     package mutating func put(_ definition: Definition) {
         switch definition.command {
         case .arguments(let arguments):
@@ -77,73 +66,9 @@ package struct WireWriter {
             put(UInt8(1))
             put(line)
         }
-        put(definition.environment.sorted { $0.key < $1.key }) {
-            $0.put($1.key)
-            $0.put($1.value)
-        }
+        put(definition.environment)
         put(definition.workingDirectory) { $0.put($1) }
-        let execution = definition.execution
-        put(execution.environmentFile) { $0.put($1) }
-        put(execution.passEnvironment.sorted()) { $0.put($1) }
-        putRunVariables(execution.runVariables)
-        put(execution.user) { $0.put($1) }
-        put(execution.group) { $0.put($1) }
-        put(UInt64(execution.umask))
-        put(execution.nice)
-        put(execution.limits.sorted { $0.key.rawValue < $1.key.rawValue }) {
-            $0.put($1.key.rawValue)
-            $0.put($1.value) { $0.put($1) }
-        }
-        put(execution.timeout) { $0.put($1) }
-        put(execution.killTimeout)
-        put(execution.killsLeftovers)
-        put(execution.outputTail)
-        put(execution.logRateLimitInterval) { $0.put($1) }
-        put(execution.logRateLimitBurst)
-        put(execution.pamService) { $0.put($1) }
-        putConfinement(execution.confinement)
-        putCredentials(execution.credentials)
-        putInput(execution.stdin)
-        putPriorities(execution.priorities)
-    }
-
-    private mutating func putInput(_ text: String?) {
-        guard let text else { return }
-        put(UInt8(4))
-        put(text)
-    }
-
-    private mutating func putPriorities(_ priorities: Priorities) {
-        guard priorities != Priorities() else { return }
-        put(UInt8(5))
-        put(priorities.io.description)
-        put(priorities.cpu.description)
-        put(priorities.oomScore) { $0.put($1) }
-    }
-
-    private mutating func putRunVariables(_ names: Set<String>) {
-        guard !names.isEmpty else { return }
-        put(UInt8(3))
-        put(names.sorted()) { $0.put($1) }
-    }
-
-    private mutating func putCredentials(_ credentials: [String: String]) {
-        guard !credentials.isEmpty else { return }
-        put(UInt8(2))
-        put(credentials.sorted { $0.key < $1.key }) {
-            $0.put($1.key)
-            $0.put($1.value)
-        }
-    }
-
-    /// Encodes nothing for most jobs, so their definitions stay short.
-    private mutating func putConfinement(_ confinement: Confinement) {
-        guard confinement != Confinement() else { return }
-        put(UInt8(1))
-        put(confinement.noNewPrivileges)
-        put(confinement.capabilities) { $0.put($1.bits) }
-        put(confinement.appArmorProfile) { $0.put($1) }
-        put(confinement.seLinuxContext) { $0.put($1) }
+        definition.execution.write(to: &self)
     }
 }
 
