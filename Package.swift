@@ -20,6 +20,11 @@ let settings: [SwiftSetting] =
         .enableUpcomingFeature("InternalImportsByDefault"),
     ]
 
+let optimisedForSize = SwiftSetting.unsafeFlags(["-Osize"], .when(configuration: .release))
+
+/// What no firing passes through, or what waits for other processes anyway: its size matters more than its speed.
+let small = settings + [optimisedForSize]
+
 /// What goes through millions of cases in the tests is optimised in every build.
 let optimised = settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
@@ -88,21 +93,21 @@ let package = Package(
             name: "CWebPage", exclude: ["index.html", "app.css", "app.js", "icon.svg"],
             cSettings: cSettings),
         // No dependencies among Config, Store, Runner and Control, and none of Systemd on any Timer*.
-        .target(name: "Systemd", dependencies: ["CLinux", "HostFiles"], swiftSettings: settings),
+        .target(name: "Systemd", dependencies: ["CLinux", "HostFiles"], swiftSettings: small),
         .target(
             name: "SystemdActivation", dependencies: ["CSystemd", "Systemd"],
-            swiftSettings: settings),
-        .target(name: "HostFiles", swiftSettings: settings),
+            swiftSettings: small),
+        .target(name: "HostFiles", swiftSettings: small),
         .target(name: "HostThreads", dependencies: ["CLinux"], swiftSettings: settings),
         .target(name: "Timekeeping", swiftSettings: settings),
         .target(name: "PausableTimers", dependencies: ["Timekeeping"], swiftSettings: settings),
         .target(name: "TimerCore", dependencies: ["Timekeeping"], swiftSettings: optimised),
         .target(
-            name: "TimerZones", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
+            name: "TimerZones", dependencies: ["HostFiles", "TimerCore"], swiftSettings: small),
         .target(
             name: "TimerConfig",
             dependencies: ["HostFiles", "TimerCore", "TimerZones", "CTomlPlusPlus", "CLinux"],
-            swiftSettings: settings),
+            swiftSettings: small),
         .target(
             name: "TimerStore", dependencies: ["TimerCore", "CSQLite"], swiftSettings: settings),
         // The runner in four parts, so that the scheduler, which has no privileges, contains nothing that starts
@@ -121,27 +126,29 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
-            name: "TimerControl", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
+            name: "TimerControl", dependencies: ["HostFiles", "TimerCore"], swiftSettings: small),
         // Notifications about jobs as mails and requests: notifications in, bytes out.
         .target(
             name: "TimerNotify", dependencies: ["HostFiles", "TimerControl", "TimerCore"],
-            swiftSettings: settings),
+            swiftSettings: small),
         // What machines that share jobs tell each other, and what each of them decides; no I/O.
-        .target(name: "TimerFleet", dependencies: ["TimerCore"], swiftSettings: optimised),
+        .target(
+            name: "TimerFleet", dependencies: ["TimerCore"],
+            swiftSettings: optimised + [optimisedForSize]),
         // The connection of a fleet to etcd.
         .target(
             name: "EtcdClient", dependencies: ["CCurl", "HostFiles", "TimerCore", "TimerFleet"],
-            swiftSettings: settings),
+            swiftSettings: small),
         // What the scheduler and `timerd-fleet` say to each other, and the scheduler's end.
         .target(
             name: "TimerFleetLink",
             dependencies: [
                 "HostFiles", "HostThreads", "TimerCore", "TimerFleet", "TimerRunnerProtocol",
             ],
-            swiftSettings: settings),
+            swiftSettings: small),
         // What `timerctl import` makes of crontabs and units: text in, jobs out.
         .target(
-            name: "TimerImport", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
+            name: "TimerImport", dependencies: ["HostFiles", "TimerCore"], swiftSettings: small),
         // The programs.
         .executableTarget(
             name: "timerd",
@@ -173,7 +180,7 @@ let package = Package(
                 "CLinux", "EtcdClient", "HostFiles", "HostThreads", "Systemd", "TimerConfig",
                 "TimerCore", "TimerFleet", "TimerFleetLink", "TimerRunnerProtocol",
             ],
-            swiftSettings: settings),
+            swiftSettings: small),
         // In C, and small: it starts once for each run in a PAM session, and forks.
         .executableTarget(
             name: "timerd-session", dependencies: ["CSpawn", "CPam"], cSettings: cSettings,
@@ -185,7 +192,7 @@ let package = Package(
                 "CLinux", "HostFiles", "TimerControl", "TimerCore", "TimerImport", "TimerZones",
                 daemons("ArgumentParser", of: "swift-argument-parser"),
             ],
-            swiftSettings: settings),
+            swiftSettings: small),
         // What a person may run to see the library work: `swift run fps`.
         example("fps"), example("pomodoro"), example("poller"),
         // The tests.
