@@ -57,7 +57,7 @@ import Testing
 
     /// All pages of the documentation, and the texts that are installed. Names in code are not words.
     @Test func pages() throws {
-        let documents = try ["docs", "man", "config"].flatMap { folder in
+        let documents = try ["docs", "docs/internals", "man", "config"].flatMap { folder in
             try FileManager.default.contentsOfDirectory(atPath: Project.url(of: folder).path)
                 .filter { $0.contains(".") }.map { "\(folder)/\($0)" }
         }

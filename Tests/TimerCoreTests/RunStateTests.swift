@@ -36,10 +36,10 @@ import Testing
         }
     }
 
-    /// The table in docs/ARCHITECTURE.md: state, then column, then the states in the cell.
+    /// The table in docs/internals/RUNS.md: state, then column, then the states in the cell.
     private static func documented() throws -> [String: [String: Set<String>]] {
         let map = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../docs/ARCHITECTURE.md").standardizedFileURL
+            .appending(path: "../../docs/internals/RUNS.md").standardizedFileURL
         var columns: [String] = []
         var table: [String: [String: Set<String>]] = [:]
         for line in try String(contentsOf: map, encoding: .utf8).split(separator: "\n")
