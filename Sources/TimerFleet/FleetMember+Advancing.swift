@@ -92,7 +92,7 @@ extension FleetMember {
     /// When this machine writes the fleet clock, unless another machine has written it before. Nil:
     /// this machine may not write it. A machine whose clock is not compared writes it too: if all
     /// machines are started again and again, no other machine does. Its value may lag, but is no opening,
-    /// so nobody's estimate becomes smaller.
+    /// so no estimate becomes smaller.
     func clockDue(_ view: FleetView) -> AwakeInstant? {
         guard isRegistered, let clock else { return nil }
         return clock.seen + (FleetClock.period + clockDelay(view))

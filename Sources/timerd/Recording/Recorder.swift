@@ -10,7 +10,7 @@ import TimerStore
 ///
 /// Waiting requests are written together in one transaction, in their order. A further queue waits
 /// for the disk, so that writes without fsync do not wait for the fsync of others, and later writes
-/// are synced stagedCommits. If the store refuses a write, nothing is dropped: the log says so once, and
+/// are synced together. If the store refuses a write, nothing is dropped: the log says so once, and
 /// the write is tried again each second. What must follow a write (the start of a run, the answer
 /// to a command) waits until the write is done.
 actor Recorder: QueueActor {
@@ -169,7 +169,7 @@ actor Recorder: QueueActor {
     }
 
     /// Writes after the requests that are already in the queue of this actor have arrived, so that
-    /// all are written stagedCommits.
+    /// all are written together.
     private func drainSoon() {
         guard !isDraining else { return }
         isDraining = true
