@@ -236,7 +236,7 @@ let package = Package(
                 "EtcdClient", "HostFiles", "SeededRandom", "StoreModel", "TimerCore", "TimerFleet",
                 "TimerFleetLink", "TimerRunnerProtocol", "timerd-fleet",
             ],
-            path: "Tests/Etcd", exclude: ["run"], swiftSettings: settings),
+            path: "Tests/Etcd", exclude: ["run", "server"], swiftSettings: settings),
         tests(
             of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Systemd",
             "SeededRandom", "StoreModel", "TimerConfig", "TimerControl", "TimerFleet",

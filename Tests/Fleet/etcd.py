@@ -4,11 +4,13 @@
 """A cluster of real etcds, one on each host of a network."""
 
 import base64
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 # TIMERD_ETCD is the program; etcdctl is beside it.
@@ -103,16 +105,40 @@ class Cluster:
         answer = json.loads(self.ctl("get", "--prefix", prefix, "-w", "json"))
         return {text(entry["key"]): text(entry.get("value", "")) for entry in answer.get("kvs", [])}
 
+    @contextlib.contextmanager
+    def watched(self, prefix):
+        """Yields a list of all changes below the prefix as they arrive: (microseconds, key, value or None)."""
+        watch = self.ctl_process("watch", "--prefix", prefix, "-w", "json")
+        changes = []
+
+        def read():
+            for line in watch.stdout:
+                at = time.time_ns() // 1000
+                for event in json.loads(line).get("Events") or []:
+                    value = None if event.get("type") == 1 else text(event["kv"].get("value", ""))
+                    changes.append((at, text(event["kv"]["key"]), value))
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        try:
+            yield changes
+        finally:
+            watch.kill()
+            watch.wait()
+            reader.join()
+
+    def ctl_process(self, *arguments):
+        """etcdctl at the first etcd, whose output is read line by line."""
+        return subprocess.Popen(
+            self.network.command(self.hosts[0], ETCDCTL, "--endpoints", self.url(self.hosts[0]), *arguments),
+            env={**os.environ, "ETCDCTL_API": "3"}, stdout=subprocess.PIPE, text=True)
+
     def history(self, prefix):
         """All changes since the cluster was formed, in their order: (revision, key, value or None)."""
         # A key that no fleet reads ends the list.
         self.ctl("put", "/end", "")
         last = json.loads(self.ctl("get", "/end", "-w", "json"))["header"]["revision"]
-        watch = subprocess.Popen(
-            self.network.command(
-                self.hosts[0], ETCDCTL, "--endpoints", self.url(self.hosts[0]), "watch", "--prefix", "/", "--rev",
-                "1", "-w", "json"),
-            env={**os.environ, "ETCDCTL_API": "3"}, stdout=subprocess.PIPE, text=True)
+        watch = self.ctl_process("watch", "--prefix", "/", "--rev", "1", "-w", "json")
         changes = []
         try:
             for line in watch.stdout:

@@ -15,6 +15,8 @@ from network import Network
 from record import Record, Start
 
 PREFIX = "/timerd/test/"
+# How long what is away stays away, in seconds: with TIMERD_FLEET_LONG=1 as long as it may be in the worst hour.
+IS_LONG = os.environ.get("TIMERD_FLEET_LONG") == "1"
 # Due at each second.
 EACH_SECOND = ['fleet = "one"', 'calendar = "*-*-* *:*:*"', 'timezone = "UTC"', 'concurrency = "allow"']
 

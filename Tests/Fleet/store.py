@@ -5,7 +5,7 @@
 
 import time
 
-from fleet import EACH_SECOND, Fleet, expect, judged, now
+from fleet import EACH_SECOND, IS_LONG, Fleet, expect, judged, now
 from machine import wait_until
 
 LOCAL = ['every = "1s"']
@@ -18,7 +18,7 @@ def etcd_away():
         for host in fleet.cluster.hosts:
             fleet.cluster.kill(host)
         away = now()
-        time.sleep(15)
+        time.sleep(600 if IS_LONG else 15)
         status, _, error = fleet.first.ctl("pause", "tick")
         expect(status != 0 and "etcd" in error, f"pause: {status} {error}")
         expect("local" in fleet.first.must("list"), "list works")
@@ -67,7 +67,7 @@ def clock_of_the_fleet():
             wait_until(lambda: knows_the_clock(fleet, machine, old), f"{machine.host} knows the clock of the fleet")
         for host in fleet.cluster.hosts:
             fleet.cluster.kill(host)
-        time.sleep(10)
+        time.sleep(60 if IS_LONG else 10)
         for host in fleet.cluster.hosts:
             fleet.cluster.start(host)
         fleet.cluster.wait()
