@@ -53,7 +53,7 @@ import TimerFleet
         script.write(changes)
         script.handle(.unknown(id))
         script.settle()
-        #expect(script.started.isEmpty && script.rows.isEmpty)
+        #expect(script.started.isEmpty && script.recorded.isEmpty)
         #expect(try script.runs().map(\.value.machine) == [FleetScript.web2])
     }
 

@@ -28,6 +28,8 @@ struct FleetScript {
     var notices: [FleetNotice] = []
     /// The runs as they are recorded, and what was forgotten.
     var rows: [Run.ID: LocalRun] = [:]
+    /// All runs that were ever recorded.
+    var recorded: Set<Run.ID> = []
     /// What it remembers of the store.
     var memory: FleetMemory
     /// Whether runs are recorded at once.
@@ -86,6 +88,7 @@ struct FleetScript {
         case .send(let id, let transaction): sent.append((id, transaction))
         case .record(let row):
             rows[row.run] = row
+            recorded.insert(row.run)
             if row.value.state == .claimed, records { waiting.append(.recorded(row.run)) }
         case .forget(let run): rows[run] = nil
         case .remember(let known): memory.known = known
@@ -215,6 +218,17 @@ struct FleetScript {
             return (run, try RunValue(text: found.value))
         }.sorted {
             ($0.id.firing.scheduled, $0.id.attempt) < ($1.id.firing.scheduled, $1.id.attempt)
+        }
+    }
+}
+
+extension FleetTransaction {
+    /// Whether it would write this run.
+    func puts(_ run: Run.ID) -> Bool {
+        branches.contains { branch in
+            branch.changes.contains {
+                if case .put(.run(run), _, _) = $0 { true } else { false }
+            }
         }
     }
 }
