@@ -126,7 +126,7 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
-            name: "TimerControl", dependencies: ["HostFiles", "TimerCore"], swiftSettings: small),
+            name: "TimerControl", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
         // Notifications about jobs as mails and requests: notifications in, bytes out.
         .target(
             name: "TimerNotify", dependencies: ["HostFiles", "TimerControl", "TimerCore"],
@@ -164,7 +164,7 @@ let package = Package(
                 daemons("NIOHTTP1", of: "swift-nio"),
                 daemons("NIOPosix", of: "swift-nio"),
             ],
-            swiftSettings: settings),
+            swiftSettings: small),
         .executableTarget(
             name: "timerd-runner",
             dependencies: [
@@ -192,7 +192,7 @@ let package = Package(
                 "CLinux", "HostFiles", "TimerControl", "TimerCore", "TimerImport", "TimerZones",
                 daemons("ArgumentParser", of: "swift-argument-parser"),
             ],
-            swiftSettings: small),
+            swiftSettings: settings),
         // What a person may run to see the library work: `swift run fps`.
         example("fps"), example("pomodoro"), example("poller"),
         // The tests.

@@ -6,7 +6,7 @@
 import signal
 import time
 
-from fleet import EACH_SECOND, IS_LONG, Fleet, expect, judged, now
+from fleet import EACH_SECOND, IS_LONG, PREFIX, Fleet, expect, judged, now
 from machine import wait_until
 from record import Record
 
@@ -89,10 +89,11 @@ def frozen_before_the_start():
         time.sleep(60 if IS_LONG else 7)
         first.kill("timerd-runner", signal.SIGCONT)
         fleet.network.heal("host1")
-        state = wait_until(
-            lambda: next((v["state"] for v in fleet.values().values()
-                          if v.get("nonce") == claimed[1] and v["state"] != "claimed"), None),
+        wait_until(
+            lambda: not any(Record.key(live["run"]) == claimed[0] for live in fleet.job("tick")["live"]),
             "what became of the run is on record")
+        # The store keeps the latest runs only, but its history has all.
+        state = Record(fleet.cluster.history(PREFIX), PREFIX).runs[claimed[0]][-1][1]["state"]
         expect(state in ("unstarted", "lost"), f"the run is {state}")
         expect(claimed[0] not in [Record.key(start.run) for start in fleet.starts()], "it was started")
         return f"the run is {state}, {judged(fleet, {'tick': 1})}"
