@@ -187,8 +187,8 @@ import TimerStore
         let drain = first.command(.drain)
         let hold = machines[0].command(.hold(by: "ada"))
         pass(.seconds(1), machines)
-        // The drain is answered once it is stored.
-        _ = first.remembered()
+        // The drain is answered once it is on the disk.
+        first.waitForDisk()
         settle(machines)
         #expect(drain.isDone && hold.isDone)
         let held = try #require(machines[0].jobView(Self.report))

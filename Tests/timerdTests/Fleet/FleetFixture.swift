@@ -236,6 +236,15 @@ final class FleetMachine: Sendable {
         return Run(firing: firing, attempt: claimed.id.attempt, job: job)
     }
 
+    /// Waits until all that it wrote before is on the disk, and those that wait for that know it.
+    func waitForDisk() {
+        settle([self])
+        let done = DispatchSemaphore(value: 0)
+        recorder.recorder.write([], durable: true) { _ in done.signal() }
+        #expect(done.wait(timeout: .now() + 20) == .success)
+        settle([self])
+    }
+
     /// What this machine remembers of its runs.
     func remembered() -> [Run.ID] {
         settle([self])
