@@ -24,6 +24,9 @@ final class SharedStore: Sendable {
         /// Counts the actions, so that a test knows when nothing happens any more.
         var actions = 0
         var watchers: [Watcher] = []
+        /// Transactions that a store which is away did not answer. Their machines learn that after a
+        /// second, as from `timerd-fleet`: a member decides again at once.
+        var unanswered: [(id: FleetMember.TransactionID, machine: Int, until: BootInstant)] = []
     }
 
     struct Watcher {
@@ -36,14 +39,21 @@ final class SharedStore: Sendable {
     var now: Now { state.withLock { $0.now } }
 
     func advance(_ span: Duration) {
-        state.withLock { state in
+        let reports = state.withLock { state in
             let passed = span.wholeNanoseconds
             state.now = Now(
                 wall: state.now.wall + span,
                 awake: AwakeInstant(nanoseconds: state.now.awake.nanoseconds + passed),
                 boot: BootInstant(nanoseconds: state.now.boot.nanoseconds + passed),
                 bootID: state.now.bootID)
+            let now = state.now.boot
+            let ended = state.unanswered.filter { $0.until <= now }
+            state.unanswered.removeAll { $0.until <= now }
+            return ended.compactMap { ended in
+                state.watchers.first { $0.machine == ended.machine }.map { ($0, ended.id) }
+            }
         }
+        for (watcher, id) in reports { watcher.report(.event(.unknown(id))) }
     }
 
     /// The value of a run in the store; nil if it has none.
@@ -78,7 +88,7 @@ final class SharedStore: Sendable {
         var reports: [(to: Watcher, event: FleetEvent)] = []
         let isOwn = state.withLock { state in
             state.actions += 1
-            guard let events = state.perform(action) else { return false }
+            guard let events = state.perform(action, of: machine) else { return false }
             for watcher in state.watchers {
                 if watcher.machine == machine { reports += events.own.map { (watcher, $0) } }
                 reports += events.all.map { (watcher, $0) }
@@ -95,7 +105,7 @@ final class SharedStore: Sendable {
 extension SharedStore.State {
     /// What a machine that acts is told, and what all are told; nil for an action without the store.
     fileprivate mutating func perform(
-        _ action: FleetAction
+        _ action: FleetAction, of machine: Int
     ) -> (own: [FleetEvent], all: [FleetEvent])? {
         switch action {
         case .openLease:
@@ -113,7 +123,9 @@ extension SharedStore.State {
             return ([.loaded(snapshot)], [])
         case .send(let id, let transaction):
             guard !isAway, let (answer, commit) = store.apply(transaction) else {
-                return ([.unknown(id)], [])
+                let later = BootInstant(nanoseconds: now.boot.nanoseconds + 1_000_000_000)
+                unanswered.append((id, machine, later))
+                return ([], [])
             }
             let changed = commit.map {
                 FleetEvent.changed(cluster: store.cluster, revision: $0.revision, $0.changes)
