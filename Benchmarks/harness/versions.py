@@ -8,7 +8,7 @@ import os
 import pathlib
 import statistics
 
-from . import burst, daemon, places, scale
+from . import burst, places, scale
 
 # Of each number of jobs so many rounds.
 ROUNDS = {1: 24, 100: 10, 1000: 10}
