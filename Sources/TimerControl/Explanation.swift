@@ -126,7 +126,7 @@ public struct Explanation {
 
     // MARK: - Words
 
-    /// Such as ` (in 3h)` or ` (5min ago)`.
+    /// Such as ` (in 3 h)` or ` (5 min ago)`.
     func away(_ instant: String) -> String {
         guard let instant = WallInstant(rfc3339: instant), let now = WallInstant(rfc3339: reply.now)
         else { return "" }

@@ -216,7 +216,7 @@ extension MessageSheet {
             ? "from then on" : "\(span(from: instant, to: envelope.created)) ago"
     }
 
-    /// A span in two units at most: `3h 12min`.
+    /// A span in two units at most: `3 h 12 min`.
     func span(from start: WallInstant, to end: WallInstant) -> String {
         let span = max(.zero, end - start)
         let accuracy: Duration =

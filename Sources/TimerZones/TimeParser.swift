@@ -233,7 +233,7 @@ public struct TimeParser {
         return (offset < 0 ? "-" : "+") + two(size / 3600) + ":" + two(size / 60 % 60) + seconds
     }
 
-    /// The time from now to the instant: `in 18h 12min`, `3h ago`, `now`.
+    /// The time from now to the instant: `in 18 h 12 min`, `3 h ago`, `now`.
     public func distance(to instant: WallInstant) -> String {
         let microseconds = instant.microsecondsSinceEpoch - now.microsecondsSinceEpoch
         guard microseconds != 0 else { return "now" }

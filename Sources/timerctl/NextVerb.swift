@@ -282,7 +282,7 @@ struct SchedulePreview: Codable {
 
     init(every span: Duration, zone: ZoneRules, after start: WallInstant, count: Int) {
         self.init(
-            normalized: TimeSpan.text(span), timezone: zone.name,
+            normalized: TimeSpan.compactText(span), timezone: zone.name,
             everyUsec: span.wholeMicroseconds,
             instants: (1...count).map { (start + span * $0).rfc3339Micros })
     }

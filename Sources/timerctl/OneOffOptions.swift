@@ -127,7 +127,7 @@ struct OneOffDefinition {
             "command = [\(command.map(Self.quoted).joined(separator: ", "))]",
             line("at", at.rfc3339), line("working-directory", workingDirectory),
             line("user", user),
-            line("starting-deadline", startingDeadline.map { TimeSpan.text($0) }),
+            line("starting-deadline", startingDeadline.map { TimeSpan.compactText($0) }),
         ]
         return lines.compactMap { $0 }.joined(separator: "\n") + "\n"
     }

@@ -185,7 +185,7 @@ extension Text {
         return "\(job): run \(run) \(what)" + (left.map { "; next run in \(span($0))" } ?? "")
     }
 
-    /// Such as `backup: run … ended: exit status 1, after 4.1s`.
+    /// Such as `backup: run … ended: exit status 1, after 4.1 s`.
     static func ended(_ reply: RunReply) -> String {
         let run = reply.runStatus
         let outcome = run.outcome.map { RunWords.end($0) } ?? "nothing is known of its end"

@@ -73,7 +73,7 @@ extension Text {
         return span(microseconds < 1_000_000 ? microseconds : microseconds / 1_000_000 * 1_000_000)
     }
 
-    /// Such as `12 jobs: 1 failed, 2 paused, 1 running; next is backup in 3min`.
+    /// Such as `12 jobs: 1 failed, 2 paused, 1 running; next is backup in 3 min`.
     static func summary(_ status: JobTable, shown: Int, now: WallInstant) -> String {
         let jobs = status.jobs
         var line = plural(jobs.count, "job")

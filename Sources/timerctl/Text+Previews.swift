@@ -52,7 +52,7 @@ extension Text {
         return (lines + [later].compactMap(\.self)).joined(separator: "\n")
     }
 
-    /// Such as `2min after each boot of the machine`.
+    /// Such as `2 min after each boot of the machine`.
     static func boot(_ microseconds: Int64, _ which: String) -> String {
         (microseconds == 0 ? "at" : "\(span(microseconds)) after") + " \(which) boot of the machine"
     }

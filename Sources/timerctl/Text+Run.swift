@@ -60,7 +60,7 @@ extension Text {
         return began - planned
     }
 
-    /// Such as `, after 4.1s`; empty for a run without a process.
+    /// Such as `, after 4.1 s`; empty for a run without a process.
     static func took(_ run: RunStatus, _ word: String) -> String {
         guard let elapsed = run.elapsedUsec, elapsed > 0 else { return "" }
         return word + span(elapsed)

@@ -96,7 +96,7 @@ enum Text {
         ].compactMap { $0 }.joined(separator: ", ")
     }
 
-    /// Such as ` (12s ago)`.
+    /// Such as ` (12 s ago)`.
     private static func age(_ text: String) -> String {
         guard let instant = WallInstant(rfc3339: text) else { return "" }
         return " (\(span(max(0, (Terminal.now - instant).wholeMicroseconds))) ago)"

@@ -87,7 +87,7 @@ struct UpcomingVerb: ParsableCommand {
 extension Text {
     /// The lines of `timerctl upcoming`.
     ///
-    /// - Parameter range: the requested time, such as `within 1h`.
+    /// - Parameter range: the requested time, such as `within 1 h`.
     static func upcoming(
         _ upcoming: UpcomingReply, range: String, at now: WallInstant, on screen: Screen = Screen()
     ) -> String {

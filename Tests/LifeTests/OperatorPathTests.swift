@@ -86,7 +86,7 @@ import TimerControl
             try tmux.enter(answer)
             _ = tmux.waitFor("the answer") {
                 $0.contains(
-                    left == 0 ? "held: resumed; next run in 1h" : "timerctl: nothing was changed")
+                    left == 0 ? "held: resumed; next run in 1 h" : "timerctl: nothing was changed")
                     || left == 0 && $0.contains { $0.hasPrefix("held: resumed; next run in ") }
             }
             #expect(try paused(daemon) == left)

@@ -46,7 +46,7 @@ def masked(line):
     """A line without what differs each time: instants, time spans, who asks, which job is next, and widths."""
     line = re.sub(r"\d{8}T\d{6}\.\d+Z", "T", line)
     line = re.sub(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d+)?)?", "T", line)
-    line = re.sub(r"\d[\d.]*(us|ms|s|min|h|d)( \d+(us|ms|s|min|h|d))*\b", "T", line)
+    line = re.sub(r"\d[\d.]* (us|ms|s|min|h|d)( \d+ (us|ms|s|min|h|d))*\b", "T", line)
     line = re.sub(r" by \S+ \(", " by U (", line)
     line = re.sub(r"next is \S+ in", "next is J in", line)
     return re.sub(r"  +", "  ", line).rstrip()

@@ -64,9 +64,9 @@ import TimerCore
             ("[fleet]\nmachine = \"-\"\n", "machine: the name of a machine begins with a letter"),
             ("[fleet]\nlabels = [\"a b\"]\n", "labels: \"a b\" is not a label"),
             ("[fleet]\nca = \"ca.pem\"\n", "ca: \"ca.pem\" is not an absolute path"),
-            ("[fleet]\nlease = \"2s\"\n", "lease: is out of range; from 3s to 10min"),
+            ("[fleet]\nlease = \"2s\"\n", "lease: is out of range; from 3 s to 10 min"),
             ("[fleet]\nlease = \"3500ms\"\n", "lease: must be whole seconds"),
-            ("[fleet]\nclock-skew-max = \"0s\"\n", "clock-skew-max: is out of range; from 100ms"),
+            ("[fleet]\nclock-skew-max = \"0s\"\n", "clock-skew-max: is out of range; from 100 ms"),
             (fleet + "key = \"/k\"\n", "1:2: [fleet]: certificate and key go together"),
             (fleet + "user = \"u\"\n", "1:2: [fleet]: user and password-file go together"),
             (

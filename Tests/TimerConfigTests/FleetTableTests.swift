@@ -68,7 +68,7 @@ import Testing
         ("[fleet]\netcd = []", "0 addresses"), ("[fleet]\netcd = [1]", "must be a string"),
         ("[fleet]\nca = \"ca.pem\"", "absolute path"),
         ("[fleet]\nname = \"a\"\netcd = [\"https://a:1\"]\nuser = \"b\"", "go together"),
-        ("[fleet]\nlease = \"1ms\"", "from 3s to 10min"),
+        ("[fleet]\nlease = \"1ms\"", "from 3 s to 10 min"),
         ("[fleet]\nlease = 5", "time span"), ("fleet = 1", "must be a table"), ("[fleet", " "),
     ])
     func mistakesAreReportedWithTheirPlace(text: String, message: String) throws {

@@ -45,7 +45,7 @@ extension ExplanationTests {
             why.contains {
                 $0.hasPrefix("Its last run failed; the next attempt, run backup:")
                     && $0.hasSuffix(
-                        "(in 6s). `timerctl run backup` runs it now, and `timerctl kill backup` cancels "
+                        "(in 6 s). `timerctl run backup` runs it now, and `timerctl kill backup` cancels "
                             + "that attempt.")
             }, "\(why)")
         #expect(
@@ -129,9 +129,9 @@ extension ExplanationTests {
             why.contains {
                 $0.hasPrefix(
                     "Its last run failed; the next attempt, run backup:20261118T111700.000000Z:2, starts at"
-                ) && $0.contains("(in 10s). ")
+                ) && $0.contains("(in 10 s). ")
             }, "\(why)")
-        #expect(why.contains { $0.hasSuffix("ended with exited(1), after 2s.") })
+        #expect(why.contains { $0.hasSuffix("ended with exited(1), after 2 s.") })
     }
 
     @Test func skippedByOrder() {
@@ -165,6 +165,6 @@ extension ExplanationTests {
             }
         )
         #expect(
-            why.contains("A run that cannot start within 1min is skipped (starting-deadline)."))
+            why.contains("A run that cannot start within 1 min is skipped (starting-deadline)."))
     }
 }

@@ -88,8 +88,8 @@ import TimerCore
         #expect(
             machine.why()
                 == [
-                    "It runs next at 2026-11-18T11:08:00Z (in 40s), after 40s more of active time; "
-                        + "20s elapsed so far.",
+                    "It runs next at 2026-11-18T11:08:00Z (in 40 s), after 40 s more of active time; "
+                        + "20 s elapsed so far.",
                     "It has never run.",
                     "Its time does not count while the daemon is down or the machine is asleep or off.",
                 ])
@@ -100,21 +100,21 @@ import TimerCore
         fromEnd.from = .end
         var machine = Machine([fromEnd])
         machine.pass(20)
-        #expect(machine.why()[0].hasPrefix("It runs next at 2026-11-18T11:08:00Z (in 40s), after"))
+        #expect(machine.why()[0].hasPrefix("It runs next at 2026-11-18T11:08:00Z (in 40 s), after"))
         machine.pass(40)
         let run = try #require(machine.started.first)
         #expect(
             machine.why()
                 == [
-                    "It runs next 1min after the end of run \(run.id).",
+                    "It runs next 1 min after the end of run \(run.id).",
                     "Run \(run.id) is being started.",
                     "Its time does not count while the daemon is down or the machine is asleep or off.",
                 ])
         machine.order(.pause)
-        #expect(machine.why()[1] == "After it is resumed, it runs 1min after the end of its run.")
+        #expect(machine.why()[1] == "After it is resumed, it runs 1 min after the end of its run.")
         machine.order(.resume)
         machine.handle(.ended(run.id, .exited(0), RunUsage()))
-        #expect(machine.why()[0].contains(" (in 1min), after 1min more of active time; 0 elapsed"))
+        #expect(machine.why()[0].contains(" (in 1 min), after 1 min more of active time; 0 s elapsed"))
     }
 
     @Test func onceInEachBoot() throws {
@@ -122,10 +122,10 @@ import TimerCore
         machine.pass(20)
         #expect(
             machine.why()[0].hasPrefix(
-                "It runs next at 2026-11-18T11:08:00Z (in 40s), after 40s more of boottime"))
+                "It runs next at 2026-11-18T11:08:00Z (in 40 s), after 40 s more of boottime"))
         #expect(machine.why().last == "Its time starts again with each boot of the machine.")
         machine.order(.pause)
-        #expect(machine.why()[1].hasSuffix("40s will be left when it is resumed."))
+        #expect(machine.why()[1].hasSuffix("40 s will be left when it is resumed."))
         machine.order(.resume)
         machine.pass(40)
         machine.handle(.ended(machine.started[0].id, .exited(0), RunUsage()))
@@ -142,7 +142,7 @@ import TimerCore
         machine.handle(.reload(JobSet([paused])))
         #expect(
             machine.why()[1]
-                == "No run is left in this boot of the machine: after it is resumed, it runs 1min after the "
+                == "No run is left in this boot of the machine: after it is resumed, it runs 1 min after the "
                 + "next boot.")
     }
 
@@ -155,13 +155,13 @@ import TimerCore
         #expect(
             why[0] == "It was paused at 2026-11-18T11:07:20Z by ada (disk swap); it has no end; "
                 + "`timerctl resume backup` ends it.")
-        #expect(why[1] == "It keeps 20s of elapsed time; 40s will be left when it is resumed.")
+        #expect(why[1] == "It keeps 20 s of elapsed time; 40 s will be left when it is resumed.")
     }
 
     @Test func pausedForAWhile() {
         var machine = Machine([job()])
         machine.order(.pause, until: .after(.seconds(3600)))
-        #expect(machine.why()[0].hasSuffix("the pause ends at 2026-11-18T12:07:00Z (in 1h)."))
+        #expect(machine.why()[0].hasSuffix("the pause ends at 2026-11-18T12:07:00Z (in 1 h)."))
     }
 
     @Test func stoppedAndFinished() {

@@ -32,8 +32,8 @@ import TimerCore
                 Job            backup (N=C3=A4chtliche Sicherung)
                 Run            backup:20261122T020000.000000Z:1
                 Ended          Sun 2026-11-22 03:00:12 +01:00
-                Took           12.345s, CPU 1.200s, peak memory 34816 KiB
-                Failing since  Sun 2026-11-22 00:00:12 +01:00, 3h ago
+                Took           12.345 s, CPU 1.200 s, peak memory 34816 KiB
+                Failing since  Sun 2026-11-22 00:00:12 +01:00, 3 h ago
                 Command        rsync -a /srv backup:/srv
 
                 Its output:
@@ -93,11 +93,11 @@ import TimerCore
             (.failure, "backup failed on web1: exit status 3"),
             (.recovery, "backup recovered on web1: it was late"),
             (.late, "backup is late on web1: due at 00:00:12, not started"),
-            (.long, "backup is still running on web1 after 3h"),
-            (.stale, "backup has not succeeded on web1 for 3h"),
+            (.long, "backup is still running on web1 after 3 h"),
+            (.stale, "backup has not succeeded on web1 for 3 h"),
             (.lost, "backup failed on web1: exit status 3"),
             (.skipped, "a run of backup was skipped on web1: the previous run is still running"),
-            (.pausedLong, "backup has been paused on web1 for 3h"),
+            (.pausedLong, "backup has been paused on web1 for 3 h"),
             (.output, "output of backup on web1"), (.test, "test of the notifier ops on web1"),
         ] as [(NotificationKind, String)])
     func eachKindHasItsSentence(kind: NotificationKind, sentence: String) throws {

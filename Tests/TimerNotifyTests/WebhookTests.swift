@@ -56,7 +56,7 @@ import TimerCore
             request.text == """
                 {"text":"backup failed on web1: exit status 3\\n```\\n\
                 Run: backup:20261122T020000.000000Z:1\\n\
-                Took: 12.345s, CPU 1.200s, peak memory 34816 KiB\\n\\n\
+                Took: 12.345 s, CPU 1.200 s, peak memory 34816 KiB\\n\\n\
                 &lt;!channel&gt; &amp; `\u{200b}`\u{200b}`x\\n\\n\
                 timerctl log backup:20261122T020000.000000Z:1\\n```"}
                 """)
@@ -68,7 +68,7 @@ import TimerCore
             request.text == """
                 {"allowed_mentions":{"parse":[]},"content":"backup failed on web1\\\\: exit status 3\\n\
                 ```\\nRun: backup:20261122T020000.000000Z:1\\n\
-                Took: 12.345s, CPU 1.200s, peak memory 34816 KiB\\n\\n@everyone *x*\\n\\n\
+                Took: 12.345 s, CPU 1.200 s, peak memory 34816 KiB\\n\\n@everyone *x*\\n\\n\
                 timerctl log backup:20261122T020000.000000Z:1\\n```","flags":4,"username":"timerd"}
                 """)
     }
@@ -176,7 +176,7 @@ import TimerCore
         #expect(
             request.text == """
                 Run: backup:20261122T020000.000000Z:1
-                Took: 12.345s, CPU 1.200s, peak memory 34816 KiB
+                Took: 12.345 s, CPU 1.200 s, peak memory 34816 KiB
 
                 refused
 

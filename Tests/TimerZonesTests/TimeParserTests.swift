@@ -133,15 +133,15 @@ import TimerCore
         arguments: [
             (
                 "today 08:00", .future,
-                "that is Sun 2026-11-22 08:00:00 CET, 4h 48min ago; it must be"
+                "that is Sun 2026-11-22 08:00:00 CET, 4 h 48 min ago; it must be"
             ),
-            ("-30min", .future, "30min ago; it must be in the future"),
+            ("-30min", .future, "30 min ago; it must be in the future"),
             ("now", .future, "now; it must be in the future"),
-            ("2026-11-22T11:47:59Z", .nowOrFuture, "1s ago; it must be in the future"),
-            ("+2h", .past, "in 2h; it must not be in the future"),
+            ("2026-11-22T11:47:59Z", .nowOrFuture, "1 s ago; it must be in the future"),
+            ("+2h", .past, "in 2 h; it must not be in the future"),
             (
                 "tomorrow", .past,
-                "that is Mon 2026-11-23 00:00:00 CET, in 11h 12min; it must not be"
+                "that is Mon 2026-11-23 00:00:00 CET, in 11 h 12 min; it must not be"
             ),
         ] as [(String, TimeParser.Sense, String)])
     func saysWhatItUnderstood(text: String, sense: TimeParser.Sense, message: String) throws {
@@ -220,8 +220,8 @@ import TimerCore
         let range = Duration.microseconds(1)...Duration.seconds(3600)
         #expect(try TimeParser.span("30min", in: range) == .seconds(1800))
         for (text, message) in [
-            ("0", "must be from 1us to 1h"), ("2h", "must be from 1us to 1h"),
-            ("infinity", "must be from 1us to 1h"), ("-5min", "cannot be negative"),
+            ("0", "must be from 1 us to 1 h"), ("2h", "must be from 1 us to 1 h"),
+            ("infinity", "must be from 1 us to 1 h"), ("-5min", "cannot be negative"),
             ("18:00", "18:00 is an instant"), ("", "a time span is missing"),
         ] {
             let error = #expect(throws: TimeParserError.self) {

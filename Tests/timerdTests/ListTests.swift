@@ -61,7 +61,7 @@ import TimerCore
     @Test func theLineBelowSaysHowManyAndWhatIsNext() throws {
         #expect(
             Text.summary(table, shown: 4, now: Self.now)
-                == "4 jobs: 1 failed, 1 paused, 1 running; next is sync in 3min")
+                == "4 jobs: 1 failed, 1 paused, 1 running; next is sync in 3 min")
         #expect(Text.summary(table, shown: 1, now: Self.now).hasPrefix("1 of 4 jobs: "))
         let none = try ControlJSON.decode(
             JobTable.self,
@@ -104,7 +104,7 @@ import TimerCore
         #expect(
             short.split(separator: "\n")[0].split(separator: " ")
                 == ["JOB", "STATE", "NEXT", "LEFT", "LAST", "RESULT", "ACTIVE"])
-        #expect(short.contains("  3min  "))
+        #expect(short.contains("  3 min  "))
     }
 
     @Test(arguments: [
@@ -197,13 +197,13 @@ import TimerCore
             "\n`timerctl log JOB` shows the output, `timerctl retry --failed` runs them again"
         #expect(
             text
-                == "backup: exit status 3, 5min ago; failed 2 times in a row, since \(since)\n"
-                + "    | two\n    | three\n    run backup:5:1; armed, next run in 3min\n" + hint)
+                == "backup: exit status 3, 5 min ago; failed 2 times in a row, since \(since)\n"
+                + "    | two\n    | three\n    run backup:5:1; armed, next run in 3 min\n" + hint)
         let once = try #require(JobFailure(job, [runs[0], runs[2]]))
         #expect(
             Text.failures([once], others: 2, rejected: table, lines: 0, at: Self.now)
-                == "backup: exit status 3, 5min ago; failed once\n"
-                + "    run backup:5:1; armed, next run in 3min\n\(hint)\n"
+                == "backup: exit status 3, 5 min ago; failed once\n"
+                + "    run backup:5:1; armed, next run in 3 min\n\(hint)\n"
                 + "2 more jobs failed; --limit shows them")
         // On a terminal, the latest failures do not scroll away.
         for (rows, columns, expected) in [(24, 80, 3), (18, 80, 2), (12, 24, 1), (2, 80, 1)] {
@@ -237,7 +237,7 @@ import TimerCore
     // MARK: - upcoming
 
     @Test func upcomingShowsEachRunOnALine() throws {
-        func text(_ json: String, range: String = "within 1h") throws -> [Substring] {
+        func text(_ json: String, range: String = "within 1 h") throws -> [Substring] {
             let reply = try ControlJSON.decode(UpcomingReply.self, from: Array(json.utf8))
             return Text.upcoming(reply, range: range, at: Self.now)
                 .split(separator: "\n", omittingEmptySubsequences: false)
@@ -251,15 +251,15 @@ import TimerCore
             "has_more":true,"paused_jobs":["paused"],"now":"2026-11-18T11:07:00.000000Z"}
             """)
         #expect(
-            lines[1].split(separator: " ").suffix(3).joined(separator: " ") == "1min again retry")
+            lines[1].split(separator: " ").suffix(4).joined(separator: " ") == "1 min again retry")
         #expect(lines[2].hasSuffix("  busy   run, and 59 more"))
         #expect(lines[3].hasSuffix("  mad    run, and at least 199 more"))
-        #expect(lines[5] == "There are more within 1h; -n shows more of them")
+        #expect(lines[5] == "There are more within 1 h; -n shows more of them")
         #expect(lines[7] == "1 job is paused without an end")
         let nothing = try text(
             """
             {"upcoming":[],"has_more":false,"paused_jobs":[],"now":"2026-11-18T11:07:00.000000Z"}
-            """, range: "within 1min")
-        #expect(nothing == ["Nothing is due within 1min"])
+            """, range: "within 1 min")
+        #expect(nothing == ["Nothing is due within 1 min"])
     }
 }

@@ -28,7 +28,7 @@ import TimerStore
             .paused(job, pause, accrued: .seconds(20), remaining: .seconds(5400)))
         #expect(
             entry.message
-                == "backup: paused by ada (swap); keeps 20s of elapsed time; next run 1h 30min after the pause"
+                == "backup: paused by ada (swap); keeps 20 s of elapsed time; next run 1 h 30 min after the pause"
         )
         #expect(entry.metadata["TIMERD_JOB"] == "backup")
         #expect(entry.metadata["TIMERD_EVENT"] == "paused")

@@ -80,7 +80,7 @@ import TimerCore
         #expect(
             text(items) == [
                 "── run ONE began DAY, by its schedule ──", "TIME | out", "TIME ! err",
-                "── ended DAY: exit status 1, after 4.100s ──",
+                "── ended DAY: exit status 1, after 4.100 s ──",
             ])
         // It is shown only once.
         #expect(story.items([try past(1)], log()).isEmpty)
@@ -153,7 +153,7 @@ import TimerCore
             log([(1, 2, "bye"), (2, 1, "hello")], active: [two], written: [1: 2, 2: 1]))
         #expect(
             text(next) == [
-                "TIME | bye", "── ended DAY: exit status 1, after 4.100s ──",
+                "TIME | bye", "── ended DAY: exit status 1, after 4.100 s ──",
                 "── run TWO began DAY, by its schedule ──", "TIME | hello",
             ])
         #expect(story.isClosed(id(1)) && story.open == [id(2)])
@@ -163,7 +163,7 @@ import TimerCore
         #expect(text(unseen) == ["── run THREE ──", "TIME | quick"])
         #expect(
             text(story.items([try past(3)], log(active: [two])))
-                == ["── ended DAY: exit status 1, after 4.100s ──"])
+                == ["── ended DAY: exit status 1, after 4.100 s ──"])
     }
 
     @Test func linesOfRunsAtTheSameTimeHaveTheirRun() throws {
@@ -181,7 +181,7 @@ import TimerCore
                 "── run TWO ──", "TIME | two", "── run ONE ──", "TIME | three",
             ])
         let end = story.items([try past(2)], log(active: [active[0]]))
-        #expect(text(end) == ["── run TWO ended DAY: exit status 1, after 4.100s ──"])
+        #expect(text(end) == ["── run TWO ended DAY: exit status 1, after 4.100 s ──"])
     }
 
     @Test(arguments: [(0, 0), (1, 3), (2, 4), (3, 6), (9, 6)])

@@ -199,7 +199,7 @@ import TimerCore
         #expect(failure == "failed to start: permission denied (exec /x)")
         #expect(
             Text.requested("a", run: "\(Self.run)", .started, left: 5_000_000)
-                == "a: run \(Self.run) started; next run in 5s")
+                == "a: run \(Self.run) started; next run in 5 s")
         #expect(
             Text.requested("a", run: "r", .waits("waits for x"), left: nil)
                 == "a: run r waits for x")

@@ -53,7 +53,7 @@ import TimerZones
         let result = OrdersReply.Result(job: "backup", changed: true, paused: pause)
         let line = Text.order(result, done: "paused")
         let words = TimeParser(now: Terminal.now).shortText(of: until)
-        #expect(line.hasPrefix("backup: paused until \(words) (in 1w "), "\(line)")
+        #expect(line.hasPrefix("backup: paused until \(words) (in 1 w "), "\(line)")
         var longer = result
         longer.formerPause = pause
         longer.paused?.until = (until + .seconds(3600)).rfc3339
@@ -66,7 +66,7 @@ import TimerZones
         let hour = Schedule.every(.seconds(3600))
         #expect(
             try next(status(hour, after: 600, [.pause]))
-                == "       Next: paused; 50min left after it is resumed")
+                == "       Next: paused; 50 min left after it is resumed")
         let slots = Schedule.wall(WallSchedule([.cron(try CronSpec("0 * * * *"), .utc)]))
         #expect(
             try next(status(slots, [.pause]))
@@ -84,14 +84,14 @@ import TimerZones
         let hour = Schedule.every(.seconds(3600))
         let interval = try next(status(hour, after: 600, [.pause], until: Self.end))
         #expect(interval.contains("Next: Wed 2026-11-18 13:07:00 +00:00  2026-11-18T13:07:00Z\n"))
-        #expect(interval.contains("2026-11-18T14:07:00Z, 1h later"))
+        #expect(interval.contains("2026-11-18T14:07:00Z, 1 h later"))
         let slots = Schedule.wall(WallSchedule([.cron(try CronSpec("0 * * * *"), .utc)]))
         let slot = try next(status(slots, [.pause], until: Self.end))
         #expect(
-            slot.contains("2026-11-18T13:00:00Z\n") && slot.contains("2026-11-18T14:00:00Z, 1h"))
+            slot.contains("2026-11-18T13:00:00Z\n") && slot.contains("2026-11-18T14:00:00Z, 1 h"))
         let atOnce = try next(
             status(slots, [.pause], until: Self.end) { $0.onResume = .fireIfDue })
-        #expect(atOnce.contains("2026-11-18T12:07:00Z\n") && atOnce.contains("T13:00:00Z, 53min"))
+        #expect(atOnce.contains("2026-11-18T12:07:00Z\n") && atOnce.contains("T13:00:00Z, 53 min"))
     }
 
     @Test func nextOfAJobThatFiresOnceInEachBoot() throws {
@@ -100,17 +100,17 @@ import TimerZones
             try next(status(later))
                 == """
                        Next: Wed 2026-11-18 11:08:00 +00:00  2026-11-18T11:08:00Z
-                       Next: 2h 47min 40s after the next boot of the machine
+                       Next: 2 h 47 min 40 s after the next boot of the machine
                 """)
         #expect(
             try next(status(later, after: 60))
-                == "       Next: 2h 47min 40s after the next boot of the machine")
+                == "       Next: 2 h 47 min 40 s after the next boot of the machine")
         #expect(
-            try next(status(later, [.pause])).contains("paused; 1min left after it is resumed\n"))
+            try next(status(later, [.pause])).contains("paused; 1 min left after it is resumed\n"))
         let reboot = Schedule.wall(WallSchedule([.cron(try CronSpec("@reboot"), .utc)]))
         #expect(
             try next(status(reboot, after: 1)).hasSuffix("Next: at the next boot of the machine"))
-        #expect(Text.details(status(later)).contains("2h 47min 40s after each boot of the machine"))
+        #expect(Text.details(status(later)).contains("2 h 47 min 40 s after each boot of the machine"))
     }
 
     // MARK: - list

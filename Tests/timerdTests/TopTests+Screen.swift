@@ -15,7 +15,7 @@ extension TopTests {
         #expect(lines.count == 24)
         #expect(lines[0].hasPrefix("timerd 0.1.0, started "))
         #expect(lines[0].contains("  1/12  ") && lines[0].count == 80)
-        #expect(lines[1].hasPrefix("12 jobs: 1 failed; next is job-0 in 3min"))
+        #expect(lines[1].hasPrefix("12 jobs: 1 failed; next is job-0 in 3 min"))
         #expect(lines[3].hasPrefix("JOB ") && lines[3].contains(" RESULT"))
         #expect(lines[4].hasPrefix("\u{1b}[7mjob-0 ") && lines[4].hasSuffix(" \u{1b}[0m"))
         #expect(lines[6].hasPrefix("job-2 ") && lines[6].contains("  exited(3)  "))

@@ -53,28 +53,45 @@ public enum TimeSpan {
         return .microseconds(total)
     }
 
-    /// The span in the format of systemd: `1h 30min`, `5.500000s`, `0`. Units smaller than
-    /// `accuracy` are not shown. Negative spans are shown as `0`.
+    /// The span as a person reads it, with a space before each unit: `1 h 30 min`, `5.500000 s`,
+    /// `0 s`. Units smaller than `accuracy` are not shown. A negative span is shown as `0 s`.
     public static func text(_ span: Duration, accuracy: Duration = .microseconds(1)) -> String {
+        let text = parts(of: span, accuracy: accuracy).map { "\($0) \($1)" }
+            .joined(separator: " ")
+        return text.isEmpty ? "0 s" : text
+    }
+
+    /// The span as systemd and a configuration write it: `1h 30min`, `5.500000s`, `0`. Otherwise as
+    /// `text`; both can be parsed.
+    public static func compactText(
+        _ span: Duration, accuracy: Duration = .microseconds(1)
+    ) -> String {
+        let text = parts(of: span, accuracy: accuracy).map { "\($0)\($1)" }.joined(separator: " ")
+        return text.isEmpty ? "0" : text
+    }
+
+    /// The numbers of the span with their units, the largest first; none for a span below 1 us.
+    private static func parts(
+        of span: Duration, accuracy: Duration
+    ) -> [(number: String, unit: String)] {
         var rest = microseconds(in: span)
         let accuracy = max(1, microseconds(in: accuracy))
-        guard rest > 0 else { return "0" }
-        var parts: [String] = []
+        var parts: [(number: String, unit: String)] = []
         for (suffix, length) in displayed where rest >= length {
             if rest < accuracy, !parts.isEmpty { break }
             let (whole, fraction) = rest.quotientAndRemainder(dividingBy: length)
             if rest < minute, fraction > 0,
                 let digits = decimals(fraction, of: length, accuracy: accuracy)
             {
-                parts.append("\(whole).\(digits)\(suffix)")
+                parts.append(("\(whole).\(digits)", suffix))
                 rest = 0
             } else {
-                parts.append("\(whole)\(suffix)")
+                parts.append(("\(whole)", suffix))
                 rest = fraction
             }
             if rest == 0 { break }
         }
-        return parts.isEmpty ? "0" : parts.joined(separator: " ")
+        return parts
     }
 
     /// The whole microseconds of a span; 0 if it is negative, and the maximum if it is longer.

@@ -49,7 +49,7 @@ extension ServiceTranslation {
     }
 
     private static func text(_ span: Duration) -> String {
-        span == .zero ? "0s" : TimeSpan.text(span)
+        span == .zero ? "0s" : TimeSpan.compactText(span)
     }
 
     /// The names of signals, which are no exit codes.

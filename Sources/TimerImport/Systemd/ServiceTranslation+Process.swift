@@ -269,7 +269,7 @@ extension ServiceTranslation {
                 unit.mark(index, .lost("the interval has at least 1s"))
             } else {
                 set(
-                    "log-rate-limit-interval", .string(span == .zero ? "none" : TimeSpan.text(span))
+                    "log-rate-limit-interval", .string(span == .zero ? "none" : TimeSpan.compactText(span))
                 )
             }
         }

@@ -29,7 +29,7 @@ extension TimerTranslation {
     private func intervalPlans(
         _ interval: (span: Duration, index: Int), first: (span: Duration, index: Int)?
     ) -> [Plan] {
-        var keys = [TomlEntry("every", .string(TimeSpan.text(interval.span)))]
+        var keys = [TomlEntry("every", .string(TimeSpan.compactText(interval.span)))]
         if unit[interval.index].key == "OnUnitInactiveSec" {
             keys.append(TomlEntry("from", .string("end")))
         }
@@ -82,6 +82,6 @@ extension TimerTranslation {
     }
 
     static func text(_ span: Duration) -> String {
-        span == .zero ? "0s" : TimeSpan.text(span)
+        span == .zero ? "0s" : TimeSpan.compactText(span)
     }
 }

@@ -143,9 +143,9 @@ extension Schedule {
     /// The schedule in the words of the configuration.
     fileprivate var text: String {
         switch self {
-        case .every(let span): return "every \(TimeSpan.text(span))"
-        case .after(let span): return "after \(TimeSpan.text(span))"
-        case .onBoot(let span): return "on-boot \(TimeSpan.text(span))"
+        case .every(let span): return "every \(TimeSpan.compactText(span))"
+        case .after(let span): return "after \(TimeSpan.compactText(span))"
+        case .onBoot(let span): return "on-boot \(TimeSpan.compactText(span))"
         case .wall(let schedule):
             return schedule.sources.map { source in
                 switch source {

@@ -39,7 +39,7 @@ shell = \"echo late \$(cat /proc/uptime) >>/root/boots\"
 on-boot = \"20s\"" | configure
 inside timerctl reload >/dev/null
 expect 'a job that is added does so too' equals finished word late state
-expect 'timerctl says so' sh -c 'echo "$1" | grep -q "20s after the next boot of the machine"' sh \
+expect 'timerctl says so' sh -c 'echo "$1" | grep -q "20 s after the next boot of the machine"' sh \
     "$(inside timerctl next late)"
 inside timerctl pause waits >/dev/null
 expect 'no more runs' equals 2 sh -c "wc -l <$runs"

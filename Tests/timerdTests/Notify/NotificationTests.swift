@@ -193,7 +193,7 @@ import TimerStore
                 not sent: HTTP status 404: no
                 """)
         (reply.httpStatus, reply.error, reply.isSent) = (200, nil, true)
-        #expect(Text.test(reply).hasSuffix("\n\nsent in 12ms (HTTP status 200)"))
+        #expect(Text.test(reply).hasSuffix("\n\nsent in 12 ms (HTTP status 200)"))
         reply.dryRun = true
         #expect(Text.test(reply).hasSuffix("> world\n\nnothing was sent (dry run)"))
     }
