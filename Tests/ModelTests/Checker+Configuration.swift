@@ -103,8 +103,10 @@ extension Checker {
         {
             states[job].accrued = 0
         }
-        // A record contains this much, whatever schedule follows.
-        let dealtWith = dealtWith(job, by: states[job].written)
+        // A record contains this much, whatever schedule follows. That of a job that was removed
+        // contains what it did when it was: a start without the job notes only the removal.
+        let dealtWith =
+            wasAway ? states[job].seen : dealtWith(job, by: states[job].written)
         states[job].spec = spec
         states[job].isPresent = true
         states[job].removed = nil

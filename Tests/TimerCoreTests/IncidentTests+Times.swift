@@ -107,6 +107,26 @@ extension IncidentTests {
         #expect(world.kinds == [.stale])
     }
 
+    /// A pause that the configuration begins while no daemon runs begins when it is read: the time
+    /// before counts, as it does while the machine is off.
+    @Test func aPauseThatBeginsWithTheNextStartDoesNotEndTheTimeBeforeIt() {
+        let stale = job { $0.staleAfter = .seconds(7000) }
+        var world = world([stale], [mail([.stale, .recovery])])
+        world.endRuns()
+        world.pass(.seconds(1000))
+        world.stopCleanly()
+        world.pass(.seconds(2000))
+        var paused = stale
+        paused.paused = true
+        world.load([paused])
+        world.pass(.seconds(50_000))
+        _ = world.order(.resume, "backup")
+        world.pass(.seconds(3999))
+        #expect(world.kinds.isEmpty)
+        world.pass(.seconds(2))
+        #expect(world.kinds == [.stale])
+    }
+
     /// The daemon starts again 2500 s after it stopped. The job has 500 s of a pause in between.
     private func staleJobPausedWithoutTheDaemon() -> (World, Job) {
         let stale = job { $0.staleAfter = .seconds(7000) }

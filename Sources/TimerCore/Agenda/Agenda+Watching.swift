@@ -118,7 +118,9 @@ extension Agenda {
         if entry.watch == nil {
             watching.count += 1
             let since = record?.watchedSince ?? entry.outcomes.lastSuccess ?? now.wall
-            let saved = record.map { min($0.at.wall, now.wall) }
+            // The time without a daemon counts if the job was armed before it, even if it is paused
+            // from now on.
+            let saved = record.flatMap { $0.phase == .armed ? nil : min($0.at.wall, now.wall) }
             var watch = JobWatch(
                 incidents: incidents, watchedSince: since, inactiveSince: saved ?? now.wall)
             if entry.phase == .armed {
