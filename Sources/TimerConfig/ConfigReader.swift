@@ -169,7 +169,7 @@ public enum ConfigReader {
     ) throws(ConfigError) -> (file: String, line: Int)? {
         var decoder = Decoder(zones: ZoneFiles(), seed: 0, checks: nil)
         try read(ConfigFiles(main: path, ownerUID: ownerUID), replacing: nil, into: &decoder)
-        return decoder.places[job.description].map { ($0.file, $0.mark.line) }
+        return decoder.place(of: job).map { ($0.file, $0.mark.line) }
     }
 
     /// A hash of the contents of the files, or of the errors that prevent reading them. It differs

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostFiles
 import TimerCore
 
 /// The table `[fleet]`, and the rule about it and jobs.
@@ -20,16 +21,54 @@ extension Decoder {
         reader.report(Fault(entry.mark, fault), "[fleet]")
     }
 
-    /// A job can only be shared by the machines of a fleet if this machine belongs to one.
+    /// A job can only be shared by the machines of a fleet if this machine belongs to one, and a job that
+    /// each machine runs for itself needs a name of its own on it.
     /// - Returns: how many errors it found beyond those it added.
     /// - Complexity: O(*n*) in the number of jobs.
     func leaveOutWithoutFleet(
         _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
     ) -> Int {
-        guard !hasFleet, !fleetPlaces.isEmpty else { return 0 }
+        guard !fleetPlaces.isEmpty else { return 0 }
+        let names = Set(jobs.map(\.name))
         return leaveOut(from: &kept, &errors, &rejected, at: fleetPlaces) { job in
-            guard job.fleet != nil else { return nil }
-            return "fleet: there is no table [fleet]; add it, with name and etcd"
+            guard let fleet = job.fleet else { return nil }
+            guard hasFleet else {
+                return "fleet: there is no table [fleet]; add it, with name and etcd"
+            }
+            guard fleet.template != nil else { return nil }
+            guard let name = instance(of: job.name) else {
+                return "fleet: the name \"\(job.name)@\(machine)\", which it has on this machine, is no job name: "
+                    + "it is too long, or machine is missing in [fleet]"
+            }
+            return names.contains(name)
+                ? "fleet: on this machine it is \"\(name)\", which is another job; rename one of them"
+                : nil
+        }
+    }
+
+    /// The name of this machine in its fleet.
+    private var machine: String {
+        settings.fleet?.machine?.description ?? Hostname.current ?? ""
+    }
+
+    private func instance(of template: Job.Name) -> Job.Name? {
+        MachineName(machine).flatMap { Job.Name("\(template)@\($0)") }
+    }
+
+    /// Where a job is written. One that each machine runs for itself is written without its machine.
+    func place(of job: Job.Name) -> Place? {
+        if let place = places[job.description] { return place }
+        return fleetPlaces.keys.first { instance(of: $0) == job }
+            .flatMap { places[$0.description] }
+    }
+
+    /// Gives the jobs that each machine runs for itself the names that they have on this machine.
+    /// - Complexity: O(*n*) in the number of jobs.
+    func nameForMachine(_ kept: inout [Job]) {
+        guard !fleetPlaces.isEmpty else { return }
+        for index in kept.indices {
+            guard let template = kept[index].fleet?.template else { continue }
+            kept[index].name = instance(of: template) ?? template
         }
     }
 }

@@ -34,8 +34,10 @@ extension Decoder {
                         + "(raise jobs-max in [daemon])"))
         }
         leavePlaces(&kept)
+        let shares = shares(of: kept)
+        nameForMachine(&kept)
         return ConfigReading(
-            jobSet: JobSet(kept, notifiers: notifiers), shares: shares(of: kept),
+            jobSet: JobSet(kept, notifiers: notifiers), shares: shares,
             settings: settings, errors: errors,
             errorCount: errors.count + unlisted, rejected: rejected, warnings: warnings,
             warningCount: warningCount, noteCount: noteCount, faults: faults,

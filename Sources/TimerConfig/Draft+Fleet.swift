@@ -24,17 +24,26 @@ extension Draft {
         ("renamed-from", "the fleet keeps the state of a job by its name"),
     ]
 
+    /// The keys that have no meaning for a job that each machine runs for itself.
+    private static let keysOfOne: [(key: String, reason: String)] = [
+        ("prefer", "each machine runs it"), ("takeover-delay", "each machine runs it"),
+        ("on-lost", "no other machine runs it in place of one that is gone"),
+        ("on-isolation", "no other machine runs it in place of one that is cut off"),
+    ]
+
     /// What is wrong with the keys of a job's own table, given that it has `fleet` or has not.
     func fleetFaults(among entries: [TomlEntry]) -> [Fault] {
         func entry(_ key: String) -> TomlEntry? { entries.first { $0.key == key } }
         guard let fleetMark else {
             return JobKey.fleets.dropFirst().map(\.name).compactMap { key in
-                entry(key).map { Fault($0.mark, "\(key) goes with fleet = \"one\" alone") }
+                entry(key).map { Fault($0.mark, "\(key) goes with fleet alone") }
             }
         }
-        var faults = Self.foreignKeys.compactMap { key, reason in
+        let word = isOnEachMachine ? "each" : "one"
+        let foreign = Self.foreignKeys + (isOnEachMachine ? Self.keysOfOne : [])
+        var faults = foreign.compactMap { key, reason in
             entry(key).map {
-                Fault($0.mark, "\(key) does not go with fleet = \"one\": \(reason)")
+                Fault($0.mark, "\(key) does not go with fleet = \"\(word)\": \(reason)")
             }
         }
         func refuse(_ key: String, if isWrong: Bool, _ message: String) {
@@ -42,7 +51,7 @@ extension Draft {
         }
         refuse(
             "from", if: from != .start && entry("from") != nil,
-            "from: a job with fleet = \"one\" counts from run to run; use from = \"start\"")
+            "from: a job of a fleet counts from run to run; use from = \"start\"")
         refuse(
             "count", if: every != nil && count != .active && entry("count") != nil,
             "count: a fleet counts the time in which a machine of it is connected; use count = \"active\""
@@ -50,12 +59,12 @@ extension Draft {
         refuse(
             "concurrency",
             if: [.queue, .replace].contains(policy.concurrency) && entry("concurrency") != nil,
-            "concurrency: with fleet = \"one\" it is \"forbid\" or \"allow\"")
+            "concurrency: in a fleet it is \"forbid\" or \"allow\"")
         let resume = every != nil ? Policy.Resume.keepRemaining : .nextSlot
         refuse(
             "on-resume",
             if: policy.onResume.map { $0 != resume } ?? false && entry("on-resume") != nil,
-            "on-resume: with fleet = \"one\" it is \"\(resume.rawValue)\" for this schedule")
+            "on-resume: in a fleet it is \"\(resume.rawValue)\" for this schedule")
         return faults + scheduleFaults(entries, at: fleetMark)
     }
 
@@ -74,18 +83,23 @@ extension Draft {
         if let line = cron.first(where: \.spec.spec.isReboot) {
             faults.append(
                 Fault(
-                    line.mark, "@reboot does not go with fleet = \"one\": each machine has its own")
+                    line.mark, "@reboot does not go with fleet: each machine has its own")
             )
         }
         if let fine = calendar.first(where: { !$0.spec.isInWholeMilliseconds }) {
             faults.append(
-                Fault(fine.mark, "with fleet = \"one\" a calendar event has at most milliseconds"))
+                Fault(fine.mark, "in a fleet a calendar event has at most milliseconds"))
         }
         return faults
     }
 
     /// Makes the job one of a fleet. Values of `[defaults]` that it cannot have do not apply to it.
     func share(_ job: inout Job) {
+        var fleet = fleet
+        if isOnEachMachine {
+            fleet.template = job.name
+            (fleet.prefer, fleet.onLost, fleet.onIsolation) = ([], .leave, .keep)
+        }
         job.fleet = fleet
         var policy = job.policy
         policy.accuracy = .zero

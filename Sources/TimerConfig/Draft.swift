@@ -37,6 +37,8 @@ struct Draft {
     var hasDurationHistogram = false
     /// Where `fleet` is written; nil: it is not.
     var fleetMark: SourceMark?
+    /// Whether each machine runs it for itself.
+    var isOnEachMachine = false
     /// Applies to jobs with `fleet`.
     var fleet = FleetPolicy()
     /// Where `notify` is written.

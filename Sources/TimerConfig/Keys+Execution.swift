@@ -148,8 +148,8 @@ extension JobKey {
             if let span, span > .zero, span < .seconds(1) {
                 throw Fault(
                     node.mark,
-                    "is shorter than 1s, so that the log might say more of what is dropped than it has of the rest; "
-                        + "at least 1s, or \"none\"")
+                    "is shorter than 1 s, so that the log might say more of what is dropped than it has of the rest; "
+                        + "at least 1 s, or \"none\"")
             }
             draft.execution.logRateLimitInterval = span == .zero ? nil : span
         },

@@ -7,11 +7,11 @@ extension JobKey {
     /// The keys of jobs that a fleet of machines shares.
     static let fleets: [JobKey] = [
         JobKey(
-            "fleet", .words(["one"]),
-            "\"one\": each firing starts on one machine of the fleet; absent: on this machine.",
+            "fleet", .words(["one", "each"]),
+            "\"one\": each firing starts on one machine of the fleet; \"each\": on each of them, and they share the pause; absent: on this machine.",
             default: false
         ) { node, draft throws(Fault) in
-            try node.choice(of: [("one", ())])
+            draft.isOnEachMachine = try node.choice(of: [("one", false), ("each", true)])
             draft.fleetMark = node.mark
         },
         JobKey(
@@ -31,7 +31,7 @@ extension JobKey {
             guard draft.fleet.takeoverDelay >= FleetPolicy.takeoverDelayMin else {
                 throw Fault(
                     node.mark,
-                    "is shorter than 100ms, so that several machines would try to start each firing"
+                    "is shorter than 100 ms, so that several machines would try to start each firing"
                 )
             }
         },

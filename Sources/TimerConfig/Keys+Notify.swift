@@ -93,7 +93,7 @@ struct NotifierKey: Sendable {
         ) { node, draft throws(Fault) in
             let span = try node.spanOrNone()
             if let span, span < .seconds(60) {
-                throw Fault(node.mark, "is shorter than 1min; at least 1min, or \"none\"")
+                throw Fault(node.mark, "is shorter than 1 min; at least 1 min, or \"none\"")
             }
             draft.repeatInterval = (span, node.mark)
         },
@@ -103,7 +103,7 @@ struct NotifierKey: Sendable {
         ) { node, draft throws(Fault) in
             let span = try node.span()
             guard span <= .seconds(3600) else {
-                throw Fault(node.mark, "is longer than 1h; at most 1h")
+                throw Fault(node.mark, "is longer than 1 h; at most 1 h")
             }
             draft.batch = (span, node.mark)
         },
@@ -147,7 +147,7 @@ extension JobKey {
         JobKey(name, .spanOrNone, help, standard: .string("none")) { node, draft throws(Fault) in
             let span = try node.spanOrNone()
             if let span, span < .seconds(1) {
-                throw Fault(node.mark, "is shorter than 1s; at least 1s, or \"none\"")
+                throw Fault(node.mark, "is shorter than 1 s; at least 1 s, or \"none\"")
             }
             set(&draft.policy, span)
         }

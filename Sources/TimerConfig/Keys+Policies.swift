@@ -23,8 +23,8 @@ extension JobKey {
             if let deadline = draft.policy.startingDeadline, deadline < .seconds(1) {
                 throw Fault(
                     node.mark,
-                    "is shorter than 1s, so that the job might never run: no run starts at the very instant "
-                        + "it is due; at least 1s, or \"none\"")
+                    "is shorter than 1 s, so that the job might never run: no run starts at the very instant "
+                        + "it is due; at least 1 s, or \"none\"")
             }
         },
         JobKey(

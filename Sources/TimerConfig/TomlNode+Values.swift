@@ -112,7 +112,7 @@ extension TomlNode {
     func interval(_ instead: String) throws(Fault) -> Duration {
         let span = try span()
         guard span >= Self.intervalMin else {
-            throw Fault(mark, "an interval is at least 1ms; \(instead)")
+            throw Fault(mark, "an interval is at least 1 ms; \(instead)")
         }
         return span
     }

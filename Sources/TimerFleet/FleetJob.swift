@@ -29,6 +29,9 @@ public struct FleetJob: Hashable, Sendable {
     public var definition: String
     /// When it fires.
     public var schedule: Schedule
+    /// The template of a job that each machine runs for itself. Only one machine has a job of this
+    /// name then, and what users request of the template is for the jobs of all machines.
+    public var template: Job.Name?
     /// The labels that a machine must have.
     public var labels: Set<String> = []
     /// The machines that start it first.

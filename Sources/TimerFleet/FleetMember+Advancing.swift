@@ -14,6 +14,7 @@ extension FleetMember {
         resolve(now)
         var claims: [Claim] = []
         let names = takeDue(now)
+        for name in names where templates[name] != nil { considerTemplate(name, now) }
         for name in names where busy[name] == nil {
             consider(name, now, &claims)
         }

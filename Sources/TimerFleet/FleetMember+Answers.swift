@@ -21,6 +21,7 @@ extension FleetMember {
         for name in names {
             if busy[name] == id { busy[name] = nil }
             queue.change(name)
+            if let template = view?.jobs[name]?.value.template { queue.change(template) }
         }
         if changesSent.remove(id) != nil {
             for name in changesLater { queue.change(name) }

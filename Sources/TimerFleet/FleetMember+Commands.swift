@@ -14,7 +14,8 @@ extension FleetMember {
         // What was due before the adoption of the store is not started.
         let adopted = view?.identity.value.adopted ?? now.wall
         let end = min(now.wall, max(end ?? now.wall, adopted))
-        send(resumption(job, known, now, end), about: job.name, opensAccount: job.isInterval)
+        let branch = resumption(job, known, now, end).adding(followingTemplate(known.value))
+        send(branch, about: job.name, opensAccount: job.isInterval)
     }
 
     private mutating func resumption(
@@ -61,7 +62,7 @@ extension FleetMember {
                 guard let job = jobs[name], job.definition == value.definition else { continue }
                 resume(job, known, now)
             case .skipNext(name, let count) where value.skips != count:
-                value.skips = min(max(0, count), 1000)
+                value.skips = JobValue.skips(of: count)
                 send(change(name, known, value), about: name)
             case .run(name, let machine) where requests[entry.id] == nil:
                 let run = Run.ID(
@@ -115,6 +116,9 @@ extension FleetMember {
         let owners = view.members.filter { $0.value.value.definitions[name] != nil }.keys.sorted()
         if let owner = owners.first {
             return "\(name) is configured on \(owner); remove it there, reload, and try again"
+        }
+        if let instance = instances(of: name).first {
+            return "\(instance.name) is a job of it; forget that one first"
         }
         if let live = known.live.first {
             return "the run \(live.run) on \(live.machine) is not over; try again when it is"

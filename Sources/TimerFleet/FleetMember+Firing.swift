@@ -152,8 +152,13 @@ extension FleetMember {
         case .pause(let job, let terms):
             guard view.jobs[job]?.value.pause == nil else { return nil }
             if seen != nil { return "its pause was ended again before all machines knew it" }
+            if let reason = reasonToRefuse(job) { return reason }
             return terms.isFuture(at: now.wall)
                 ? nil : "the pause would have ended before the fleet could be asked"
+        case .skipNext(let job, _), .resume(let job): return reasonToRefuse(job)
+        case .run(let job, let machine):
+            return jobs[job] == nil && view.jobs[job].map(\.value.isForgotten) ?? true
+                ? "\(machine) has no job \(job)" : nil
         case .forget(let job):
             guard let known = view.jobs[job]?.value else { return "the fleet has no job \(job)" }
             return reasonToKeep(job, known, now)
@@ -167,12 +172,16 @@ extension FleetMember {
         guard let view else { return false }
         switch command {
         case .pause(let job, let terms):
-            guard let value = view.jobs[job]?.value, let pause = value.pause else { return false }
+            guard let known = view.jobs[job], let pause = known.value.pause,
+                templates[job] == nil || knowsAll(known)
+            else { return false }
             // Until its terms were seen once: then another user may have changed them.
-            guard seen != nil || terms.pause(after: pause, at: now.wall) == pause else {
-                return false
-            }
-            return isOver([value], &seen, now)
+            let instances = instances(of: job)
+            guard
+                seen != nil
+                    || terms.pause(after: pause, at: now.wall) == pause && arePaused(instances)
+            else { return false }
+            return isOver([known.value] + instances.map(\.known.value), &seen, now)
         case .hold:
             // A transaction that was refused can read the hold before the watch brings what was
             // claimed before it.
@@ -182,7 +191,9 @@ extension FleetMember {
             }
             return isOver(view.jobs.values.map(\.value), &seen, now)
         case .resume(let job): return view.jobs[job].map { $0.value.pause == nil } ?? false
-        case .skipNext(let job, let count): return view.jobs[job]?.value.skips == count
+        case .skipNext(let job, let count):
+            guard templates[job] == nil else { return haveSkips(instances(of: job), count) }
+            return view.jobs[job]?.value.skips == count
         case .release: return !view.hold.value.isHeld
         case .run(let job, _):
             return requests[id].map { view.runs[job]?[$0] != nil } ?? false

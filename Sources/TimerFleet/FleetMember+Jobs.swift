@@ -14,9 +14,8 @@ extension FleetMember {
         }
         noticeMissing(known.value, now)
         if let claim = recover(name, known, now) { return claims.append(claim) }
-        if busy[name] != nil || settleForOthers(name, known, now) || command(name, known, now) {
-            return
-        }
+        if busy[name] != nil || settleForOthers(name, known, now) { return }
+        if templates[name] == nil, command(name, known, now) { return }
         guard let job = jobs[name] else { return }
         if redefine(job, known, now) { return }
         guard known.value.definition == job.definition else { return }
@@ -26,6 +25,7 @@ extension FleetMember {
             }
             return resume(job, known, now, at: until)
         }
+        if isOfEndedPause(known.value), isReady { return resume(job, known, now) }
         if let claim = takeRequest(name, known, now) ?? retry(job, known, now)
             ?? claim(job, known, now)
         {
@@ -211,13 +211,15 @@ extension FleetMember {
         guard let view, let clock else { return }
         var value = JobValue(
             definition: job.definition, cursor: max(now.wall, view.identity.value.adopted))
-        if job.isInterval { value.open(by: clock, at: now.awake) }
+        guard let joined = join(job, &value, now) else { return }
+        let opensAccount = job.isInterval && value.pause == nil
+        if opensAccount { value.open(by: clock, at: now.awake) }
         redefined.remove(job.name)
         let key = FleetKey.job(job.name)
         let branch = FleetTransaction.Branch(
             compares: [.modified(key, 0)], changes: [.put(key, value.text, lease: nil)],
             reads: [key])
-        send(branch, about: job.name, opensAccount: job.isInterval)
+        send(branch.adding(joined), about: job.name, opensAccount: opensAccount)
     }
 
     /// Writes the definition that a user reloaded. What was due by the old one is skipped, on
@@ -237,11 +239,13 @@ extension FleetMember {
         value.definition = job.definition
         value.count(to: time)
         if !job.isInterval { value.opened = nil }
+        guard let joined = join(job, &value, now) else { return true }
+        if value.pause != nil { value.opened = nil }
         // An account that is open stays open: its time was counted up to the reading.
         let opensAccount = job.isInterval && value.pause == nil && value.opened == nil
         if opensAccount { value.open(by: clock, at: now.awake) }
         let branch = skipping(job.name, known, value, .redefined, 0, now)
-        send(branch, about: job.name, opensAccount: opensAccount)
+        send(branch.adding(joined), about: job.name, opensAccount: opensAccount)
         return true
     }
 

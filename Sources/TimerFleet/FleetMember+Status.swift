@@ -88,16 +88,20 @@ extension FleetMember {
         return views
     }
 
-    /// The runs that the fleet has of jobs of this machine, on any machine. It keeps `runsKept` of each
-    /// job that are over.
+    /// The runs that the fleet has of jobs of this machine, on any machine, and of the same jobs that
+    /// the others run for themselves. It keeps `runsKept` of each job that are over.
     ///
-    /// - Parameter name: only those of this job; nil: of all.
+    /// - Parameter name: only those of this job, or of all jobs with this template; nil: of all.
     /// - Complexity: O(*n*) in the runs.
     public func machineRuns(of name: Job.Name? = nil) -> [FleetJobView.MachineRun] {
         guard let known = lastView else { return [] }
-        let names = name.map { [$0] } ?? Array(jobs.keys)
+        let names =
+            name.map { [$0] + instances(of: $0).map(\.name) }
+            ?? jobs.keys + templates.keys.flatMap { template in
+                instances(of: template).map(\.name).filter { jobs[$0] == nil }
+            }
         return names.flatMap { name in
-            guard let job = jobs[name] else { return [] as [FleetJobView.MachineRun] }
+            guard let job = definition(of: name) else { return [] as [FleetJobView.MachineRun] }
             return (known.runs[name] ?? [:]).map { $1.value.shown($0, job) }
         }
     }
@@ -105,7 +109,7 @@ extension FleetMember {
     /// One of them; nil if the fleet does not have it.
     public func machineRun(_ run: Run.ID) -> FleetJobView.MachineRun? {
         let name = run.firing.job
-        guard let job = jobs[name] else { return nil }
+        guard let job = definition(of: name) else { return nil }
         return lastView?.runs[name]?[run]?.value.shown(run, job)
     }
 

@@ -90,6 +90,9 @@ extension FleetMember {
         }
         var wake = JobWake()
         addRuns(name, known.value, now, &wake)
+        if templates[name] != nil, let until = known.value.pause?.until {
+            wake.add(wall: until, after: now)
+        }
         if let job = jobs[name], known.value.definition == job.definition {
             if let until = known.value.pause?.until { wake.add(wall: until, after: now) }
             if known.value.pause == nil {

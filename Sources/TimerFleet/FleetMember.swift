@@ -64,6 +64,8 @@ public struct FleetMember {
     /// Which jobs must be decided about, and when.
     var queue = JobQueue()
     var circumstances = Circumstances()
+    /// The jobs that this machine runs for itself, by their templates.
+    var templates: [Job.Name: Job.Name] = [:]
     /// Jobs whose new definition must be written, because a user reloaded it.
     var redefined: Set<Job.Name> = []
     /// What is known of the store; nil while it is not watched, or must not be used.
@@ -240,6 +242,8 @@ public struct FleetMember {
         changeAll()
         self.jobs = Dictionary(uniqueKeysWithValues: jobs.map { ($0.name, $0) })
         definitions = self.jobs.mapValues(\.definition)
+        templates = [:]
+        for job in jobs { if let template = job.template { templates[template] = job.name } }
         endsIsolated = jobs.contains(where: \.endsIsolated)
         changeAll()
         redefined.formIntersection(self.jobs.keys)

@@ -157,7 +157,9 @@ extension FleetMember {
     ) throws(FleetFault) {
         try view?.see(key, value, at: revision)
         switch key {
-        case .job(let name): queue.change(name)
+        case .job(let name):
+            queue.change(name)
+            if let own = templates[name] { queue.change(own) }
         case .run(let run): queue.change(run.firing.job)
         case .member(let machine) where view?.members[machine] == nil:
             missing[machine] = missing[machine] ?? now.boot

@@ -18,17 +18,20 @@ public struct JobValue: FleetValue {
         public var note: String?
         /// Whether the active runs are suspended as well, on all machines.
         public var withRun: Bool
+        /// Whether it is the pause of a template, which ends when that of the template does.
+        public var isOfTemplate: Bool
 
         /// Creates a value.
         public init(
             since: WallInstant, until: WallInstant? = nil, by: String, note: String? = nil,
-            withRun: Bool = false
+            withRun: Bool = false, isOfTemplate: Bool = false
         ) {
             self.since = since
             self.until = until
             self.by = by
             self.note = note
             self.withRun = withRun
+            self.isOfTemplate = isOfTemplate
         }
 
         public init(reading fields: inout FleetFields) throws(FleetFault) {
@@ -37,12 +40,14 @@ public struct JobValue: FleetValue {
             by = try fields.text("by")
             note = try fields.optionalText("note")
             withRun = try fields.flag("with_run")
+            isOfTemplate = fields.has("of_template") ? try fields.flag("of_template") : false
         }
 
         public var members: [String: FleetJSON?] {
             [
                 "since_us": since.json, "until_us": until?.json, "by": .text(by),
                 "note": note.map { .text($0) }, "with_run": .flag(withRun),
+                "of_template": isOfTemplate ? .flag(true) : nil,
             ]
         }
     }
@@ -87,11 +92,19 @@ public struct JobValue: FleetValue {
     /// The definition of a job that was forgotten: no hash is empty.
     static let forgotten = ""
 
+    /// The definition of a template, which has only the pause of the jobs of all machines.
+    static let templateDefinition = "template"
+
+    /// Whether it is a template.
+    public var isTemplate: Bool { definition == Self.templateDefinition }
+
     /// Whether the job was forgotten: only its cursor is kept.
     public var isForgotten: Bool { definition == Self.forgotten }
 
     /// The hash of the definition that applies. Machines with another one do not start the job.
     public var definition: String
+    /// The template of a job that one machine runs for itself.
+    public var template: Job.Name?
     /// The pause; nil while the job is armed.
     public var pause: Pause?
     /// The last scheduled instant that is accounted for. It never becomes smaller, so no slot is
@@ -133,6 +146,7 @@ public struct JobValue: FleetValue {
 
     public init(reading fields: inout FleetFields) throws(FleetFault) {
         definition = try fields.text("def")
+        template = fields.has("template") ? try fields.parsed("template", { Job.Name($0) }) : nil
         let phase = try fields.text("phase")
         pause = fields.has("pause") ? try Pause(json: try fields.take("pause")) : nil
         guard phase == (pause == nil ? "armed" : "paused") else {
@@ -151,7 +165,8 @@ public struct JobValue: FleetValue {
 
     public var members: [String: FleetJSON?] {
         [
-            "def": .text(definition), "phase": .text(pause == nil ? "armed" : "paused"),
+            "def": .text(definition), "template": template.map { .text($0.description) },
+            "phase": .text(pause == nil ? "armed" : "paused"),
             "pause": pause?.json, "cursor_us": cursor.json, "firings": .number(firings),
             "active_ns": active.json, "accrued_ns": accrued.json, "opened_t": opened?.json,
             "opening": .number(opening), "skips": .number(skips), "live": .array(live.map(\.json)),

@@ -9,7 +9,7 @@ extension FleetChecker {
     /// All faults ended a while ago: each slot and each run must be accounted for.
     mutating func finish(_ simulation: Simulation) {
         guard isFormed else { return fail("the fleet was never formed") }
-        for job in simulation.jobs {
+        for job in simulation.allJobs {
             guard let known = seen[job.name] else {
                 fail("\(job.name) is not in the store")
                 continue

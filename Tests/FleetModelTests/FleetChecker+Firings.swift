@@ -15,6 +15,9 @@ extension FleetChecker {
             return
         }
         let old = known.value
+        if value.isTemplate, !value.live.isEmpty || value.cursor != old.cursor {
+            return fail("the template \(name) has firings")
+        }
         if value.cursor != old.cursor { known.movedAt = simulation.time }
         if value.pause == nil { known.isPauseAcknowledged = false }
         known.value = value

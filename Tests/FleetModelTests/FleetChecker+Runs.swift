@@ -121,8 +121,10 @@ extension FleetChecker {
             fail("\(run) was due before the store was adopted")
         }
         if known.generation == generation {
-            if seen[run.firing.job]?.isPauseAcknowledged == true {
-                fail("\(run) was started after a pause was acknowledged")
+            let template = seen[run.firing.job]?.value.template
+            for name in [run.firing.job, template].compactMap(\.self)
+            where seen[name]?.isPauseAcknowledged == true {
+                fail("\(run) was started after a pause of \(name) was acknowledged")
             }
             if isHoldAcknowledged { fail("\(run) was started after a hold was acknowledged") }
         }

@@ -233,6 +233,9 @@ struct FleetChecker {
         case .pause(let job, _):
             simulation.counts["pauses acknowledged"] += 1
             if seen[job]?.value.pause != nil { seen[job]?.isPauseAcknowledged = true }
+            if seen[job]?.value.isTemplate == true {
+                simulation.counts["pauses of all machines acknowledged"] += 1
+            }
         case .hold:
             simulation.counts["holds acknowledged"] += 1
             if isHeld { isHoldAcknowledged = true }

@@ -30,6 +30,34 @@ extension Simulation {
         return job
     }
 
+    /// One fleet of three has a job that each machine runs for itself. It is drawn by numbers of its own,
+    /// so that the other fleets stay as they are.
+    func drawTemplate(_ numbers: Random) {
+        let saved = random
+        random = numbers
+        if random.below(3) == 0 {
+            var job = drawJob(9, definition: 1)
+            (job.prefer, job.retriesOfLost, job.endsIsolated) = ([], 0, false)
+            template = job
+        }
+        random = saved
+    }
+
+    /// The job of a machine that has the template.
+    private func instance(of machine: SimulatedMachine) -> FleetJob? {
+        guard var job = template else { return nil }
+        job.template = job.name
+        job.name = Job.Name("\(job.name)@\(machine.name)")!
+        return job
+    }
+
+    func jobs(of machine: SimulatedMachine) -> [FleetJob] {
+        jobs + [instance(of: machine)].compactMap(\.self)
+    }
+
+    /// The jobs of all machines.
+    var allJobs: [FleetJob] { jobs + machines.compactMap(instance) }
+
     private static func calendar(_ span: Int) -> WallSchedule {
         guard let spec = try? CalendarSpec("*-*-* *:*:0/\(span)") else {
             preconditionFailure("the calendar event of the model is valid")
@@ -60,7 +88,8 @@ extension Simulation {
 
     private func fault() {
         let machine = aMachine()
-        let job = jobs[random.below(jobs.count)].name
+        let names = jobs.map(\.name) + [template?.name].compactMap(\.self)
+        let job = names[random.below(names.count)]
         switch random.below(40) {
         case 0...3: kill(machine)
         case 4: powerCut(machine)
@@ -89,7 +118,10 @@ extension Simulation {
         case 21...25: command(.resume(job), to: machine)
         case 26: command(.hold(by: "ops"), to: machine)
         case 27...28: command(.release(by: "ops"), to: machine)
-        case 29...30: command(.run(job, on: aMachine().name), to: machine)
+        case 29...30:
+            let other = aMachine()
+            let own = job == template?.name ? instance(of: other)?.name : nil
+            command(.run(own ?? job, on: other.name), to: machine)
         case 31: command(.drain, to: machine)
         case 32...33: command(.undrain, to: machine)
         case 34: command(.skipNext(job, Int64(random.below(3))), to: machine)
@@ -228,13 +260,13 @@ extension Simulation {
         counts["reloads"] += 1
         let index = random.below(jobs.count)
         jobs[index] = drawJob(index, definition: counts["reloads"] + 1)
-        checker.jobs = jobs
+        checker.jobs = allJobs
         note("\(jobs[index].name) becomes \(jobs[index].definition)")
         for machine in machines {
             after(random.span(0, 6 * Self.second)) { [unowned self] in
-                machine.jobs = self.jobs
+                machine.jobs = self.jobs(of: machine)
                 self.deliver(
-                    .configured(self.jobs, isReload: true), to: machine, machine.epoch)
+                    .configured(machine.jobs, isReload: true), to: machine, machine.epoch)
             }
         }
     }
@@ -267,6 +299,9 @@ extension Simulation {
         for span in [46, 55, 60] {
             after(Int64(span) * Self.second) { [unowned self] in
                 self.command(.release(by: "ops"), to: self.machines[0])
+                if let template = self.template {
+                    self.command(.resume(template.name), to: self.machines[0])
+                }
                 for job in self.jobs {
                     self.command(.define(job.name), to: self.machines[0])
                     self.command(.resume(job.name), to: self.machines[0])

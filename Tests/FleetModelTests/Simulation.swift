@@ -40,6 +40,8 @@ final class Simulation {
     var storeDown: Int64 = 0
     var machines: [SimulatedMachine] = []
     var jobs: [FleetJob] = []
+    /// A job that each machine runs for itself, with the name of its template; nil: there is none.
+    var template: FleetJob?
     var checker = FleetChecker()
     var counts = FleetCounts()
     var commandCount = 0
@@ -80,8 +82,9 @@ final class Simulation {
             machines.append(SimulatedMachine(number, drift: drift, offset: offset))
         }
         for number in 0..<(1 + random.below(4)) { jobs.append(drawJob(number, definition: 1)) }
-        checker.jobs = jobs
-        for machine in machines { machine.jobs = jobs }
+        drawTemplate(Random(state: seed ^ 0x6561_6368))
+        checker.jobs = allJobs
+        for machine in machines { machine.jobs = jobs(of: machine) }
     }
 
     func run() {

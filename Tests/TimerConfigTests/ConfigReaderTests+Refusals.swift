@@ -51,11 +51,11 @@ extension ConfigReaderTests {
         ),
         (
             #"every = "0s"\#nshell = "x""#,
-            #"2:9: job "j": every: an interval is at least 1ms; for a first run at the start, use first = "0s""#
+            #"2:9: job "j": every: an interval is at least 1 ms; for a first run at the start, use first = "0s""#
         ),
         (
             #"after = "0s"\#nshell = "x""#,
-            #"2:9: job "j": after: an interval is at least 1ms; for one run at the start, use after = "1ms""#
+            #"2:9: job "j": after: an interval is at least 1 ms; for one run at the start, use after = "1ms""#
         ),
         (
             #"every = "infinity"\#nshell = "x""#,
@@ -107,7 +107,7 @@ extension ConfigReaderTests {
         ),
         (
             #"every = "1h"\#nshell = "x"\#nlog-rate-limit-interval = "999ms""#,
-            #"4:27: job "j": log-rate-limit-interval: is shorter than 1s, so that the log might say more of what is dropped than it has of the rest; at least 1s, or "none""#
+            #"4:27: job "j": log-rate-limit-interval: is shorter than 1 s, so that the log might say more of what is dropped than it has of the rest; at least 1 s, or "none""#
         ),
         (
             #"every = "1h"\#nshell = "x"\#noutput-tail = "8kb""#,
@@ -248,7 +248,7 @@ extension ConfigReaderTests {
         ),
         (
             #"every = "1h"\#nshell = "x"\#nstarting-deadline = "0s""#,
-            #"4:21: job "j": starting-deadline: is shorter than 1s, so that the job might never run: no run starts at the very instant it is due; at least 1s, or "none""#
+            #"4:21: job "j": starting-deadline: is shorter than 1 s, so that the job might never run: no run starts at the very instant it is due; at least 1 s, or "none""#
         ),
         (
             #"every = "1h"\#nshell = "x"\#nconcurrency-max = 2"#,

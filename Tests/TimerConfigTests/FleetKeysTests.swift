@@ -144,10 +144,10 @@ import TimerCore
 
     @Test(
         arguments: [
-            ("fleet = \"each\"", "fleet: unknown value \"each\"; this version knows only \"one\""),
+            ("fleet = \"all\"", "fleet: unknown value \"all\"; one of \"one\", \"each\""),
             ("fleet = \"one\"\nafter = \"1h\"", "after does not go with fleet = \"one\": it needs"),
             ("fleet = \"one\"\nfirst = \"1h\"", "first does not go with fleet = \"one\""),
-            ("fleet = \"one\"\nfrom = \"end\"", "from: a job with fleet = \"one\" counts"),
+            ("fleet = \"one\"\nfrom = \"end\"", "from: a job of a fleet counts"),
             ("fleet = \"one\"\ncount = \"wall\"", "count: a fleet counts the time"),
             ("fleet = \"one\"\nconcurrency = \"queue\"", "it is \"forbid\" or \"allow\""),
             ("fleet = \"one\"\nconcurrency = \"replace\"", "it is \"forbid\" or \"allow\""),
@@ -157,10 +157,10 @@ import TimerCore
             ("fleet = \"one\"\nstale-after = \"1d\"", "stale-after does not go with"),
             ("fleet = \"one\"\nrun-environment = [\"A\"]", "run-environment does not go with"),
             ("fleet = \"one\"\nrenamed-from = \"x\"", "renamed-from does not go with"),
-            ("fleet = \"one\"\ntakeover-delay = \"9ms\"", "takeover-delay: is shorter than 100ms"),
+            ("fleet = \"one\"\ntakeover-delay = \"9ms\"", "takeover-delay: is shorter than 100 ms"),
             ("fleet = \"one\"\nprefer = [\"a\", \"a\"]", "prefer: \"a\" is there twice"),
-            ("on = [\"db\"]", "on goes with fleet = \"one\" alone"),
-            ("on-lost = \"retry\"", "on-lost goes with fleet = \"one\" alone"),
+            ("on = [\"db\"]", "on goes with fleet alone"),
+            ("on-lost = \"retry\"", "on-lost goes with fleet alone"),
         ])
     func whatAJobOfAFleetCannotHaveIsRefused(keys: String, fault: String) throws {
         let text = Self.fleet + "[job.j]\nshell = \"x\"\n" + keys
@@ -185,6 +185,56 @@ import TimerCore
         let errors = try read(text).errors.map(\.description)
         #expect(errors.isEmpty == (fault == nil), "\(errors)")
         if let fault { #expect(errors.first?.contains(fault) == true, "\(errors)") }
+    }
+
+    @Test func eachMachineHasAJobOfItsOwnName() throws {
+        let jobs = try read(
+            """
+            [fleet]
+            name = "prod"
+            machine = "web1"
+            etcd = ["https://10.0.0.1:2379"]
+            [job.backup]
+            shell = "x"
+            every = "1h"
+            fleet = "each"
+            on = ["db"]
+            [job.report]
+            shell = "x"
+            every = "1h"
+            fleet = "one"
+            """
+        ).jobSet.jobs
+        #expect(jobs.map(\.name.description) == ["backup@web1", "report"])
+        #expect(jobs[0].fleet?.template == Job.Name("backup") && jobs[0].fleet?.labels == ["db"])
+        #expect(jobs[1].fleet?.template == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("prefer = [\"web2\"]", "prefer does not go with fleet = \"each\": each machine runs it"),
+            ("on-lost = \"retry\"", "on-lost does not go with fleet = \"each\""),
+            ("on-isolation = \"stop\"", "on-isolation does not go with fleet = \"each\""),
+            ("takeover-delay = \"1s\"", "takeover-delay does not go with fleet = \"each\""),
+            ("paused = true", "paused does not go with fleet = \"each\""),
+            ("[job.\"j@web1\"]\nshell = \"x\"\nevery = \"1h\"", "it is \"j@web1\", which is another job"),
+        ])
+    func whatAJobOfEachMachineCannotHaveIsRefused(keys: String, fault: String) throws {
+        let text =
+            Self.fleet + "machine = \"web1\"\n[job.j]\nshell = \"x\"\nevery = \"1h\"\nfleet = \"each\"\n"
+            + keys
+        let errors = try read(text).errors.map(\.description)
+        #expect(errors.count == 1, "\(errors)")
+        #expect(errors.first?.contains(fault) == true, "\(errors)")
+    }
+
+    @Test func aNameThatIsTooLongWithItsMachineIsRefused() throws {
+        let name = String(repeating: "n", count: 60)
+        let text =
+            Self.fleet + "machine = \"web1\"\n[job.\(name)]\nshell = \"x\"\nevery = \"1h\"\nfleet = \"each\"\n"
+        let reading = try read(text)
+        #expect(reading.errors.count == 1 && reading.jobSet.jobs.isEmpty)
+        #expect(reading.errors.first?.message.contains("it is too long") == true)
     }
 
     @Test func aJobOfAFleetNeedsTheTable() throws {

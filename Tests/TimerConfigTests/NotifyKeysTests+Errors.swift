@@ -115,11 +115,11 @@ extension NotifyKeysTests {
             ),
             (
                 "[notify.x]\nmail = \"a\"\nrepeat = \"59s\"",
-                "3:10: notifier \"x\": repeat: is shorter than 1min"
+                "3:10: notifier \"x\": repeat: is shorter than 1 min"
             ),
             (
                 "[notify.x]\nmail = \"a\"\nbatch = \"61min\"",
-                "3:9: notifier \"x\": batch: is longer than 1h"
+                "3:9: notifier \"x\": batch: is longer than 1 h"
             ),
             (
                 "[notify.x]\nmail = \"a\"\nper-hour = 0",
@@ -177,7 +177,7 @@ extension NotifyKeysTests {
                 "\(job)notify = [\"x\"]\n[notify.x]\njob = \"a\"",
                 "4:10: job \"a\": notify: the notifier \"x\" runs this job, so \"x\""
             ),
-            ("\(job)late-after = \"1ms\"", "4:14: job \"a\": late-after: is shorter than 1s"),
+            ("\(job)late-after = \"1ms\"", "4:14: job \"a\": late-after: is shorter than 1 s"),
         ])
     func whatIsWrongIsTold_withItsPlace(text: String, fault: String) throws {
         let errors = try read(text).errors.map(\.description)

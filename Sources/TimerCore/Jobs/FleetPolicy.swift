@@ -1,7 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a job is shared by the machines of a fleet: each of its firings starts on one of them.
+/// How a job is shared by the machines of a fleet: each of its firings starts on one of them, or each of
+/// them has firings of its own and shares only the pause.
 public struct FleetPolicy: Hashable, Sendable {
     /// The shortest `takeoverDelay`. With a shorter one, several machines would claim each firing at
     /// the same time, and all but one of them in vain.
@@ -19,6 +20,10 @@ public struct FleetPolicy: Hashable, Sendable {
     public var onIsolation = Isolation.keep
     /// What happens with what was due while no machine had a connection.
     public var onFleetAway = Away.wait
+    /// The name in the configuration of a job that each machine runs for itself. Its own name is that
+    /// one, `@` and the name of the machine, as of an instance of a template of systemd. Nil: each
+    /// firing starts on one machine.
+    public var template: Job.Name?
 
     /// The defaults.
     public init() {}

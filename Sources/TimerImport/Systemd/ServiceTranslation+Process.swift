@@ -266,7 +266,7 @@ extension ServiceTranslation {
             let span = span(["LogRateLimitIntervalSec"]), let span
         {
             if span > .zero, span < .seconds(1) {
-                unit.mark(index, .lost("the interval has at least 1s"))
+                unit.mark(index, .lost("the interval has at least 1 s"))
             } else {
                 set(
                     "log-rate-limit-interval", .string(span == .zero ? "none" : TimeSpan.compactText(span))

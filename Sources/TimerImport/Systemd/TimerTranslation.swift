@@ -103,7 +103,7 @@ struct TimerTranslation {
                 return unit.mark(index, .lost("a time span has at most 100 years"))
             }
             if key.hasPrefix("OnUnit"), span < Self.intervalMin {
-                return unit.mark(index, .lost("an interval has at least 1ms"))
+                return unit.mark(index, .lost("an interval has at least 1 ms"))
             }
             spans[key, default: []].append((span, index))
         } catch {

@@ -17,6 +17,7 @@ extension FleetJob {
         case .after, .onBoot: return nil
         }
         self.init(job.name, definition: Self.hash(of: job, fleet), schedule: schedule)
+        template = fleet.template
         labels = fleet.labels
         prefer = fleet.prefer
         takeoverDelay = fleet.takeoverDelay
@@ -64,6 +65,7 @@ extension FleetJob {
             "retry \(retry.retries) \(retry.delay.wholeNanoseconds) \(retry.backoff) \(retry.delayMax.wholeNanoseconds)",
             "success \(job.execution.successExitCodes.sorted())",
         ]
+        if let template = fleet.template { parts.append("each \(template)") }
         return String(FNV1a.hash(Array(parts.joined(separator: "\n").utf8)), radix: 16)
     }
 }

@@ -47,7 +47,10 @@ extension Loop {
     /// - Complexity: O(*n*) in the number of jobs.
     func configureFleet(isReload: Bool) {
         guard let fleet else { return }
-        fleet.driver.configure(agenda.jobs.filter { $0.fleet != nil }, isReload: isReload)
+        let jobs = agenda.jobs.filter { $0.fleet != nil }
+        templates = [:]
+        for job in jobs { if let name = job.fleet?.template { templates[name] = job.name } }
+        fleet.driver.configure(jobs, isReload: isReload)
     }
 
     /// Why a command that only a fleet can execute cannot be executed here; nil if it can.
@@ -67,6 +70,29 @@ extension Loop {
         agenda.snapshot(of: job, at: steadyNow()) != nil
     }
 
+    /// What a command is for, if it names the template of jobs that each machine runs for itself: the
+    /// jobs of all machines, or that of one.
+    ///
+    /// - Returns: the command; the job of this machine whose state is the answer; why it is refused.
+    private func resolved(_ order: Order) -> (Order, shown: Job.Name, refusal: String?) {
+        guard let instance = templates[order.job], !contains(order.job), let machine = fleet?.machine
+        else { return (order, order.job, nil) }
+        var order = order
+        switch order.verb {
+        case .pause, .resume, .skipNext: return (order, instance, nil)
+        case .run:
+            let name = order.machine.flatMap { Job.Name("\(order.job)@\($0)") }
+            order.machine = order.machine ?? machine
+            order.job = name ?? instance
+            return (order, instance, nil)
+        case .start, .stop, .retry, .kill:
+            return (
+                order, instance,
+                "each machine runs it for itself: use the name that it has on one, such as \(instance)"
+            )
+        }
+    }
+
     /// Executes a command for a job of the fleet, if it is one that only the fleet can execute, or
     /// refuses it.
     ///
@@ -74,22 +100,23 @@ extension Loop {
     func handleInFleet(
         _ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
     ) -> Bool {
-        if let reason = reasonToRefuse(order) {
+        let (order, shown, refusal) = resolved(order)
+        if let reason = refusal ?? reasonToRefuse(order) {
             reply(
                 .refused(reason),
-                agenda.snapshot(of: order.job, at: steadyNow()).map { shown($0) })
+                agenda.snapshot(of: shown, at: steadyNow()).map { self.shown($0) })
             return true
         }
-        guard let fleet, agenda.isShared(order.job),
+        guard let fleet, agenda.isShared(shown),
             let command = FleetCommand(order, on: fleet.machine, at: steadyNow())
         else { return false }
         let answer: @Sendable (Answer) -> Void = { answer in
             self.later { loop in
-                let snapshot = loop.agenda.snapshot(of: order.job, at: loop.steadyNow())
+                let snapshot = loop.agenda.snapshot(of: shown, at: loop.steadyNow())
                 reply(answer, snapshot.map { loop.shown($0) })
             }
         }
-        if let reason = order.reasonToRefuseInFleet(fleetViews[order.job], at: steadyNow()) {
+        if let reason = order.reasonToRefuseInFleet(fleetViews[shown], at: steadyNow()) {
             answer(.refused(reason))
             return true
         }

@@ -97,6 +97,8 @@ actor Loop: QueueActor {
     var isBegun = false
     /// The jobs as the fleet knows them.
     var fleetViews: [Job.Name: FleetJobView] = [:]
+    /// The jobs that each machine runs for itself, by their templates.
+    var templates: [Job.Name: Job.Name] = [:]
     /// The jobs that the fleet paused together with their active runs; nil until it is known.
     var runsPaused: Set<Job.Name>?
     /// When this loop started.

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostFiles
 import Glibc
 import TimerCore
 import TimerNotify

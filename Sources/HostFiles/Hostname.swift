@@ -4,9 +4,9 @@
 import Glibc
 
 /// The hostname of this machine (gethostname(2)).
-enum Hostname {
+public enum Hostname {
     /// What it is now; nil if the kernel does not tell it. Bytes that are no UTF-8 are replaced.
-    static var current: String? {
+    public static var current: String? {
         var name = [CChar](repeating: 0, count: 256)
         guard gethostname(&name, name.count - 1) == 0 else { return nil }
         return String(

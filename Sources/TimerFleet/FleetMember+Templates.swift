@@ -1,0 +1,217 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// Jobs that each machine runs for itself (`fleet = "each"`). The job `backup` of the configuration is
+/// `backup@web1` on the machine web1, a job like any other of the fleet that only this machine has.
+/// The key of `backup` itself is a template: it has the pause of all of them.
+///
+/// A pause of the template is one transaction that writes its key and those of all machines, so that no
+/// machine starts the job any more once it is applied, as with any pause. A machine that joins writes
+/// the key of the template as well: either it knows the pause, or the pause is refused and decided
+/// again with the new machine. After the end of the pause each machine resumes its own job.
+extension FleetMember {
+    /// How many machines one transaction can pause, beside the key of the template and the comparisons
+    /// of the hold and of the identity.
+    static let instancesMax = FleetTransaction.operationsMax - 8
+
+    /// Why a request for the jobs of all machines cannot be executed; nil if it can.
+    func reasonToRefuse(_ template: Job.Name) -> String? {
+        guard templates[template] != nil else { return nil }
+        if let known = view?.jobs[template]?.value, !known.isTemplate, !known.isForgotten {
+            return "another machine has \(template) with fleet = \"one\"; "
+                + "give it the same value of fleet on all machines, and reload there"
+        }
+        return instances(of: template).count > Self.instancesMax
+            ? Self.tooManyInstances(template) : nil
+    }
+
+    private static func tooManyInstances(_ job: Job.Name) -> String {
+        "more than \(instancesMax) machines have \(job), which is too many for one request; "
+            + "request it for \(job)@MACHINE, one after the other"
+    }
+
+    /// The jobs of all machines that have this template, in the order of their names.
+    ///
+    /// - Complexity: O(*n*) in the jobs of the fleet.
+    func instances(of template: Job.Name) -> [(name: Job.Name, known: Versioned<JobValue>)] {
+        guard let view = lastView else { return [] }
+        return view.jobs.filter { $0.value.value.template == template }
+            .sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    /// The definition of a job: for the one that another machine runs for itself, that of the same job
+    /// of this machine. Nil: it is not known.
+    func definition(of name: Job.Name) -> FleetJob? {
+        if let job = jobs[name] { return job }
+        guard let template = lastView?.jobs[name]?.value.template else { return nil }
+        return templates[template].flatMap { jobs[$0] }
+    }
+
+    // MARK: - A machine that joins
+
+    /// A part of a transaction about the job of one machine, which concerns the key of its template.
+    struct TemplatePart {
+        var compares: [FleetCompare] = []
+        var changes: [FleetChange] = []
+        var reads: [FleetKey] = []
+    }
+
+    /// Lets a job of this machine belong to its template, with the pause that this one has.
+    ///
+    /// - Returns: what to add to the transaction that writes the value: nothing for a job that belongs
+    ///   to no other template than before. Nil: another job of the fleet has the name of the template,
+    ///   and only a reload replaces it.
+    func join(_ job: FleetJob, _ value: inout JobValue, _ now: Now) -> TemplatePart? {
+        guard value.template != job.template else { return TemplatePart() }
+        value.template = job.template
+        guard let template = job.template else { return TemplatePart() }
+        let known = view?.jobs[template]
+        var shared = known?.value ?? JobValue(definition: JobValue.templateDefinition, cursor: now.wall)
+        if !shared.isTemplate {
+            guard shared.isForgotten || redefined.contains(job.name) else { return nil }
+            shared.definition = JobValue.templateDefinition
+            shared.opened = nil
+        }
+        if value.pause == nil, var pause = shared.pause {
+            pause.isOfTemplate = true
+            value.pause = pause
+        }
+        let key = FleetKey.job(template)
+        return TemplatePart(
+            compares: [.modified(key, known?.modified ?? 0)],
+            changes: [.put(key, shared.text, lease: nil)], reads: [key])
+    }
+
+    // MARK: - The end of a pause
+
+    /// Whether a job is paused because its template was, and that pause is over.
+    func isOfEndedPause(_ known: JobValue) -> Bool {
+        guard let template = known.template, known.pause?.isOfTemplate == true else { return false }
+        return view?.jobs[template]?.value.pause == nil
+    }
+
+    /// A machine that knows an old value of the template must not end a new pause of it.
+    func followingTemplate(_ known: JobValue) -> TemplatePart {
+        guard let template = known.template, known.pause?.isOfTemplate == true else {
+            return TemplatePart()
+        }
+        let key = FleetKey.job(template)
+        return TemplatePart(
+            compares: [.modified(key, view?.jobs[template]?.modified ?? 0)], reads: [key])
+    }
+
+    // MARK: - What users request of all machines
+
+    /// Sends the first thing that has to be done about a template: a command, or the end of its pause.
+    /// It is a transaction of its own, which is sent before this machine decides about the jobs that it
+    /// changes.
+    mutating func considerTemplate(_ name: Job.Name, _ now: Now) {
+        guard isReady, let known = view?.jobs[name], known.value.isTemplate, knowsAll(known)
+        else { return }
+        let instances = instances(of: name)
+        guard instances.count <= Self.instancesMax, busy[name] == nil,
+            instances.allSatisfy({ busy[$0.name] == nil })
+        else { return }
+        if let until = known.value.pause?.until, until <= now.wall {
+            var value = known.value
+            value.pause = nil
+            return sendToAll(value, name, known, [])
+        }
+        for entry in commands {
+            var value = known.value
+            switch entry.command {
+            case .pause(name, let terms):
+                guard entry.seen == nil, terms.isFuture(at: now.wall) else { continue }
+                value.pause = terms.pause(after: value.pause, at: now.wall)
+                guard value.pause != known.value.pause || !arePaused(instances),
+                    let paused = paused(instances, by: value.pause, now)
+                else { continue }
+                return sendToAll(value, name, known, paused)
+            case .resume(name) where value.pause != nil:
+                value.pause = nil
+                return sendToAll(value, name, known, [])
+            case .skipNext(name, let count) where !haveSkips(instances, count):
+                let changed = instances.map { instance in
+                    var value = instance.known.value
+                    value.skips = JobValue.skips(of: count)
+                    return (instance.name, instance.known, value)
+                }
+                return sendToAll(value, name, known, changed)
+            default: continue
+            }
+        }
+    }
+
+    /// Whether this machine knows the jobs of all machines that had joined when the template was last
+    /// written. A transaction that was refused can read the template before the watch brings them.
+    func knowsAll(_ template: Versioned<JobValue>) -> Bool {
+        view.map { $0.reported >= template.modified } ?? false
+    }
+
+    /// Whether the jobs of all machines are paused, each for whatever reason.
+    func arePaused(_ instances: [(name: Job.Name, known: Versioned<JobValue>)]) -> Bool {
+        instances.allSatisfy { $0.known.value.pause != nil }
+    }
+
+    /// Whether the jobs of all machines will skip so many firings.
+    func haveSkips(
+        _ instances: [(name: Job.Name, known: Versioned<JobValue>)], _ count: Int64
+    ) -> Bool {
+        instances.allSatisfy { $0.known.value.skips == JobValue.skips(of: count) }
+    }
+
+    private typealias Change = (name: Job.Name, known: Versioned<JobValue>, value: JobValue)
+
+    /// The jobs that a pause of their template pauses, or whose terms it changes. One that a user paused
+    /// by its own name stays as it is. Nil: the time of one of them is not known.
+    private func paused(
+        _ instances: [(name: Job.Name, known: Versioned<JobValue>)], by pause: JobValue.Pause?,
+        _ now: Now
+    ) -> [Change]? {
+        guard var pause, let clock else { return nil }
+        pause.isOfTemplate = true
+        var changed: [Change] = []
+        for (name, known) in instances where known.value.pause?.isOfTemplate != false {
+            var value = known.value
+            guard let time = value.reading(clock, at: now.awake) else { return nil }
+            value.count(to: time)
+            value.opened = nil
+            value.pause = pause
+            changed.append((name, known, value))
+        }
+        return changed
+    }
+
+    private mutating func sendToAll(
+        _ value: JobValue, _ name: Job.Name, _ known: Versioned<JobValue>, _ changed: [Change]
+    ) {
+        let all = [(name: name, known: known, value: value)] + changed
+        let branch = FleetTransaction.Branch(
+            compares: all.map { .modified(.job($0.name), $0.known.modified) },
+            changes: all.map { .put(.job($0.name), $0.value.text, lease: nil) },
+            reads: all.map { .job($0.name) })
+        let hold = view.map { [FleetCompare.modified(.hold, $0.hold.modified)] } ?? []
+        let id = send(
+            FleetTransaction(compares: hold, branches: [branch], reads: [.hold]),
+            .jobs(all.map(\.name)))
+        for one in all { busy[one.name] = id }
+    }
+}
+
+extension FleetTransaction.Branch {
+    /// The same, with what concerns the template of its job.
+    func adding(_ part: FleetMember.TemplatePart) -> Self {
+        var branch = self
+        branch.compares += part.compares
+        branch.changes += part.changes
+        branch.reads += part.reads
+        return branch
+    }
+}
+
+extension JobValue {
+    /// How many firings are skipped if a user requests so many.
+    static func skips(of count: Int64) -> Int64 { min(max(0, count), 1000) }
+}
