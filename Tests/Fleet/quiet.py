@@ -131,6 +131,59 @@ def every_machine_shows_all():
         return "runs on 3 machines shown on each"
 
 
+def each_machine():
+    """a job with fleet = "each" runs on all machines, also while one of them is gone, and one pause is for all"""
+    jobs = {"tick": ['fleet = "each"'] + EACH_SECOND[1:]}
+    with Fleet(jobs) as fleet:
+        first, second, third = fleet.machines
+        names = {machine: f"tick@{machine.host}" for machine in fleet.machines}
+
+        def wait_for_all(machines):
+            before = {machine: len(fleet.starts(names[machine])) for machine in machines}
+            wait_until(
+                lambda: all(len(fleet.starts(names[machine])) >= count + 2 for machine, count in before.items()),
+                f"two starts on each of {[machine.host for machine in machines]}")
+
+        wait_for_all(fleet.machines)
+        for round in range(3):
+            fleet.machines[round].must("pause", "tick", "--note", f"round {round}")
+            paused = now()
+            # Whatever was claimed before is started within moments, or never.
+            time.sleep(2.5)
+            later = [start.run for start in fleet.starts() if start.at > paused + 50_000]
+            expect(not later, f"started after the pause: {later}")
+            for machine in fleet.machines:
+                shown = machine.must("show", names[machine])
+                expect(f"round {round}" in shown, f"show on {machine.host}: {shown}")
+            fleet.machines[(round + 1) % 3].must("resume", "tick")
+            wait_for_all(fleet.machines)
+        first.must("pause", names[first])
+        own = now()
+        wait_for_all([second, third])
+        later = [start.run for start in fleet.starts(names[first]) if start.at > own + 50_000]
+        expect(not later, f"started after the pause of one: {later}")
+        first.must("resume", names[first])
+        status, _, errors = first.ctl("run", "tick", "--on", second.host, "--wait")
+        expect(status == 0, f"run --on --wait: {status}, {errors}")
+        status, _, errors = first.ctl("kill", "tick")
+        expect(status != 0 and names[first] in errors, f"kill: {status}, {errors}")
+        third.crash()
+        wait_for_all([first, second])
+        second.must("pause", "tick")
+        third.start()
+        third.when_connected()
+        wait_until(lambda: f"member/{third.host}" in fleet.values(), "the machine is there again")
+        paused = now()
+        time.sleep(2.5)
+        later = [start.run for start in fleet.starts() if start.at > paused]
+        expect(not later, f"started after the pause, when a machine came back: {later}")
+        first.must("resume", "tick")
+        wait_for_all(fleet.machines)
+        machines = {run["machine"] for run in json.loads(first.must("history", "--json"))["runs"]}
+        expect(len(machines) == 3, f"history has the runs of {machines}")
+        return judged(fleet, {name: 1 for name in names.values()})
+
+
 def wrong_clocks():
     """nothing starts earlier than a clock is known to be wrong, and none with one that is 3 s wrong starts anything"""
     jobs = {f"of-{host}": EACH_SECOND + [f'prefer = ["{host}"]'] for host in ("host1", "host2", "host3")}
@@ -182,6 +235,7 @@ CHECKS = {
     "pause-is-exact": pause_is_exact,
     "commands": commands,
     "every-machine-shows-all": every_machine_shows_all,
+    "each-machine": each_machine,
     "wrong-clocks": wrong_clocks,
     "link-is-lost": link_is_lost,
 }

@@ -271,7 +271,10 @@ struct Control: ControlService {
         _ job: Job.Name, among names: [Job.Name],
         _ reply: ControlAnswer.Reply
     ) {
-        let near = nearestName(job.description, among: names.map(\.description))
+        let texts = names.map(\.description)
+        // A job that each machine of a fleet runs for itself has the name of its machine.
+        let near =
+            texts.first { $0.hasPrefix("\(job)@") } ?? nearestName(job.description, among: texts)
         let hint = near.map { " (did you mean \"\($0)\"?)" } ?? ""
         send(.notFound, ErrorReply("no job is named \"\(job)\"\(hint)", code: .noSuchJob), reply)
     }

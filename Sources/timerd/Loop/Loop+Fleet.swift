@@ -10,6 +10,7 @@ extension Loop {
     /// Connects the loop with the fleet. Nothing is different without this call.
     func join(_ fleet: FleetDriver, as machine: MachineName) {
         self.fleet = (fleet, machine)
+        _ = sharedJobs()
         if isBegun { fleet.begin() }
     }
 
@@ -47,10 +48,15 @@ extension Loop {
     /// - Complexity: O(*n*) in the number of jobs.
     func configureFleet(isReload: Bool) {
         guard let fleet else { return }
+        fleet.driver.configure(sharedJobs(), isReload: isReload)
+    }
+
+    /// The jobs of the fleet, of which the templates are remembered.
+    private func sharedJobs() -> [Job] {
         let jobs = agenda.jobs.filter { $0.fleet != nil }
         templates = [:]
-        for job in jobs { if let name = job.fleet?.template { templates[name] = job.name } }
-        fleet.driver.configure(jobs, isReload: isReload)
+        for job in jobs { if let template = job.fleet?.template { templates[template] = job.name } }
+        return jobs
     }
 
     /// Why a command that only a fleet can execute cannot be executed here; nil if it can.

@@ -123,7 +123,7 @@ extension Loop {
             let configured = loop.agenda.names
             if let jobs {
                 let known = Set(configured)
-                let others = jobs.filter { !known.contains($0) }
+                let others = jobs.filter { !known.contains($0) && loop.templates[$0] == nil }
                 guard others.isEmpty else { return unknown(others, configured) }
             }
             let orders = (jobs ?? configured).map(order)
