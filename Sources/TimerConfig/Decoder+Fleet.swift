@@ -37,7 +37,8 @@ extension Decoder {
             }
             guard fleet.template != nil else { return nil }
             guard let name = instance(of: job.name) else {
-                return "fleet: the name \"\(job.name)@\(machine)\", which it has on this machine, is no job name: "
+                return
+                    "fleet: the name \"\(job.name)@\(machine)\", which it has on this machine, is no job name: "
                     + "it is too long, or machine is missing in [fleet]"
             }
             return names.contains(name)

@@ -97,7 +97,8 @@ extension FleetMember {
         guard let known = lastView else { return [] }
         let names =
             name.map { [$0] + instances(of: $0).map(\.name) }
-            ?? jobs.keys + templates.keys.flatMap { template in
+            ?? jobs.keys
+            + templates.keys.flatMap { template in
                 instances(of: template).map(\.name).filter { jobs[$0] == nil }
             }
         return names.flatMap { name in

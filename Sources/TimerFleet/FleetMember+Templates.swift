@@ -68,7 +68,8 @@ extension FleetMember {
         value.template = job.template
         guard let template = job.template else { return TemplatePart() }
         let known = view?.jobs[template]
-        var shared = known?.value ?? JobValue(definition: JobValue.templateDefinition, cursor: now.wall)
+        var shared =
+            known?.value ?? JobValue(definition: JobValue.templateDefinition, cursor: now.wall)
         if !shared.isTemplate {
             guard shared.isForgotten || redefined.contains(job.name) else { return nil }
             shared.definition = JobValue.templateDefinition

@@ -212,16 +212,23 @@ import TimerCore
 
     @Test(
         arguments: [
-            ("prefer = [\"web2\"]", "prefer does not go with fleet = \"each\": each machine runs it"),
+            (
+                "prefer = [\"web2\"]",
+                "prefer does not go with fleet = \"each\": each machine runs it"
+            ),
             ("on-lost = \"retry\"", "on-lost does not go with fleet = \"each\""),
             ("on-isolation = \"stop\"", "on-isolation does not go with fleet = \"each\""),
             ("takeover-delay = \"1s\"", "takeover-delay does not go with fleet = \"each\""),
             ("paused = true", "paused does not go with fleet = \"each\""),
-            ("[job.\"j@web1\"]\nshell = \"x\"\nevery = \"1h\"", "it is \"j@web1\", which is another job"),
+            (
+                "[job.\"j@web1\"]\nshell = \"x\"\nevery = \"1h\"",
+                "it is \"j@web1\", which is another job"
+            ),
         ])
     func whatAJobOfEachMachineCannotHaveIsRefused(keys: String, fault: String) throws {
         let text =
-            Self.fleet + "machine = \"web1\"\n[job.j]\nshell = \"x\"\nevery = \"1h\"\nfleet = \"each\"\n"
+            Self.fleet
+            + "machine = \"web1\"\n[job.j]\nshell = \"x\"\nevery = \"1h\"\nfleet = \"each\"\n"
             + keys
         let errors = try read(text).errors.map(\.description)
         #expect(errors.count == 1, "\(errors)")
@@ -231,7 +238,8 @@ import TimerCore
     @Test func aNameThatIsTooLongWithItsMachineIsRefused() throws {
         let name = String(repeating: "n", count: 60)
         let text =
-            Self.fleet + "machine = \"web1\"\n[job.\(name)]\nshell = \"x\"\nevery = \"1h\"\nfleet = \"each\"\n"
+            Self.fleet
+            + "machine = \"web1\"\n[job.\(name)]\nshell = \"x\"\nevery = \"1h\"\nfleet = \"each\"\n"
         let reading = try read(text)
         #expect(reading.errors.count == 1 && reading.jobSet.jobs.isEmpty)
         #expect(reading.errors.first?.message.contains("it is too long") == true)

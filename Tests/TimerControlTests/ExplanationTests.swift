@@ -114,7 +114,8 @@ import TimerCore
         #expect(machine.why()[1] == "After it is resumed, it runs 1 min after the end of its run.")
         machine.order(.resume)
         machine.handle(.ended(run.id, .exited(0), RunUsage()))
-        #expect(machine.why()[0].contains(" (in 1 min), after 1 min more of active time; 0 s elapsed"))
+        #expect(
+            machine.why()[0].contains(" (in 1 min), after 1 min more of active time; 0 s elapsed"))
     }
 
     @Test func onceInEachBoot() throws {

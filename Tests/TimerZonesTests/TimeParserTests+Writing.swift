@@ -12,7 +12,8 @@ extension TimeParserTests {
     @Test func theDistanceIsShort() throws {
         let parser = try Self.parser()
         for (seconds, text) in [
-            (65_523, "in 18 h 12 min"), (-65_523, "18 h 12 min ago"), (61, "in 1 min 1 s"), (0, "now"),
+            (65_523, "in 18 h 12 min"), (-65_523, "18 h 12 min ago"), (61, "in 1 min 1 s"),
+            (0, "now"),
             (300_000, "in 3 d 11 h 20 min"), (40 * 86_400 + 3601, "in 1 month 1 w 2 d"),
         ] as [(Int64, String)] {
             #expect(parser.distance(to: parser.now + .seconds(seconds)) == text)

@@ -110,7 +110,8 @@ import TimerZones
         let reboot = Schedule.wall(WallSchedule([.cron(try CronSpec("@reboot"), .utc)]))
         #expect(
             try next(status(reboot, after: 1)).hasSuffix("Next: at the next boot of the machine"))
-        #expect(Text.details(status(later)).contains("2 h 47 min 40 s after each boot of the machine"))
+        #expect(
+            Text.details(status(later)).contains("2 h 47 min 40 s after each boot of the machine"))
     }
 
     // MARK: - list

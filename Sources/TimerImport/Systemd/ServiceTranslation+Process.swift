@@ -269,7 +269,8 @@ extension ServiceTranslation {
                 unit.mark(index, .lost("the interval has at least 1 s"))
             } else {
                 set(
-                    "log-rate-limit-interval", .string(span == .zero ? "none" : TimeSpan.compactText(span))
+                    "log-rate-limit-interval",
+                    .string(span == .zero ? "none" : TimeSpan.compactText(span))
                 )
             }
         }

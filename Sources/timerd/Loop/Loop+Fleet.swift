@@ -81,7 +81,8 @@ extension Loop {
     ///
     /// - Returns: the command; the job of this machine whose state is the answer; why it is refused.
     private func resolved(_ order: Order) -> (Order, shown: Job.Name, refusal: String?) {
-        guard let instance = templates[order.job], !contains(order.job), let machine = fleet?.machine
+        guard let instance = templates[order.job], !contains(order.job),
+            let machine = fleet?.machine
         else { return (order, order.job, nil) }
         var order = order
         switch order.verb {
