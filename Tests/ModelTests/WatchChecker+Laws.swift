@@ -50,6 +50,11 @@ extension WatchChecker {
     }
 
     private mutating func checkCondition(_ key: Key, _ facts: WatchEpisode.Job, isNew: Bool) {
+        if key.kind == "late", isNew, let since = facts.pausedSince,
+            before.jobs[key.job]?.pausedSince == since
+        {
+            faults.append("\(key): began during a pause")
+        }
         guard let condition = condition(key, facts) else { return }
         let isOpen = now.open[key] != nil
         if isOpen, condition.age == nil { faults.append("\(key): is open, and nothing is wrong") }

@@ -164,9 +164,10 @@ struct WatchChecker {
         staleTimes[job] = time
     }
 
-    /// Whether a pause with an end is over. If the configuration ended it, it may have been over.
+    /// Whether a pause with an end is over. If the configuration or a user ended it, it may have been
+    /// over.
     private func hasPauseEnded(_ job: Int, _ facts: WatchEpisode.Job) -> Bool {
         if facts.isArmed, case .load = now.event { return true }
-        return now.count { if case .resumed(job, byItself: true) = $0 { true } else { false } } > 0
+        return now.count { if case .resumed(job, _) = $0 { true } else { false } } > 0
     }
 }

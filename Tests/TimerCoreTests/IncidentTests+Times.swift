@@ -150,6 +150,15 @@ extension IncidentTests {
         #expect(world.kinds == [.stale])
     }
 
+    @Test func aPauseThatAUserEndsAfterItsEndEndedOnTimeForAStaleJob() {
+        var (world, _) = staleJobPausedWithoutTheDaemon()
+        _ = world.order(.resume, "backup")
+        world.pass(.seconds(3999))
+        #expect(world.kinds.isEmpty)
+        world.pass(.seconds(2))
+        #expect(world.kinds == [.stale])
+    }
+
     @Test func aPauseThatEndedCountsNoLongerForAStaleJob_alsoIfADaemonStopsBeforeItNotices() {
         var (world, stale) = staleJobPausedWithoutTheDaemon()
         world.stopCleanly()

@@ -140,17 +140,18 @@ extension Agenda {
         _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, by initiator: Initiator, at now: Now,
         into batch: inout Batch
     ) {
+        let end = entry.phase.pauseEnd(before: now.wall)
         entry.phase = .armed
         if pause.withRun { batch.ends += startedRuns(slot).map { .resume($0) } }
         let due = entry.resumeSchedule(after: pause, by: initiator, at: now)
         if initiator == .pauseEnd, let until = pause.until {
             entry.ledger.credit(
                 countedSince(until, entry.job.count, at: now))
-            // It ended on time, also if no daemon was running then.
-            let success = entry.outcomes.lastSuccess
-            entry.watch?.wrappedValue.endInactiveTime(
-                lastSuccess: success, at: min(until, now.wall))
         }
+        // It ended on time, also if no daemon was running then, or if a user ends it just before its
+        // late timer does.
+        let success = entry.watch == nil ? nil : entry.outcomes.lastSuccess
+        entry.watch?.wrappedValue.endInactiveTime(lastSuccess: success, at: end)
         entry.ledger.credit(entry.countedAfterPause)
         entry.countedAfterPause = .zero
         // The notices say what follows after this firing.
