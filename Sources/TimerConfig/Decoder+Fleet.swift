@@ -52,7 +52,8 @@ extension Decoder {
         settings.fleet?.machine?.description ?? Hostname.current ?? ""
     }
 
-    private func instance(of template: Job.Name) -> Job.Name? {
+    /// The name that a job of each machine has on this one; nil if that is no job name.
+    func instance(of template: Job.Name) -> Job.Name? {
         MachineName(machine).flatMap { Job.Name("\(template)@\($0)") }
     }
 

@@ -232,7 +232,9 @@ final class Reloader: Sendable {
     }
 
     private static func isMissing(_ rejection: Rejection, in jobSet: JobSet) -> Bool {
-        Job.Name(rejection.name).map { !jobSet.names.contains($0) } ?? true
+        guard let name = Job.Name(rejection.name) else { return true }
+        // A job that each machine of a fleet runs for itself has the name of its machine.
+        return !jobSet.names.contains(name) && !jobSet.jobs.contains { $0.fleet?.template == name }
     }
 
     /// Uses this configuration from here on.

@@ -104,9 +104,10 @@ extension Loop {
     func why(_ job: Job.Name) -> (WhyReply?, names: [Job.Name]) {
         let now = steadyNow()
         let found = agenda.snapshot(of: job, at: now).map { shown($0) }
+        let template = found?.job.fleet?.template?.description
         let rejection =
             rejected.first { $0.name == job.description }
-            ?? outdated.first { $0.name == job.description }
+            ?? outdated.first { $0.name == job.description || $0.name == template }
         guard found != nil || rejection != nil else { return (nil, namesForHints) }
         return (
             WhyReply(
