@@ -61,8 +61,9 @@ extension FleetChecker {
     ) {
         guard known.starts > 0, !known.hasEnded, !known.isCutOff,
             known.generation == generation,
-            jobs.first(where: { $0.name == run.firing.job })?.endsIsolated == true,
             let machine = simulation.machines.first(where: { $0.name == known.value.machine }),
+            // It ends what its own configuration says, which can be older than that of the others.
+            machine.jobs.first(where: { $0.name == run.firing.job })?.endsIsolated == true,
             machine.boot == known.value.incarnation.boot, machine.isAwake(at: simulation.time),
             // A lease that was revoked too early is not known to the machine.
             let kept = machine.kept,
