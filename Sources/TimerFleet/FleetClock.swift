@@ -162,27 +162,3 @@ struct ClockComparison {
         return true
     }
 }
-
-extension JobValue {
-    /// Lets time count from this reading of the clock on, by its next opening.
-    mutating func open(by clock: FleetClock, at now: AwakeInstant) {
-        opened = clock.reading(at: now)
-        opening = clock.openings + 1
-    }
-
-    /// The reading by which the time of this job may be counted; nil if the clock is one from before
-    /// its account was opened.
-    func reading(_ clock: FleetClock, at now: AwakeInstant) -> Duration? {
-        opened == nil || clock.openings >= opening ? clock.reading(at: now) : nil
-    }
-
-    /// Adds the time up to now to the account. A reading that is smaller than the last one adds
-    /// nothing.
-    mutating func count(to time: Duration) {
-        guard let opened else { return }
-        let passed = max(.zero, time - opened)
-        active += passed
-        accrued += passed
-        self.opened = max(time, opened)
-    }
-}

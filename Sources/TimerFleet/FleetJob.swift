@@ -7,7 +7,7 @@ public import TimerCore
 public struct FleetJob: Hashable, Sendable {
     /// When it fires.
     public enum Schedule: Hashable, Sendable {
-        /// After each interval of active time, counted by the fleet clock. Longer than zero.
+        /// After each interval of the time of `basis`. Longer than zero.
         case every(Duration)
         /// At times of the wall clock, in whole milliseconds.
         case wall(WallSchedule)
@@ -32,6 +32,8 @@ public struct FleetJob: Hashable, Sendable {
     /// The template of a job that each machine runs for itself. Only one machine has a job of this
     /// name then, and what users request of the template is for the jobs of all machines.
     public var template: Job.Name?
+    /// Which time counts for its intervals.
+    public var basis = FleetBasis.active
     /// The labels that a machine must have.
     public var labels: Set<String> = []
     /// The machines that start it first.
@@ -66,8 +68,11 @@ public struct FleetJob: Hashable, Sendable {
 }
 
 extension FleetJob {
-    /// Whether it fires after intervals of active time, for which it has an account.
+    /// Whether it fires after intervals of time, for which it has an account.
     var isInterval: Bool { if case .every = schedule { true } else { false } }
+
+    /// Whether the fleet clock must be written when its account is opened.
+    var opensByClock: Bool { isInterval && basis == .active }
 
     /// Firings that are due, as one.
     struct Due: Hashable {
@@ -84,7 +89,7 @@ extension FleetJob {
     /// What is due; nil if nothing is.
     ///
     /// - Parameters:
-    ///   - time: the reading of the fleet clock.
+    ///   - time: the reading by which the time of the job is counted.
     /// - Complexity: O(*n*) in the firings that are due, at most `WallSchedule.missedMax`.
     func due(_ job: JobValue, at now: WallInstant, time: Duration) -> Due? {
         switch schedule {

@@ -15,7 +15,7 @@ extension FleetMember {
         let adopted = view?.identity.value.adopted ?? now.wall
         let end = min(now.wall, max(end ?? now.wall, adopted))
         let branch = resumption(job, known, now, end).adding(followingTemplate(known.value))
-        send(branch, about: job.name, opensAccount: job.isInterval)
+        send(branch, about: job.name, opensAccount: job.opensByClock)
     }
 
     private mutating func resumption(
@@ -24,7 +24,12 @@ extension FleetMember {
         var value = known.value
         value.pause = nil
         if job.isInterval {
-            if let clock { value.open(by: clock, at: now.awake) }
+            // Active time counts from now on, and time by the wall clock from the end of the pause on.
+            // Nothing is counted again that was counted before the pause, by a clock that is ahead of
+            // this one. And there may have been several holds since the end, of which only the last
+            // one is known: what was before it is not counted.
+            let opened = [end, known.value.pause?.since, view?.hold.value.since].compactMap { $0 }
+            if let readings = readings(now, wall: opened.max()) { value.open(by: readings) }
         } else if let due = job.due(known.value, at: end, time: .zero) {
             return skipping(job.name, known, value, .paused, due.missed, now, upTo: end)
         }
@@ -44,7 +49,7 @@ extension FleetMember {
     mutating func command(
         _ name: Job.Name, _ known: Versioned<JobValue>, _ now: Now
     ) -> Bool {
-        guard isReady, let clock else { return false }
+        guard isReady, let readings = readings(now) else { return false }
         var value = known.value
         for entry in commands {
             switch entry.command {
@@ -52,7 +57,7 @@ extension FleetMember {
                 // Once its pause was there, what follows is another command's.
                 let pause = terms.pause(after: value.pause, at: now.wall)
                 guard entry.seen == nil, value.pause != pause, terms.isFuture(at: now.wall),
-                    let time = value.reading(clock, at: now.awake)
+                    let time = value.reading(readings)
                 else { continue }
                 value.count(to: time)
                 value.opened = nil
@@ -60,7 +65,7 @@ extension FleetMember {
                 send(change(name, known, value), about: name)
             case .resume(name) where value.pause != nil:
                 guard let job = jobs[name], job.definition == value.definition else { continue }
-                resume(job, known, now)
+                resume(job, known, now, at: value.pause?.until)
             case .skipNext(name, let count) where value.skips != count:
                 value.skips = JobValue.skips(of: count)
                 send(change(name, known, value), about: name)

@@ -9,8 +9,8 @@ extension FleetMember {
     /// The claim of what is due, or the record that it is skipped; nil if nothing is to be done by
     /// this machine now.
     mutating func claim(_ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now) -> Claim? {
-        guard mayClaim(now), known.value.pause == nil, let clock,
-            let time = known.value.reading(clock, at: now.awake),
+        guard mayClaim(now), known.value.pause == nil,
+            let time = readings(now).flatMap({ known.value.reading($0) }),
             let all = job.due(known.value, at: now.wall, time: time),
             let rank = rank(of: job), now.wall - all.since >= job.takeoverDelay * rank,
             let (due, reason) = job.missed == .runAll && isLate(all, known.value)
@@ -224,7 +224,8 @@ extension FleetMember {
         switch commands.first(where: { $0.command.isAboutHold })?.command {
         case .hold(let by) where !value.isHeld:
             value = HoldValue(
-                isHeld: true, time: clock.reading(at: now.awake), since: now.wall, by: by)
+                isHeld: true, time: clock.reading(at: now.awake), since: now.wall,
+                earlier: value.held, by: by)
             compares.append(.modified(.clock, clock.modified))
         case .release(let by) where value.isHeld:
             value.isHeld = false

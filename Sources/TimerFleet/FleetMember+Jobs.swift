@@ -208,18 +208,19 @@ extension FleetMember {
     // MARK: - Definitions
 
     private mutating func create(_ job: FleetJob, _ now: Now) {
-        guard let view, let clock else { return }
+        guard let view, let readings = readings(now) else { return }
         var value = JobValue(
-            definition: job.definition, cursor: max(now.wall, view.identity.value.adopted))
+            definition: job.definition, cursor: max(now.wall, view.identity.value.adopted),
+            basis: job.basis)
         guard let joined = join(job, &value, now) else { return }
-        let opensAccount = job.isInterval && value.pause == nil
-        if opensAccount { value.open(by: clock, at: now.awake) }
+        let isOpen = job.isInterval && value.pause == nil
+        if isOpen { value.open(by: readings) }
         redefined.remove(job.name)
         let key = FleetKey.job(job.name)
         let branch = FleetTransaction.Branch(
             compares: [.modified(key, 0)], changes: [.put(key, value.text, lease: nil)],
             reads: [key])
-        send(branch.adding(joined), about: job.name, opensAccount: opensAccount)
+        send(branch.adding(joined), about: job.name, opensAccount: isOpen && job.opensByClock)
     }
 
     /// Writes the definition that a user reloaded. What was due by the old one is skipped, on
@@ -232,20 +233,24 @@ extension FleetMember {
             redefined.remove(job.name)
             return false
         }
-        guard isReady, let clock, let time = known.value.reading(clock, at: now.awake) else {
+        guard isReady, let readings = readings(now), let time = known.value.reading(readings) else {
             return true
         }
         var value = known.value
         value.definition = job.definition
         value.count(to: time)
-        if !job.isInterval { value.opened = nil }
+        // An account that is open stays open: its time was counted up to the reading. From here on the
+        // time of another basis is counted by another clock.
+        if !job.isInterval || value.basis != job.basis { value.opened = nil }
+        value.basis = job.basis
         guard let joined = join(job, &value, now) else { return true }
         if value.pause != nil { value.opened = nil }
-        // An account that is open stays open: its time was counted up to the reading.
         let opensAccount = job.isInterval && value.pause == nil && value.opened == nil
-        if opensAccount { value.open(by: clock, at: now.awake) }
+        if opensAccount { value.open(by: readings) }
         let branch = skipping(job.name, known, value, .redefined, 0, now)
-        send(branch.adding(joined), about: job.name, opensAccount: opensAccount)
+        send(
+            branch.adding(joined), about: job.name,
+            opensAccount: opensAccount && job.opensByClock)
         return true
     }
 

@@ -131,10 +131,14 @@ extension FleetMember {
     private func jobView(
         _ job: FleetJob, _ value: JobValue, _ runs: [Run.ID: Versioned<RunValue>], _ now: Now
     ) -> FleetJobView {
-        let reading = view == nil ? nil : clock.flatMap { value.reading($0, at: now.awake) }
+        // Without the store, the fleet clock is not known.
+        let reading =
+            view == nil && value.basis == .active
+            ? nil : readings(now).flatMap { value.reading($0) }
         var counted = value
         if let reading { counted.count(to: reading) }
-        let isCounting = reading != nil && value.opened != nil && view?.hold.value.isHeld == false
+        let isCounting =
+            reading != nil && value.opened != nil && lastView?.hold.value.isHeld == false
         let live = Set(value.live.map(\.run))
         let last = runs.filter { !live.contains($0.key) }.max {
             ($0.key.firing.scheduled, $0.key.attempt) < ($1.key.firing.scheduled, $1.key.attempt)

@@ -171,12 +171,12 @@ extension FleetMember {
         _ instances: [(name: Job.Name, known: Versioned<JobValue>)], by pause: JobValue.Pause?,
         _ now: Now
     ) -> [Change]? {
-        guard var pause, let clock else { return nil }
+        guard var pause, let readings = readings(now) else { return nil }
         pause.isOfTemplate = true
         var changed: [Change] = []
         for (name, known) in instances where known.value.pause?.isOfTemplate != false {
             var value = known.value
-            guard let time = value.reading(clock, at: now.awake) else { return nil }
+            guard let time = value.reading(readings) else { return nil }
             value.count(to: time)
             value.opened = nil
             value.pause = pause

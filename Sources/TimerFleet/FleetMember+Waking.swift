@@ -148,19 +148,19 @@ extension FleetMember {
         let limits = [.zero, job.startingDeadline, job.missed == .skip ? Self.lateMax : nil]
         switch job.schedule {
         case .every(let span):
-            guard let opened = known.opened, let clock else { return }
-            let reading = clock.reading(at: now.awake)
+            guard let opened = known.opened, let reading = readings(now)?[known.basis] else {
+                return
+            }
             let due = opened + (span - known.accrued)
-            if let awayDelay { wake.add(fleet: due + awayDelay, after: reading) }
+            func add(_ target: Duration) { addReading(target, known.basis, reading, now, &wake) }
+            if let awayDelay { add(due + awayDelay) }
             for limit in limits.compactMap({ $0 }) {
                 // The scheduled instant is rounded to a millisecond.
-                wake.add(
-                    fleet: due + limit + (limit == .zero ? delay : .milliseconds(2)), after: reading
-                )
+                add(due + limit + (limit == .zero ? delay : .milliseconds(2)))
             }
             if due <= reading {
                 let passed = (reading - due).wholeNanoseconds / max(1, span.wholeNanoseconds)
-                wake.add(fleet: due + span * Int(passed + 1), after: reading)
+                add(due + span * Int(passed + 1))
             }
         case .wall(let schedule):
             guard let due = schedule.next(after: known.cursor) else { return }
@@ -172,6 +172,21 @@ extension FleetMember {
             if due <= now.wall, let next = schedule.next(after: now.wall) {
                 wake.add(wall: next, after: now)
             }
+        }
+    }
+
+    /// Adds a reading of the clock of a basis.
+    private func addReading(
+        _ target: Duration, _ basis: FleetBasis, _ reading: Duration, _ now: Now,
+        _ wake: inout JobWake
+    ) {
+        switch basis {
+        case .active: wake.add(fleet: target, after: reading)
+        case .wall:
+            guard target > reading, let instant = view?.hold.value.instant(reaching: target) else {
+                return
+            }
+            wake.add(wall: instant, after: now)
         }
     }
 }

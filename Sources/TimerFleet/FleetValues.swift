@@ -80,6 +80,8 @@ public struct HoldValue: FleetValue {
     public var since: WallInstant?
     /// When it ended; nil while the fleet is held.
     public var released: WallInstant?
+    /// How long the holds before that one took in all, by the wall clock. Not negative.
+    public var earlier: Duration
     /// Who made the last change.
     public var by: String
     /// The reason that the user gave.
@@ -88,12 +90,13 @@ public struct HoldValue: FleetValue {
     /// Creates a value.
     public init(
         isHeld: Bool, time: Duration, since: WallInstant? = nil, released: WallInstant? = nil,
-        by: String, note: String? = nil
+        earlier: Duration = .zero, by: String, note: String? = nil
     ) {
         self.isHeld = isHeld
         self.time = time
         self.since = since
         self.released = released
+        self.earlier = earlier
         self.by = by
         self.note = note
     }
@@ -103,6 +106,7 @@ public struct HoldValue: FleetValue {
         time = try fields.span("t_ns")
         since = try fields.optionalWall("since_us")
         released = try fields.optionalWall("released_us")
+        earlier = fields.has("earlier_ns") ? try fields.span("earlier_ns") : .zero
         by = try fields.text("by")
         note = try fields.optionalText("note")
     }
@@ -110,7 +114,9 @@ public struct HoldValue: FleetValue {
     public var members: [String: FleetJSON?] {
         [
             "held": .flag(isHeld), "t_ns": time.json, "since_us": since?.json,
-            "released_us": released?.json, "by": .text(by), "note": note.map { .text($0) },
+            "released_us": released?.json,
+            "earlier_ns": earlier == .zero ? nil : earlier.json, "by": .text(by),
+            "note": note.map { .text($0) },
         ]
     }
 }

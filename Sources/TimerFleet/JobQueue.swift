@@ -31,8 +31,8 @@ struct JobWake: Hashable {
 
 /// The jobs that must be decided about: those of which something changed, and those that are due.
 ///
-/// The due times of interval jobs are readings of the fleet clock, so a change of the estimate moves
-/// none of them.
+/// The due times of interval jobs that count active time are readings of the fleet clock, so a change of
+/// the estimate moves none of them.
 struct JobQueue {
     private var slots: [Job.Name: Int] = [:]
     private var names: [Job.Name?] = []

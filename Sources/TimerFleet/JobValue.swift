@@ -112,11 +112,13 @@ public struct JobValue: FleetValue {
     public var cursor: WallInstant
     /// How many firings there were. Not negative.
     public var firings: Int64
-    /// The total active time up to `opened`.
+    /// Which time counts, by the definition that applies; `active` for a job without an interval.
+    public var basis: FleetBasis
+    /// The total time that counted, up to `opened`. Not negative.
     public var active: Duration
-    /// The active time since the last grid point, up to `opened`.
+    /// The time that counted since the last grid point, up to `opened`. Not negative.
     public var accrued: Duration
-    /// The reading of the fleet clock since which time counts; nil while it does not.
+    /// The reading since which time counts, of the clock of `basis`; nil while it does not. Not negative.
     public var opened: Duration?
     /// The number of the opening of the fleet clock by which time last began to count; 0 if it never
     /// did. Only a machine that knows this opening may count the time.
@@ -129,13 +131,15 @@ public struct JobValue: FleetValue {
     /// Creates a value.
     public init(
         definition: String, cursor: WallInstant, pause: Pause? = nil, firings: Int64 = 0,
-        active: Duration = .zero, accrued: Duration = .zero, opened: Duration? = nil,
+        basis: FleetBasis = .active, active: Duration = .zero, accrued: Duration = .zero,
+        opened: Duration? = nil,
         opening: Int64 = 0, skips: Int64 = 0, live: [LiveRun] = []
     ) {
         self.definition = definition
         self.cursor = cursor
         self.pause = pause
         self.firings = firings
+        self.basis = basis
         self.active = active
         self.accrued = accrued
         self.opened = opened
@@ -154,6 +158,9 @@ public struct JobValue: FleetValue {
         }
         cursor = try fields.wall("cursor_us")
         firings = try fields.count("firings")
+        basis =
+            fields.has("count")
+            ? try fields.parsed("count", FleetBasis.init(rawValue:)) : .active
         active = try fields.span("active_ns")
         accrued = try fields.span("accrued_ns")
         opened = fields.has("opened_t") ? try fields.span("opened_t") : nil
@@ -168,8 +175,9 @@ public struct JobValue: FleetValue {
             "def": .text(definition), "template": template.map { .text($0.description) },
             "phase": .text(pause == nil ? "armed" : "paused"),
             "pause": pause?.json, "cursor_us": cursor.json, "firings": .number(firings),
-            "active_ns": active.json, "accrued_ns": accrued.json, "opened_t": opened?.json,
-            "opening": .number(opening), "skips": .number(skips), "live": .array(live.map(\.json)),
+            "count": basis == .active ? nil : .text(basis.rawValue), "active_ns": active.json,
+            "accrued_ns": accrued.json, "opened_t": opened?.json, "opening": .number(opening),
+            "skips": .number(skips), "live": .array(live.map(\.json)),
         ]
     }
 }

@@ -144,6 +144,11 @@ struct ActiveTimeChecker {
 
     // MARK: - Accounts
 
+    /// A job counted time by another clock than that of the fleet.
+    mutating func countedOtherwise(_ name: Job.Name, _ span: Duration) {
+        accounts[name, default: Account()].trueActive += span.wholeNanoseconds
+    }
+
     /// A job was written, by a transaction that took this long.
     mutating func jobWritten(
         _ name: Job.Name, from old: JobValue?, to value: JobValue, delay: Int64

@@ -19,21 +19,14 @@ extension FleetChecker {
             }
             if known.value.pause != nil { fail("\(job.name) is paused at the end") }
             if job.missed == .runAll, isCatchingUp(known, simulation) { continue }
-            let (span, isWall) = Self.span(known.value.definition)
+            let (span, kind) = Self.span(known.value.definition)
             let late = WallInstant(
                 microsecondsSinceEpoch: Simulation.wallStart
                     + (simulation.end - 20 * Simulation.second) / 1000)
-            if isWall, Self.slots(span, after: known.value.cursor, to: late) > 0 {
+            if kind == .calendar, Self.slots(span, after: known.value.cursor, to: late) > 0 {
                 fail("\(job.name) has slots after \(known.value.cursor) without a record")
             }
-            if !isWall, let opened = known.value.opened,
-                let time = simulation.machines.compactMap({
-                    $0.member?.time(at: $0.now(simulation.time).awake)
-                }).max(),
-                known.value.accrued + (time - opened) > .seconds(span + 20)
-            {
-                fail("\(job.name) is due since \(time - opened), and nothing is recorded")
-            }
+            checkOverdue(job.name, known.value, simulation)
         }
         for (run, known) in runs where known.generation == generation {
             let isRunning = known.starts > 0 && known.value.state == .began
@@ -48,6 +41,26 @@ extension FleetChecker {
             {
                 fail("\(run) ended, and is \(known.value.state) in the store")
             }
+        }
+    }
+
+    /// An interval that was over a while ago must have a record.
+    private mutating func checkOverdue(
+        _ name: Job.Name, _ value: JobValue, _ simulation: Simulation
+    ) {
+        let (span, kind) = Self.span(value.definition)
+        if kind == .active, let opened = value.opened,
+            let time = simulation.machines.compactMap({
+                $0.member?.time(at: $0.now(simulation.time).awake)
+            }).max(),
+            value.accrued + (time - opened) > .seconds(span + 20)
+        {
+            fail("\(name) is due since \(time - opened), and nothing is recorded")
+        }
+        if kind == .wall, let account = wallTime.accounts[name],
+            value.accrued + .nanoseconds(account.uncounted) > .seconds(span + 20)
+        {
+            fail("\(name) is due, and nothing is recorded: \(account)")
         }
     }
 

@@ -27,12 +27,13 @@ extension FleetChecker {
             if !covering.isEmpty {
                 fail("\(covering[0].0) covers slots, and the cursor is not moved")
             }
-            return
+            return checkAccount(name, from: old, to: value, nil)
         }
         guard value.cursor > old.cursor else { return fail("the cursor of \(name) goes back") }
         guard covering.count == 1, let (run, record) = covering.first,
             record.after == old.cursor, run.firing.scheduled == value.cursor
         else { return fail("the cursor of \(name) moves without a record: \(covering)") }
+        checkAccount(name, from: old, to: value, record)
         guard old.definition == value.definition else { return }
         checkFiring(run, record, old, value, simulation)
     }
@@ -56,14 +57,15 @@ extension FleetChecker {
         }
         if old.pause != nil, record.state == .claimed { fail("\(run) was claimed during a pause") }
         if isHeld, record.state == .claimed { fail("\(run) was claimed during a hold") }
-        let (span, isWall) = Self.span(value.definition)
+        let (span, kind) = Self.span(value.definition)
+        if record.state == .claimed, kind == .wall { simulation.counts["claims by wall time"] += 1 }
         // A machine is fit up to a second, and `Date` has whole seconds.
         let early = record.state == .claimed ? 2_010_000 : Int64.max / 2
         let trueWall = Simulation.wallStart + simulation.time / 1000
-        if isWall, run.firing.scheduled.microsecondsSinceEpoch - trueWall > early {
+        if kind == .calendar, run.firing.scheduled.microsecondsSinceEpoch - trueWall > early {
             fail("\(run) was claimed before it was due, by a clock that is wrong")
         }
-        if isWall, record.reason != .paused {
+        if kind == .calendar, record.reason != .paused {
             let slots = Self.slots(span, after: old.cursor, to: value.cursor)
             if slots != record.missed + 1 {
                 fail("\(run) covers \(slots) slots, and says \(record)")

@@ -46,9 +46,10 @@ struct FleetChecker {
     var lostAt: Int64?
     /// The revisions whose clock says the time of the fleet: a machine that sees one of them knows it.
     private(set) var goodClocks: Set<Int64> = []
-    private var activeTime = ActiveTimeChecker()
-    /// What was known of the active time when the copy of the store was made.
-    private var copiedActiveTime: ActiveTimeChecker?
+    var activeTime = ActiveTimeChecker()
+    var wallTime = WallTimeChecker()
+    /// What was known of the time of the accounts when the copy of the store was made.
+    private var copiedTime: (active: ActiveTimeChecker, wall: WallTimeChecker)?
     /// Up to when the active time of the jobs is calculated.
     private var countedTo: Int64 = 0
     private var asleep: [MachineName: Int64] = [:]
@@ -60,10 +61,20 @@ struct FleetChecker {
         return isLeased ? transaction.branches.count : 0
     }
 
-    /// The length of the interval, and whether the wall clock counts, of a definition.
-    static func span(_ definition: String) -> (seconds: Int64, isWall: Bool) {
+    /// What decides when a job of the model is due.
+    enum Kind: String {
+        /// An interval of active time, or of the time of the wall clock.
+        case active, wall
+        case calendar
+    }
+
+    /// The length of the interval, or between two slots, of a definition.
+    static func span(_ definition: String) -> (seconds: Int64, kind: Kind) {
         let parts = definition.split(separator: "-")
-        return (Int64(parts[1]) ?? 1, parts[0] == "wall")
+        guard let kind = Kind(rawValue: String(parts[0])), let seconds = Int64(parts[1]) else {
+            preconditionFailure("\(definition) is no definition of the model")
+        }
+        return (seconds, kind)
     }
 
     /// How many slots of the calendar there are after `low` up to `high`.
@@ -81,6 +92,7 @@ struct FleetChecker {
     mutating func count(_ simulation: Simulation) {
         let passed = simulation.time - countedTo
         countedTo = simulation.time
+        wallTime.pass(to: simulation.time)
         guard passed > 0, !isHeld, isFormed else { return }
         guard lostAt == nil else { return activeTime.passLost(passed) }
         activeTime.pass(passed)
@@ -130,7 +142,7 @@ struct FleetChecker {
     /// A copy of the store was made, which may be restored later.
     mutating func storeCopied(_ simulation: Simulation) {
         count(simulation)
-        copiedActiveTime = activeTime
+        copiedTime = (activeTime, wallTime)
     }
 
     mutating func storeLost(_ simulation: Simulation) {
@@ -148,9 +160,12 @@ struct FleetChecker {
         isHoldAcknowledged = false
         if isWiped {
             activeTime.wiped()
-        } else if let copiedActiveTime {
-            activeTime.restored(copiedActiveTime)
+            wallTime = WallTimeChecker()
+        } else if let copiedTime {
+            activeTime.restored(copiedTime.active)
+            wallTime = copiedTime.wall
         }
+        wallTime.pass(to: simulation.time)
         for (key, value) in simulation.store.keys {
             if case .job(let name) = key, let job = try? JobValue(text: value.value) {
                 seen[name] = SeenJob(value: job, movedAt: simulation.time)
@@ -192,10 +207,10 @@ struct FleetChecker {
             guard case .job(let name) = key, let found,
                 let value = try? JobValue(text: found.value)
             else { continue }
-            activeTime.jobWritten(name, from: seen[name]?.value, to: value, delay: delay)
+            countTime(name, from: seen[name]?.value, to: value, simulation, delay)
             change(name, value, newRuns[name] ?? [], simulation)
         }
-        if let fault = activeTime.fault { fail(fault) }
+        if let fault = activeTime.fault ?? wallTime.fault { fail(fault) }
     }
 
     /// What the fleet clock and the hold are after a change. Accounts that it opens begin with that.
@@ -220,6 +235,7 @@ struct FleetChecker {
                 isHoldAcknowledged = false
             }
             isHeld = hold.isHeld
+            wallTime.hold(isHeld, delay: delay)
         }
         if let clock: ClockValue = value(.clock), activeTime.clockWritten(clock, delay: delay) {
             goodClocks.insert(commit.revision)

@@ -8,13 +8,15 @@ import TimerFleet
 extension Simulation {
     func drawJob(_ number: Int, definition: Int) -> FleetJob {
         let name = Job.Name("job\(number)")!
-        let isInterval = random.below(3) == 0
+        let kind =
+            [.active, .wall, .calendar, .calendar, .calendar][random.below(5)]
+            as FleetChecker.Kind
         let span = [3, 5, 10, 20][random.below(4)]
         let schedule: FleetJob.Schedule =
-            isInterval ? .every(.seconds(span)) : .wall(Self.calendar(span))
+            kind == .calendar ? .wall(Self.calendar(span)) : .every(.seconds(span))
         var job = FleetJob(
-            name, definition: "\(isInterval ? "every" : "wall")-\(span)-\(definition)",
-            schedule: schedule)
+            name, definition: "\(kind.rawValue)-\(span)-\(definition)", schedule: schedule)
+        if kind == .wall { job.basis = .wall }
         job.missed = [.skip, .runOnce, .runOnce, .runAll][random.below(4)]
         job.forbidsOverlap = random.below(3) > 0
         job.takeoverDelay = .seconds([0, 1, 2][random.below(3)])

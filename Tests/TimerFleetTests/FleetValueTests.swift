@@ -57,7 +57,15 @@ import TimerCore
                 isFit: true, skew: -3...4, version: "1"))
         try expectSame(
             MemberValue(incarnation: Self.inc, definitions: [:], isFit: false, version: "1"))
+        try expectSame(
+            HoldValue(
+                isHeld: false, time: .zero, since: Self.slot, released: Self.slot,
+                earlier: .seconds(90), by: "a"))
         try expectSame(JobValue(definition: "", cursor: Self.slot))
+        try expectSame(
+            JobValue(
+                definition: "d", cursor: Self.slot, basis: .wall, active: .seconds(9),
+                opened: .seconds(1_793_491_200)))
         try expectSame(Self.fullJob)
         try expectSame(Self.fullRun)
         for state in RunValue.State.allCases where state != .ended && state != .skipped {
@@ -79,6 +87,15 @@ import TimerCore
             JobValue(definition: "0af3", cursor: Self.slot).text
                 == #"{"accrued_ns":0,"active_ns":0,"cursor_us":1793491200000000,"def":"0af3","#
                 + #""firings":0,"live":[],"opening":0,"phase":"armed","skips":0}"#)
+        #expect(
+            JobValue(definition: "0af3", cursor: Self.slot, basis: .wall).text
+                == #"{"accrued_ns":0,"active_ns":0,"count":"wall","cursor_us":1793491200000000,"#
+                + #""def":"0af3","firings":0,"live":[],"opening":0,"phase":"armed","skips":0}"#)
+        #expect(
+            HoldValue(isHeld: true, time: .zero, since: Self.slot, earlier: .seconds(1), by: "a")
+                .text
+                == #"{"by":"a","earlier_ns":1000000000,"held":true,"since_us":1793491200000000,"#
+                + #""t_ns":0}"#)
         #expect(
             ClockValue(time: .seconds(3), by: Self.web1).text
                 == #"{"by":"web1","openings":0,"t_ns":3000000000}"#
@@ -132,7 +149,8 @@ import TimerCore
             (#""firings":3"#, #""firings":9223372036854775807"#),
             (#""state":"began""#, #""state":"ended""#),
             (#""state":"began""#, #""state":"began","x":1"#),
-            (#""by":"#, #""x":1,"by":"#),
+            (#""by":"#, #""x":1,"by":"#), (#""def":"#, #""count":"uptime","def":"#),
+            (#""def":"#, #""count":true,"def":"#), (#""def":"#, #""basis":"wall","def":"#),
         ] {
             let text = paused.replacing(old, with: new)
             #expect(text != paused, "\(old)")
@@ -140,9 +158,20 @@ import TimerCore
         }
     }
 
+    @Test(arguments: [
+        #"{"by":"a","earlier_ns":-1,"held":true,"t_ns":0}"#,
+        #"{"by":"a","earlier_ns":"1","held":true,"t_ns":0}"#,
+        #"{"by":"a","earlier_us":1,"held":true,"t_ns":0}"#,
+    ])
+    func aHoldThatCannotBeReadIsRefused(text: String) {
+        #expect(throws: FleetFault.self) { try HoldValue(text: text) }
+    }
+
     @Test func changedTextsNeverEndTheProcess() {
         var random = SeededRandom()
-        let texts = [Self.fullJob.text, Self.fullRun.text].map { Array($0.utf8) }
+        var wall = Self.fullJob
+        wall.basis = .wall
+        let texts = [wall.text, Self.fullRun.text].map { Array($0.utf8) }
         var refused = 0
         for _ in 0..<20_000 {
             var bytes = texts[random.int(below: 2)]
