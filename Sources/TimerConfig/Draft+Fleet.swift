@@ -53,9 +53,10 @@ extension Draft {
             "from", if: from != .start && entry("from") != nil,
             "from: a job of a fleet counts from run to run; use from = \"start\"")
         refuse(
-            "count", if: every != nil && count != .active && entry("count") != nil,
-            "count: a fleet counts the time in which a machine of it is connected; use count = \"active\""
-        )
+            "count",
+            if: every != nil && ![.active, .wall].contains(count) && entry("count") != nil,
+            "count: in a fleet it is \"active\", the time in which a machine of the fleet is "
+                + "connected, or \"wall\", all time")
         refuse(
             "concurrency",
             if: [.queue, .replace].contains(policy.concurrency) && entry("concurrency") != nil,
@@ -113,7 +114,7 @@ extension Draft {
         policy.pausedAfter = nil
         job.policy = policy
         job.execution.runVariables = []
-        job.count = .active
+        job.count = job.count == .wall ? .wall : .active
         job.from = .start
         job.first = nil
         job.paused = false

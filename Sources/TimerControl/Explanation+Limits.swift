@@ -14,6 +14,8 @@ extension Explanation {
         }
         explainConcurrency(of: job)
         switch job.count {
+        case "active" where job.fleet != nil:
+            add(.timeBasis, "Its time does not count while no machine of the fleet is connected.")
         case "active":
             add(
                 .timeBasis,

@@ -136,10 +136,24 @@ import TimerCore
                 """)
         #expect(reading.errors.isEmpty, "\(reading.errors)")
         let (shared, local) = (reading.jobSet.jobs[0], reading.jobSet.jobs[1])
-        #expect(shared.policy == Policy() && !shared.paused && shared.count == .active)
+        #expect(shared.policy == Policy() && !shared.paused && shared.count == .wall)
         #expect(shared.from == .start && shared.first == nil)
         #expect(shared.execution.runVariables.isEmpty && shared.fleet?.labels == ["db"])
         #expect(local.policy != Policy() && local.paused && local.fleet == nil)
+    }
+
+    @Test(arguments: [
+        ("wall", TimeBasis.wall), ("active", .active), ("uptime", .active), ("boottime", .active),
+    ])
+    func aFleetCountsActiveTimeOrAllTime(word: String, basis: TimeBasis) throws {
+        func job(_ defaults: String, _ keys: String) throws -> Job? {
+            let job = "[job.a]\nshell = \"x\"\nevery = \"1h\"\nfleet = \"one\"\n"
+            return try read(Self.fleet + defaults + job + keys).jobSet.jobs.first
+        }
+        let line = "count = \"\(word)\"\n"
+        // What a fleet cannot count is refused for the job itself, and is no default for it.
+        #expect(try job("", line)?.count == (basis.rawValue == word ? basis : nil))
+        #expect(try job("[defaults]\n" + line, "")?.count == basis)
     }
 
     @Test(
@@ -148,7 +162,8 @@ import TimerCore
             ("fleet = \"one\"\nafter = \"1h\"", "after does not go with fleet = \"one\": it needs"),
             ("fleet = \"one\"\nfirst = \"1h\"", "first does not go with fleet = \"one\""),
             ("fleet = \"one\"\nfrom = \"end\"", "from: a job of a fleet counts"),
-            ("fleet = \"one\"\ncount = \"wall\"", "count: a fleet counts the time"),
+            ("fleet = \"one\"\ncount = \"uptime\"", "count: in a fleet it is \"active\""),
+            ("fleet = \"one\"\ncount = \"boottime\"", "or \"wall\", all time"),
             ("fleet = \"one\"\nconcurrency = \"queue\"", "it is \"forbid\" or \"allow\""),
             ("fleet = \"one\"\nconcurrency = \"replace\"", "it is \"forbid\" or \"allow\""),
             ("fleet = \"one\"\non-resume = \"restart\"", "it is \"keep-remaining\" for this"),

@@ -8,10 +8,13 @@ import TimerCore
 
 /// The explanation of `why` for a job that a fleet shares.
 extension ExplanationTests {
-    private func shared(_ change: (inout FleetJobView) -> Void) throws -> WhyReply {
+    private func shared(
+        _ basis: TimeBasis = .active, _ change: (inout FleetJobView) -> Void
+    ) throws -> WhyReply {
         var job = Job(
             name: Job.Name("backup")!, command: .shell("x"), schedule: .every(.seconds(3600)))
         job.fleet = FleetPolicy()
+        job.count = basis
         let machine = Machine([job])
         var snapshot = try #require(machine.agenda.snapshot(of: job.name, at: machine.now))
         var view = FleetJobView(
@@ -37,6 +40,17 @@ extension ExplanationTests {
         )
         let none = try shared { $0.machines = [] }
         #expect(none.reasons[0].text.hasPrefix("No machine that is connected may start it"))
+    }
+
+    @Test func itSaysWhichTimeCounts() throws {
+        let reasons = try shared { _ in }.reasons
+        #expect(
+            reasons.first { $0.code == "time-basis" }?.text
+                == "Its time does not count while no machine of the fleet is connected.")
+        #expect(reasons[1].text.contains("more of active time"))
+        let all = try shared(.wall) { _ in }.reasons
+        #expect(!all.contains { $0.code == "time-basis" })
+        #expect(all[1].text.contains("more of wall-clock time"))
     }
 
     @Test func itSaysWhatKeepsTheFleetFromRunningIt() throws {

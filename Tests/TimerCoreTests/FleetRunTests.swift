@@ -171,6 +171,17 @@ import Testing
         #expect(world.started.count == 1)
     }
 
+    @Test func theTimeWithoutADaemonIsNotAddedHere() {
+        var world = World()
+        let job = Self.shared().counting(.wall)
+        world.load([job])
+        world.stopCleanly()
+        world.pass(.seconds(300))
+        world.load([job])
+        #expect(world.show("backup").active == .zero && world.started.isEmpty)
+        #expect(!world.notices.contains { if case .recovered = $0 { true } else { false } })
+    }
+
     @Test func theCauseHasATextWithItsFence() throws {
         for cause: Firing.Cause in [.schedule, .catchUp, .requested(by: .user("a, b)"))] {
             let claim = Firing.Cause.claimed(.init(cause: cause, fence: 12, before: nil))

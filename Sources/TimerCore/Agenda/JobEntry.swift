@@ -135,8 +135,9 @@ struct JobEntry: Sendable {
     {
         ledger.settle(at: counted(at: now))
         checkpoint = now.wall
-        // Time that keeps counting while no daemon runs is known from the clocks alone.
-        let countsAway = phase == .armed && job.count != .active && removed == nil
+        // Time that keeps counting while no daemon runs is known from the clocks alone. That of a job of
+        // a fleet is not counted here.
+        let countsAway = phase == .armed && job.count != .active && removed == nil && !isShared
         return JobRecord(
             job: job.name, phase: phase, active: active(at: now) + countedAfterPause,
             accrued: accrued(at: now) + countedAfterPause,

@@ -18,6 +18,7 @@ extension FleetJob {
         }
         self.init(job.name, definition: Self.hash(of: job, fleet), schedule: schedule)
         template = fleet.template
+        if case .every = schedule, job.count == .wall { basis = .wall }
         labels = fleet.labels
         prefer = fleet.prefer
         takeoverDelay = fleet.takeoverDelay
@@ -41,7 +42,9 @@ extension FleetJob {
     private static func hash(of job: Job, _ fleet: FleetPolicy) -> String {
         var parts = [String(Definition(job).fingerprint, radix: 16)]
         switch job.schedule {
-        case .every(let span): parts.append("every \(span.wholeNanoseconds)")
+        case .every(let span):
+            parts.append("every \(span.wholeNanoseconds)")
+            if job.count == .wall { parts.append("count wall") }
         case .wall(let schedule):
             parts += schedule.sources.map { source in
                 switch source {

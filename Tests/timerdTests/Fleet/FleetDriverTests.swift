@@ -259,6 +259,8 @@ import TimerStore
         }
         other { $0.command = .shell("y") }
         other { $0.schedule = .every(.seconds(11)) }
+        other { ($0.schedule, $0.count) = (.every(.seconds(11)), .wall) }
+        #expect(others.map { FleetJob($0)?.basis } == [.active, .active, .wall])
         other { $0.fleet?.labels = ["db"] }
         other { $0.fleet?.prefer = [MachineName("web1")!] }
         other { $0.fleet?.takeoverDelay = .seconds(3) }
