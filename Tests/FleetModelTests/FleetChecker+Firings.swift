@@ -27,7 +27,8 @@ extension FleetChecker {
             if !covering.isEmpty {
                 fail("\(covering[0].0) covers slots, and the cursor is not moved")
             }
-            return checkAccount(name, from: old, to: value, nil)
+            if !value.isTemplate { checkAccount(name, from: old, to: value, nil) }
+            return
         }
         guard value.cursor > old.cursor else { return fail("the cursor of \(name) goes back") }
         guard covering.count == 1, let (run, record) = covering.first,

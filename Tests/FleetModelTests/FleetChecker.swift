@@ -207,7 +207,9 @@ struct FleetChecker {
             guard case .job(let name) = key, let found,
                 let value = try? JobValue(text: found.value)
             else { continue }
-            countTime(name, from: seen[name]?.value, to: value, simulation, delay)
+            if !value.isTemplate {
+                countTime(name, from: seen[name]?.value, to: value, simulation, delay)
+            }
             change(name, value, newRuns[name] ?? [], simulation)
         }
         if let fault = activeTime.fault ?? wallTime.fault { fail(fault) }
