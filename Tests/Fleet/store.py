@@ -80,6 +80,30 @@ def clock_of_the_fleet():
         return f"{counted:.3f} s counted, between {shortest:.3f} s and {longest:.3f} s passed"
 
 
+def wall_clock_of_the_fleet():
+    """with count = "wall" the time counts on while no machine runs, and not during a hold"""
+    with Fleet({"count": ['fleet = "one"', 'every = "1h"', 'count = "wall"']}) as fleet:
+        wait_until(lambda: fleet.job("count") and fleet.job("count").get("opened_t") is not None, "the job counts")
+        resumed = restart_count(fleet)
+        for machine in fleet.machines:
+            machine.crash()
+        time.sleep(8)
+        for machine in fleet.machines:
+            machine.start()
+        fleet.first.when_connected()
+        wait_until(lambda: fleet.first.ctl("fleet", "hold")[0] == 0, "it is held")
+        held = now()
+        time.sleep(4)
+        released = now()
+        fleet.first.must("fleet", "release")
+        wait_until(lambda: fleet.first.ctl("pause", "count")[0] == 0, "it is paused")
+        job = fleet.job("count")
+        counted = job["active_ns"] / 1e9 - resumed[2]
+        longest = (job["pause"]["since_us"] - resumed[0] - (released - held)) / 1e6
+        expect(longest - 0.5 <= counted <= longest + 0.05, f"{counted} s counted of {longest} s")
+        return f"{counted:.3f} s counted, at most {longest:.3f} s passed"
+
+
 def knows_the_clock(fleet, machine, old):
     """Whether a machine started again since the incarnation `old`, and compared its clock with the others."""
     member = fleet.members().get(machine.host)
@@ -122,5 +146,6 @@ CHECKS = {
     "etcd-away": etcd_away,
     "etcd-wiped": etcd_wiped,
     "clock-of-the-fleet": clock_of_the_fleet,
+    "wall-clock-of-the-fleet": wall_clock_of_the_fleet,
     "rolling-reload": rolling_reload,
 }
