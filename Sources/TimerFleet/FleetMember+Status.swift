@@ -95,12 +95,15 @@ extension FleetMember {
     /// - Complexity: O(*n*) in the runs.
     public func machineRuns(of name: Job.Name? = nil) -> [FleetJobView.MachineRun] {
         guard let known = lastView else { return [] }
-        let names =
-            name.map { [$0] + instances(of: $0).map(\.name) }
-            ?? jobs.keys
-            + templates.keys.flatMap { template in
-                instances(of: template).map(\.name).filter { jobs[$0] == nil }
+        let names: [Job.Name]
+        if let name {
+            names = [name] + instances(of: name).map(\.name)
+        } else {
+            let others = known.jobs.filter { name, value in
+                jobs[name] == nil && value.value.template.flatMap { templates[$0] } != nil
             }
+            names = Array(jobs.keys) + others.keys
+        }
         return names.flatMap { name in
             guard let job = definition(of: name) else { return [] as [FleetJobView.MachineRun] }
             return (known.runs[name] ?? [:]).map { $1.value.shown($0, job) }

@@ -108,8 +108,12 @@ extension FleetMember {
     /// Sends the first thing that has to be done about a template: a command, or the end of its pause.
     /// It is a transaction of its own, which is sent before this machine decides about the jobs that it
     /// changes.
+    ///
+    /// - Complexity: O(*n*) in the jobs of the fleet if there is something to do, otherwise O(*c*) in the
+    ///   commands that are not done.
     mutating func considerTemplate(_ name: Job.Name, _ now: Now) {
-        guard isReady, let known = view?.jobs[name], known.value.isTemplate, knowsAll(known)
+        guard isReady, let known = view?.jobs[name], known.value.isTemplate, knowsAll(known),
+            known.value.pause?.until != nil || commands.contains(where: { $0.command.job == name })
         else { return }
         let instances = instances(of: name)
         guard instances.count <= Self.instancesMax, busy[name] == nil,

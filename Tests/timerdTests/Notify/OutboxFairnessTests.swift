@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import SeededRandom
+import Foundation
 import Testing
 import TimerCore
 import TimerRunnerProtocol
@@ -57,12 +58,16 @@ import TimerRunnerProtocol
             }
     }
 
+    /// Each takes seconds. TIMERD_TEST_CASES sets another number.
+    private static let rounds =
+        ProcessInfo.processInfo.environment["TIMERD_TEST_CASES"].flatMap { Int($0) } ?? 3
+
     /// Whatever the number of receivers that hang, and also if the daemon is killed.
     @Test(arguments: [4, 12, 25, 30, 60, 96])
     func receiversThatHangDelayNoOtherByMoreThanTenMinutes(hung: Int) {
         var random = SeededRandom()
         var (longest, longestOfAway) = (0.0, 0.0)
-        for _ in 0..<12 {
+        for _ in 0..<Self.rounds {
             let absence = Int64(600 + random.int(below: 7200))
             let receivers = Receivers(
                 hung: (0..<hung).map { "hung\($0)" },
