@@ -46,6 +46,8 @@ struct WatchChecker {
     var toldRuns: [Key: Set<String>] = [:]
     /// For how long each job was armed without a success; nil: that is not known.
     var staleTimes: [Int: Int64?] = [:]
+    /// When a run of each job succeeded last, by the wall clock.
+    var successes: [Int: Int64] = [:]
     var isShutDown = false
     /// Whether the wall clock was ever set. The time without a success counts by it, and is not checked
     /// any more.
@@ -153,13 +155,14 @@ struct WatchChecker {
         let hasSucceeded = now.happened.contains {
             if case .ended(job, hasSucceeded: true, _, _, _) = $0 { true } else { false }
         }
+        if hasSucceeded { successes[job] = now.wall }
         if hasSucceeded || staleTimes[job] == nil { return staleTimes[job] = 0 }
         guard let known = staleTimes[job], var time = known else { return }
         if before.jobs[job]?.isArmed == true {
             time += now.wall - before.wall
         } else if let until = before.jobs[job]?.pausedUntil, hasPauseEnded(job, facts) {
-            // It ended on time, even if no daemon ran then.
-            time += max(0, now.wall - until)
+            // It ended on time, even if no daemon ran then. A run may have succeeded since.
+            time += max(0, now.wall - max(until, successes[job] ?? until))
         }
         staleTimes[job] = time
     }
