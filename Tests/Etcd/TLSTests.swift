@@ -151,7 +151,9 @@ extension RealEtcdTests {
             #expect(try scheduler.keep(lease))
             let memory = try fleet.memory()
             print("timerd-fleet with TLS: \(memory.now) KiB resident, \(memory.peak) KiB at most")
-            if FleetProcess.isRelease { #expect(memory.now * 1024 <= 18_000_000) }
+            // Some 17 MB of them are pages of the program and of libcurl and OpenSSL, which other
+            // processes share; 3 MB are its own.
+            if FleetProcess.isRelease { #expect(memory.now * 1024 <= 21_000_000) }
         }
 
         /// Wrong files, a wrong host, and a port that does not speak TLS.
