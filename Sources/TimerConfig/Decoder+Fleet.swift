@@ -1,7 +1,6 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import HostFiles
 import TimerCore
 
 /// The table `[fleet]`, and the rule about it and jobs.
@@ -29,14 +28,16 @@ extension Decoder {
         _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
     ) -> Int {
         guard !fleetPlaces.isEmpty else { return 0 }
-        let names = Set(jobs.map(\.name))
+        let areOnEachMachine = kept.contains { $0.fleet?.template != nil }
+        let names = areOnEachMachine ? Set(jobs.map(\.name)) : []
+        let machine = machine
         return leaveOut(from: &kept, &errors, &rejected, at: fleetPlaces) { job in
             guard let fleet = job.fleet else { return nil }
             guard hasFleet else {
                 return "fleet: there is no table [fleet]; add it, with name and etcd"
             }
             guard fleet.template != nil else { return nil }
-            guard let name = instance(of: job.name) else {
+            guard let name = MachineName(machine).flatMap({ job.name.instance(on: $0) }) else {
                 return
                     "fleet: the name \"\(job.name)@\(machine)\", which it has on this machine, is no job name: "
                     + "it is too long, or machine is missing in [fleet]"
@@ -49,28 +50,24 @@ extension Decoder {
 
     /// The name of this machine in its fleet.
     private var machine: String {
-        settings.fleet?.machine?.description ?? Hostname.current ?? ""
-    }
-
-    /// The name that a job of each machine has on this one; nil if that is no job name.
-    func instance(of template: Job.Name) -> Job.Name? {
-        MachineName(machine).flatMap { Job.Name("\(template)@\($0)") }
+        (settings.fleet ?? FleetSettings()).machineName
     }
 
     /// Where a job is written. One that each machine runs for itself is written without its machine.
     func place(of job: Job.Name) -> Place? {
         if let place = places[job.description] { return place }
-        return fleetPlaces.keys.first { instance(of: $0) == job }
+        guard let machine = MachineName(machine) else { return nil }
+        return fleetPlaces.keys.first { $0.instance(on: machine) == job }
             .flatMap { places[$0.description] }
     }
 
     /// Gives the jobs that each machine runs for itself the names that they have on this machine.
     /// - Complexity: O(*n*) in the number of jobs.
     func nameForMachine(_ kept: inout [Job]) {
-        guard !fleetPlaces.isEmpty else { return }
+        guard !fleetPlaces.isEmpty, let machine = MachineName(machine) else { return }
         for index in kept.indices {
             guard let template = kept[index].fleet?.template else { continue }
-            kept[index].name = instance(of: template) ?? template
+            kept[index].name = template.instance(on: machine) ?? template
         }
     }
 }

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostFiles
 public import TimerCore
 
 /// The table `[fleet]`: the fleet that a machine belongs to, and the etcd in which it shares its jobs.
@@ -43,6 +44,10 @@ public struct FleetSettings: Hashable, Sendable {
 }
 
 extension FleetSettings {
+    /// What this machine is called in the fleet, which may be no valid name; empty if it has no
+    /// hostname. It asks the kernel for the hostname, if `machine` is not set.
+    public var machineName: String { machine?.description ?? Hostname.current ?? "" }
+
     /// What is wrong with the table as a whole, as the end of a sentence; nil if nothing is.
     var fault: String? {
         guard !name.isEmpty else { return "name, the name of the fleet, is missing" }

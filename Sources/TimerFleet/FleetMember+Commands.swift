@@ -59,9 +59,7 @@ extension FleetMember {
                 guard entry.seen == nil, value.pause != pause, terms.isFuture(at: now.wall),
                     let time = value.reading(readings)
                 else { continue }
-                value.count(to: time)
-                value.opened = nil
-                value.pause = pause
+                value.begin(pause, at: time)
                 send(change(name, known, value), about: name)
             case .resume(name) where value.pause != nil:
                 guard let job = jobs[name], job.definition == value.definition else { continue }

@@ -23,20 +23,20 @@ extension FleetMember {
             return "another machine has \(template) with fleet = \"one\"; "
                 + "give it the same value of fleet on all machines, and reload there"
         }
-        return instances(of: template).count > Self.instancesMax
-            ? Self.tooManyInstances(template) : nil
+        guard instances(of: template).count > Self.instancesMax else { return nil }
+        return
+            "more than \(Self.instancesMax) machines have \(template), which is too many for one "
+            + "request; request it for \(template)@MACHINE, one after the other"
     }
 
-    private static func tooManyInstances(_ job: Job.Name) -> String {
-        "more than \(instancesMax) machines have \(job), which is too many for one request; "
-            + "request it for \(job)@MACHINE, one after the other"
-    }
+    /// The job of one machine.
+    typealias Instance = (name: Job.Name, known: Versioned<JobValue>)
 
     /// The jobs of all machines that have this template, in the order of their names.
     ///
-    /// - Complexity: O(*n*) in the jobs of the fleet.
-    func instances(of template: Job.Name) -> [(name: Job.Name, known: Versioned<JobValue>)] {
-        guard let view = lastView else { return [] }
+    /// - Complexity: O(*n*) in the jobs of the fleet for a template, and O(1) for any other job.
+    func instances(of template: Job.Name) -> [Instance] {
+        guard let view = lastView, view.jobs[template]?.value.isTemplate == true else { return [] }
         return view.jobs.filter { $0.value.value.template == template }
             .sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
@@ -51,22 +51,17 @@ extension FleetMember {
 
     // MARK: - A machine that joins
 
-    /// A part of a transaction about the job of one machine, which concerns the key of its template.
-    struct TemplatePart {
-        var compares: [FleetCompare] = []
-        var changes: [FleetChange] = []
-        var reads: [FleetKey] = []
-    }
-
     /// Lets a job of this machine belong to its template, with the pause that this one has.
     ///
     /// - Returns: what to add to the transaction that writes the value: nothing for a job that belongs
     ///   to no other template than before. Nil: another job of the fleet has the name of the template,
     ///   and only a reload replaces it.
-    func join(_ job: FleetJob, _ value: inout JobValue, _ now: Now) -> TemplatePart? {
-        guard value.template != job.template else { return TemplatePart() }
+    func join(
+        _ job: FleetJob, _ value: inout JobValue, _ now: Now
+    ) -> FleetTransaction.Branch? {
+        guard value.template != job.template else { return .empty }
         value.template = job.template
-        guard let template = job.template else { return TemplatePart() }
+        guard let template = job.template else { return .empty }
         let known = view?.jobs[template]
         var shared =
             known?.value ?? JobValue(definition: JobValue.templateDefinition, cursor: now.wall)
@@ -80,7 +75,7 @@ extension FleetMember {
             value.pause = pause
         }
         let key = FleetKey.job(template)
-        return TemplatePart(
+        return FleetTransaction.Branch(
             compares: [.modified(key, known?.modified ?? 0)],
             changes: [.put(key, shared.text, lease: nil)], reads: [key])
     }
@@ -89,18 +84,17 @@ extension FleetMember {
 
     /// Whether a job is paused because its template was, and that pause is over.
     func isOfEndedPause(_ known: JobValue) -> Bool {
-        guard let template = known.template, known.pause?.isOfTemplate == true else { return false }
+        guard let template = known.pausedTemplate else { return false }
         return view?.jobs[template]?.value.pause == nil
     }
 
     /// A machine that knows an old value of the template must not end a new pause of it.
-    func followingTemplate(_ known: JobValue) -> TemplatePart {
-        guard let template = known.template, known.pause?.isOfTemplate == true else {
-            return TemplatePart()
-        }
+    func followingTemplate(_ known: JobValue) -> FleetTransaction.Branch {
+        guard let template = known.pausedTemplate else { return .empty }
         let key = FleetKey.job(template)
-        return TemplatePart(
-            compares: [.modified(key, view?.jobs[template]?.modified ?? 0)], reads: [key])
+        return FleetTransaction.Branch(
+            compares: [.modified(key, view?.jobs[template]?.modified ?? 0)], changes: [],
+            reads: [key])
     }
 
     // MARK: - What users request of all machines
@@ -156,14 +150,12 @@ extension FleetMember {
     }
 
     /// Whether the jobs of all machines are paused, each for whatever reason.
-    func arePaused(_ instances: [(name: Job.Name, known: Versioned<JobValue>)]) -> Bool {
+    func arePaused(_ instances: [Instance]) -> Bool {
         instances.allSatisfy { $0.known.value.pause != nil }
     }
 
     /// Whether the jobs of all machines will skip so many firings.
-    func haveSkips(
-        _ instances: [(name: Job.Name, known: Versioned<JobValue>)], _ count: Int64
-    ) -> Bool {
+    func haveSkips(_ instances: [Instance], _ count: Int64) -> Bool {
         instances.allSatisfy { $0.known.value.skips == JobValue.skips(of: count) }
     }
 
@@ -172,8 +164,7 @@ extension FleetMember {
     /// The jobs that a pause of their template pauses, or whose terms it changes. One that a user paused
     /// by its own name stays as it is. Nil: the time of one of them is not known.
     private func paused(
-        _ instances: [(name: Job.Name, known: Versioned<JobValue>)], by pause: JobValue.Pause?,
-        _ now: Now
+        _ instances: [Instance], by pause: JobValue.Pause?, _ now: Now
     ) -> [Change]? {
         guard var pause, let readings = readings(now) else { return nil }
         pause.isOfTemplate = true
@@ -181,9 +172,7 @@ extension FleetMember {
         for (name, known) in instances where known.value.pause?.isOfTemplate != false {
             var value = known.value
             guard let time = value.reading(readings) else { return nil }
-            value.count(to: time)
-            value.opened = nil
-            value.pause = pause
+            value.begin(pause, at: time)
             changed.append((name, known, value))
         }
         return changed
@@ -206,8 +195,11 @@ extension FleetMember {
 }
 
 extension FleetTransaction.Branch {
-    /// The same, with what concerns the template of its job.
-    func adding(_ part: FleetMember.TemplatePart) -> Self {
+    /// Compares, changes and reads nothing.
+    static var empty: Self { Self(compares: [], changes: [], reads: []) }
+
+    /// Both as one, which succeeds or fails as a whole. They must be about other keys.
+    func adding(_ part: Self) -> Self {
         var branch = self
         branch.compares += part.compares
         branch.changes += part.changes
@@ -217,6 +209,16 @@ extension FleetTransaction.Branch {
 }
 
 extension JobValue {
+    /// The template whose pause pauses the job; nil: the job is not paused, or was by its own name.
+    var pausedTemplate: Job.Name? { pause?.isOfTemplate == true ? template : nil }
+
+    /// Begins a pause, or changes its terms. No time counts from this reading on.
+    mutating func begin(_ pause: Pause, at time: Duration) {
+        count(to: time)
+        opened = nil
+        self.pause = pause
+    }
+
     /// How many firings are skipped if a user requests so many.
     static func skips(of count: Int64) -> Int64 { min(max(0, count), 1000) }
 }

@@ -20,9 +20,8 @@ public struct FleetPolicy: Hashable, Sendable {
     public var onIsolation = Isolation.keep
     /// What happens with what was due while no machine had a connection.
     public var onFleetAway = Away.wait
-    /// The name in the configuration of a job that each machine runs for itself. Its own name is that
-    /// one, `@` and the name of the machine, as of an instance of a template of systemd. Nil: each
-    /// firing starts on one machine.
+    /// The name in the configuration of a job that each machine runs for itself; its own name is
+    /// `Job.Name.instance(on:)` of that. Nil: each firing starts on one machine.
     public var template: Job.Name?
 
     /// The defaults.
@@ -52,6 +51,12 @@ public struct FleetPolicy: Hashable, Sendable {
         /// It is skipped.
         case skip
     }
+}
+
+extension Job.Name {
+    /// The name on one machine of a job with this name that each machine runs for itself, as of an
+    /// instance of a template of systemd; nil if it is too long for the name of a job.
+    public func instance(on machine: MachineName) -> Job.Name? { Job.Name("\(self)@\(machine)") }
 }
 
 /// The name of a machine in its fleet. It has the form of a job name.

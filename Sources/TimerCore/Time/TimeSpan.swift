@@ -61,12 +61,11 @@ public enum TimeSpan {
         return text.isEmpty ? "0 s" : text
     }
 
-    /// The span as systemd and a configuration write it: `1h 30min`, `5.500000s`, `0`. Otherwise as
-    /// `text`; both can be parsed.
-    public static func compactText(
-        _ span: Duration, accuracy: Duration = .microseconds(1)
-    ) -> String {
-        let text = parts(of: span, accuracy: accuracy).map { "\($0)\($1)" }.joined(separator: " ")
+    /// The span as systemd and a configuration write it, to the microsecond: `1h 30min`,
+    /// `5.500000s`, `0`. It can be parsed, as `text` can.
+    public static func compactText(_ span: Duration) -> String {
+        let text = parts(of: span, accuracy: .microseconds(1)).map { "\($0)\($1)" }
+            .joined(separator: " ")
         return text.isEmpty ? "0" : text
     }
 

@@ -188,13 +188,12 @@ public struct FcrontabImporter {
             guard let seconds = FcronOptions.seconds(text), seconds > 0 else {
                 throw CronFault(message: "\"\(text)\" is not a time such as 12h02")
             }
-            job.set("every", .string(TimeSpan.compactText(.seconds(seconds))))
+            job.set("every", .span(.seconds(seconds)))
             if let first = options.text("first") {
                 guard let seconds = FcronOptions.seconds(first) else {
                     throw CronFault(message: "first: \"\(first)\" is not a time such as 12h02")
                 }
-                job.set(
-                    "first", .string(seconds == 0 ? "0s" : TimeSpan.compactText(.seconds(seconds))))
+                job.set("first", .span(.seconds(seconds)))
             }
             // Fcron counts the time in which it runs, and keeps it, as timerd does.
             job.set("count", .string("active"))

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HostFiles
+import TimerCore
 
 /// A value of a configuration key, which `description` writes as TOML in one fixed way.
 public indirect enum TomlValue: Hashable, Sendable, CustomStringConvertible {
@@ -15,6 +16,11 @@ public indirect enum TomlValue: Hashable, Sendable, CustomStringConvertible {
     /// An array of texts.
     public static func strings(_ texts: [String]) -> TomlValue {
         .array(texts.map(TomlValue.string))
+    }
+
+    /// A time span, in the notation of the configuration.
+    public static func span(_ span: Duration) -> TomlValue {
+        .string(span == .zero ? "0s" : TimeSpan.compactText(span))
     }
 
     /// The value as TOML 1.0. The text has line ends only if a string has them.

@@ -25,7 +25,7 @@ extension ServiceTranslation {
         let start = span(["TimeoutStartSec", "TimeoutSec"], zeroIsInfinity: true)
         let runtime = span(["RuntimeMaxSec"])
         if let timeout = (isOneshot ? start : runtime) ?? nil {
-            set("timeout", .string(Self.text(timeout)))
+            set("timeout", .span(timeout))
         }
         if !isOneshot, let index = unit.last("Service", "TimeoutStartSec") {
             switch type {
@@ -43,13 +43,9 @@ extension ServiceTranslation {
         // systemd waits 90 s before SIGKILL, and timerd 10 s.
         let stop = span(["TimeoutStopSec", "TimeoutSec"], zeroIsInfinity: true)
         switch stop {
-        case .some(let span): set("kill-timeout", .string(span.map(Self.text) ?? "100y"))
+        case .some(let span): set("kill-timeout", span.map(TomlValue.span) ?? .string("100y"))
         case nil: set("kill-timeout", .string("1min 30s"))
         }
-    }
-
-    private static func text(_ span: Duration) -> String {
-        span == .zero ? "0s" : TimeSpan.compactText(span)
     }
 
     /// The names of signals, which are no exit codes.
@@ -108,7 +104,7 @@ extension ServiceTranslation {
         }
         guard retries > 0 else { return }
         set("retries", .integer(Int64(retries)))
-        set("retry-delay", .string(delay.map(Self.text) ?? "100y"))
+        set("retry-delay", delay.map(TomlValue.span) ?? .string("100y"))
         set("retry-backoff", .integer(1))
     }
 

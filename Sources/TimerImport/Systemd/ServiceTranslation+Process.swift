@@ -270,8 +270,7 @@ extension ServiceTranslation {
             } else {
                 set(
                     "log-rate-limit-interval",
-                    .string(span == .zero ? "none" : TimeSpan.compactText(span))
-                )
+                    span == .zero ? .string("none") : .span(span))
             }
         }
         if let burst = integer("LogRateLimitBurst", in: 0...1_000_000_000) {

@@ -29,11 +29,11 @@ extension TimerTranslation {
     private func intervalPlans(
         _ interval: (span: Duration, index: Int), first: (span: Duration, index: Int)?
     ) -> [Plan] {
-        var keys = [TomlEntry("every", .string(TimeSpan.compactText(interval.span)))]
+        var keys = [TomlEntry("every", .span(interval.span))]
         if unit[interval.index].key == "OnUnitInactiveSec" {
             keys.append(TomlEntry("from", .string("end")))
         }
-        if let first { keys.append(TomlEntry("first", .string(Self.text(first.span)))) }
+        if let first { keys.append(TomlEntry("first", .span(first.span))) }
         keys.append(TomlEntry("count", .string(count)))
         var plan = Plan(
             suffix: calendars.isEmpty ? "" : "-every", place: unit[interval.index].place,
@@ -56,7 +56,7 @@ extension TimerTranslation {
     private func bootPlan(_ start: (span: Duration, index: Int)) -> Plan {
         Plan(
             suffix: "-boot", place: unit[start.index].place,
-            keys: [TomlEntry("on-boot", .string(Self.text(start.span)))],
+            keys: [TomlEntry("on-boot", .span(start.span))],
             notes: [
                 "the time also counts while the machine is suspended, and the first run is after the next boot; systemd starts it at once if that time of this boot is over"
             ])
@@ -72,16 +72,12 @@ extension TimerTranslation {
                 return Plan(
                     suffix: "-after", place: unit[start.index].place,
                     keys: [
-                        TomlEntry("after", .string(Self.text(max(start.span, Self.intervalMin)))),
+                        TomlEntry("after", .span(max(start.span, Self.intervalMin))),
                         TomlEntry("count", .string(count)),
                     ],
                     notes: [
                         "systemd starts to count each time the timer is started, such as at a boot; the job runs once (--like-systemd makes it on-boot)"
                     ])
             }
-    }
-
-    static func text(_ span: Duration) -> String {
-        span == .zero ? "0s" : TimeSpan.compactText(span)
     }
 }

@@ -192,7 +192,7 @@ struct TimerTranslation {
     private mutating func delays() -> [TomlEntry] {
         var keys: [TomlEntry] = []
         if let span = span("AccuracySec", zeroIsDefault: false) {
-            keys.append(TomlEntry("accuracy", .string(Self.text(span))))
+            keys.append(TomlEntry("accuracy", .span(span)))
         }
         let fixed = unit.boolean("Timer", "FixedRandomDelay")
         let offset = span("RandomizedOffsetSec")
@@ -202,12 +202,12 @@ struct TimerTranslation {
                 unit.mark(index, .lost("a job has one offset, that of RandomizedDelaySec="))
             }
             let key = isFixed ? "random-offset" : "random-delay"
-            keys.append(TomlEntry(key, .string(Self.text(delay))))
+            keys.append(TomlEntry(key, .span(delay)))
             if isFixed { return keys }
         } else if let fixed {
             unit.mark(fixed.index, .unneeded("it has no effect without RandomizedDelaySec="))
         }
-        if let offset { keys.append(TomlEntry("random-offset", .string(Self.text(offset)))) }
+        if let offset { keys.append(TomlEntry("random-offset", .span(offset))) }
         return keys
     }
 

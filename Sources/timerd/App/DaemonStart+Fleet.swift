@@ -1,7 +1,6 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import HostFiles
 import Logging
 import TimerConfig
 import TimerCore
@@ -19,8 +18,7 @@ extension DaemonStart {
     ///
     /// - Throws: `NoMember` if its hostname cannot be one.
     static func machine(of settings: FleetSettings) throws(NoMember) -> MachineName {
-        if let machine = settings.machine { return machine }
-        let name = Hostname.current ?? ""
+        let name = settings.machineName
         guard let machine = MachineName(name) else {
             throw NoMember(
                 description:

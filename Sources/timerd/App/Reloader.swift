@@ -203,9 +203,10 @@ final class Reloader: Sendable {
                 switch reading.jobSet(keeping: kept) {
                 case .success(let jobSet):
                     accept(reading)
+                    let known = Self.names(in: jobSet)
                     return Loop.NewJobSet(
-                        jobSet, rejected: rejected.filter { Self.isMissing($0, in: jobSet) },
-                        outdated: rejected.filter { !Self.isMissing($0, in: jobSet) },
+                        jobSet, rejected: rejected.filter { !known.contains($0.name) },
+                        outdated: rejected.filter { known.contains($0.name) },
                         refusal: refusal)
                 case .failure(let errors):
                     refuse(errors, because: cause, done)
@@ -231,10 +232,10 @@ final class Reloader: Sendable {
         }
     }
 
-    private static func isMissing(_ rejection: Rejection, in jobSet: JobSet) -> Bool {
-        guard let name = Job.Name(rejection.name) else { return true }
-        // A job that each machine of a fleet runs for itself has the name of its machine.
-        return !jobSet.names.contains(name) && !jobSet.jobs.contains { $0.fleet?.template == name }
+    /// The names of the jobs, as the configuration has them: a job that each machine of a fleet runs
+    /// for itself has the name of its machine beside it.
+    private static func names(in jobSet: JobSet) -> Set<String> {
+        Set(jobSet.jobs.map { ($0.fleet?.template ?? $0.name).description })
     }
 
     /// Uses this configuration from here on.

@@ -105,10 +105,7 @@ extension Control {
             return noSuchJob(jobs[0], among: near, reply)
         }
         let configured = names.count <= Loop.hintNamesMax ? names.map(\.description) : []
-        let hinted = jobs.prefix(Self.hintsMax).map { job in
-            let near = nearestName(job.description, among: configured)
-            return "no job is named \"\(job)\"" + (near.map { " (did you mean \"\($0)\"?)" } ?? "")
-        }
+        let hinted = jobs.prefix(Self.hintsMax).map { Self.noSuchJob($0, among: configured) }
         let others = jobs.dropFirst(Self.hintsMax).map { "no job is named \"\($0)\"" }
         let what = "\(jobs.count) of the jobs do not exist; nothing was changed"
         send(.notFound, ErrorReply(what, code: .noSuchJob, details: hinted + others), reply)

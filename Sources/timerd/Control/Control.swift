@@ -271,12 +271,16 @@ struct Control: ControlService {
         _ job: Job.Name, among names: [Job.Name],
         _ reply: ControlAnswer.Reply
     ) {
-        let texts = names.map(\.description)
-        // A job that each machine of a fleet runs for itself has the name of its machine.
+        let what = Self.noSuchJob(job, among: names.map(\.description))
+        send(.notFound, ErrorReply(what, code: .noSuchJob), reply)
+    }
+
+    /// That no job has this name, with the name that was probably meant. A job that each machine of a
+    /// fleet runs for itself has the name of its machine.
+    static func noSuchJob(_ job: Job.Name, among names: [String]) -> String {
         let near =
-            texts.first { $0.hasPrefix("\(job)@") } ?? nearestName(job.description, among: texts)
-        let hint = near.map { " (did you mean \"\($0)\"?)" } ?? ""
-        send(.notFound, ErrorReply("no job is named \"\(job)\"\(hint)", code: .noSuchJob), reply)
+            names.first { $0.hasPrefix("\(job)@") } ?? nearestName(job.description, among: names)
+        return "no job is named \"\(job)\"" + (near.map { " (did you mean \"\($0)\"?)" } ?? "")
     }
 
     func send(

@@ -10,7 +10,7 @@ extension Loop {
     /// Connects the loop with the fleet. Nothing is different without this call.
     func join(_ fleet: FleetDriver, as machine: MachineName) {
         self.fleet = (fleet, machine)
-        _ = sharedJobs()
+        noteTemplates()
         if isBegun { fleet.begin() }
     }
 
@@ -48,15 +48,15 @@ extension Loop {
     /// - Complexity: O(*n*) in the number of jobs.
     func configureFleet(isReload: Bool) {
         guard let fleet else { return }
-        fleet.driver.configure(sharedJobs(), isReload: isReload)
+        noteTemplates()
+        fleet.driver.configure(agenda.jobs.filter { $0.fleet != nil }, isReload: isReload)
     }
 
-    /// The jobs of the fleet, of which the templates are remembered.
-    private func sharedJobs() -> [Job] {
-        let jobs = agenda.jobs.filter { $0.fleet != nil }
+    private func noteTemplates() {
         templates = [:]
-        for job in jobs { if let template = job.fleet?.template { templates[template] = job.name } }
-        return jobs
+        for job in agenda.jobs {
+            if let template = job.fleet?.template { templates[template] = job.name }
+        }
     }
 
     /// Why a command that only a fleet can execute cannot be executed here; nil if it can.
@@ -88,7 +88,7 @@ extension Loop {
         switch order.verb {
         case .pause, .resume, .skipNext: return (order, instance, nil)
         case .run:
-            let name = order.machine.flatMap { Job.Name("\(order.job)@\($0)") }
+            let name = order.machine.flatMap { order.job.instance(on: $0) }
             order.machine = order.machine ?? machine
             order.job = name ?? instance
             return (order, instance, nil)

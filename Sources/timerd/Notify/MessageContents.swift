@@ -1,8 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import HostFiles
 import Glibc
+import HostFiles
 import TimerCore
 import TimerNotify
 import TimerStore
