@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Glibc
 
 /// A child process without blocked signals, like one that a shell or a service manager starts.
@@ -56,6 +57,15 @@ final class Spawned {
     }
 
     func signal(_ number: Int32) { if status == nil { kill(pid, number) } }
+
+    /// Sends a signal to the processes that this one started, such as one that strace traces.
+    func signalChildren(_ number: Int32) {
+        guard status == nil,
+            let text = try? String(
+                contentsOfFile: "/proc/\(pid)/task/\(pid)/children", encoding: .utf8)
+        else { return }
+        for child in text.split(separator: " ") { pid_t(child).map { _ = kill($0, number) } }
+    }
 
     /// Its status as waitpid(2) tells it.
     @discardableResult

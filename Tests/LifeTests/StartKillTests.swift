@@ -123,10 +123,7 @@ import TimerCore
 
     /// Kills the traced daemon and the tracer, and returns how long they ran.
     private func endTraced(_ tracer: Spawned) -> Double {
-        let path = "/proc/\(tracer.pid)/task/\(tracer.pid)/children"
-        if let text = try? String(contentsOfFile: path, encoding: .utf8) {
-            for child in text.split(separator: " ") { pid_t(child).map { _ = kill($0, SIGKILL) } }
-        }
+        tracer.signalChildren(SIGKILL)
         tracer.wait()
         return LiveDaemon.now() - tracer.startedAt
     }

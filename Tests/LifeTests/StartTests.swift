@@ -12,14 +12,15 @@ import TimerCore
     private let jobs = "[job.a]\nevery = \"100h\"\nFIRE\n"
 
     private func spawn(
-        _ daemon: LiveDaemon, _ changed: [String: String] = [:], isSupervised: Bool = false
+        _ daemon: LiveDaemon, _ changed: [String: String] = [:], isSupervised: Bool = false,
+        under tracer: [String] = []
     ) throws -> Spawned {
         let options = [
             "--config": daemon.config, "--state": "\(daemon.folder)/state",
             "--runtime": "\(daemon.folder)/run", "--log": "stderr",
         ].merging(changed) { $1 }
         return try Spawned(
-            ["\(LiveDaemon.programs)/timerd", "run"] + options.flatMap { [$0.key, $0.value] },
+            tracer + ["\(LiveDaemon.programs)/timerd", "run"] + options.flatMap { [$0.key, $0.value] },
             isSupervised ? ["NOTIFY_SOCKET": "\(daemon.folder)/notify"] : [:],
             log: "\(daemon.folder)/log")
     }
@@ -55,6 +56,39 @@ import TimerCore
         #expect(daemon.stop() == 0)
         #expect(!daemon.log.contains("killed or crashed"), "\(daemon.log)")
         #expect(daemon.runner() == nil)
+    }
+
+    private static let hasTracer = access("/usr/bin/strace", X_OK) == 0
+
+    /// The stop is asked for while the daemon starts its runner, connects to it, and talks to it
+    /// for the first time. The calls of other threads, and of the runner, are not counted.
+    @Test(
+        .enabled(if: hasTracer, "strace sends the signal at each call"),
+        arguments: ["clone3", "connect", "sendto", "poll", "recvfrom"])
+    func aStopThatComesWithTheRunnerLeavesNoRunner(call: String) throws {
+        let daemon = try LiveDaemon(jobs)
+        var interrupted = 0
+        for when in 1...6 {
+            let process = try spawn(
+                daemon, isSupervised: true,
+                under: [
+                    "/usr/bin/strace", "-qq", "-o", "/dev/null", "-e", "trace=\(call)", "-e",
+                    "inject=\(call):signal=TERM:when=\(when)",
+                ])
+            var isReady = false
+            while !process.isOver, !isReady {
+                isReady = daemon.waitForManager("READY=1", seconds: 0.02) != nil
+            }
+            // There is no such call any more: this start ended well.
+            if isReady { process.signalChildren(SIGTERM) }
+            #expect(process.wait() == 0, "\(when): \(daemon.log)")
+            let deadline = LiveDaemon.now() + 10
+            while daemon.runner() != nil, LiveDaemon.now() < deadline { usleep(1000) }
+            #expect(daemon.runner() == nil, "\(when): left a runner behind")
+            if isReady { break }
+            interrupted += 1
+        }
+        #expect(interrupted > 0, "no start was interrupted")
     }
 
     /// The runner and its runs in this directory belong to the first daemon, although the second
