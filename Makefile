@@ -15,6 +15,10 @@ COMPLETED := timerd timerctl
 # The Swift runtime is linked statically, so that the binaries run without Swift. They contain no symbols, not even
 # the exported ones for plug-ins, because there are no plug-ins.
 RELEASE := -c release --static-swift-stdlib -Xlinker -s -Xlinker --no-export-dynamic
+# Functions that a program does not call are not in it: each has a section of its own, which the linker leaves out, and
+# no function is kept because another program might call it. That saves a tenth of most programs, and a quarter of
+# timerd-fleet.
+RELEASE += $(foreach flag,-function-sections -internalize-at-link,-Xswiftc -Xfrontend -Xswiftc $(flag))
 # A program that can be loaded at any address has a list of the pointers in it: 1.6 MB for timerd, or 13 kB if the
 # list is packed. That needs the linker lld, which is part of Swift, and glibc 2.36, which loads such programs. lld
 # also stores equal functions, and equal ends of texts, once.
@@ -26,7 +30,7 @@ RELEASE += -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlink
 endif
 endif
 # The largest size of each program with it, in MiB.
-SIZES := timerd=24 timerd-runner=18 timerctl=18 timerd-session=1 timerd-fleet=11
+SIZES := timerd=24 timerd-runner=18 timerctl=18 timerd-session=1 timerd-fleet=8
 # libcurl is what timerd-fleet speaks to etcd with.
 PACKAGES := libcurl4-openssl-dev libpam0g-dev libsystemd-dev libsqlite3-dev libtomlplusplus-dev pkg-config g++
 FORMATTED := Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources

@@ -20,11 +20,6 @@ let settings: [SwiftSetting] =
         .enableUpcomingFeature("InternalImportsByDefault"),
     ]
 
-let optimisedForSize = SwiftSetting.unsafeFlags(["-Osize"], .when(configuration: .release))
-
-/// What no firing passes through, or what waits for other processes anyway: its size matters more than its speed.
-let small = settings + [optimisedForSize]
-
 /// What goes through millions of cases in the tests is optimised in every build.
 let optimised = settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
@@ -93,21 +88,21 @@ let package = Package(
             name: "CWebPage", exclude: ["index.html", "app.css", "app.js", "icon.svg"],
             cSettings: cSettings),
         // No dependencies among Config, Store, Runner and Control, and none of Systemd on any Timer*.
-        .target(name: "Systemd", dependencies: ["CLinux", "HostFiles"], swiftSettings: small),
+        .target(name: "Systemd", dependencies: ["CLinux", "HostFiles"], swiftSettings: settings),
         .target(
             name: "SystemdActivation", dependencies: ["CSystemd", "Systemd"],
-            swiftSettings: small),
-        .target(name: "HostFiles", swiftSettings: small),
+            swiftSettings: settings),
+        .target(name: "HostFiles", swiftSettings: settings),
         .target(name: "HostThreads", dependencies: ["CLinux"], swiftSettings: settings),
         .target(name: "Timekeeping", swiftSettings: settings),
         .target(name: "PausableTimers", dependencies: ["Timekeeping"], swiftSettings: settings),
         .target(name: "TimerCore", dependencies: ["Timekeeping"], swiftSettings: optimised),
         .target(
-            name: "TimerZones", dependencies: ["HostFiles", "TimerCore"], swiftSettings: small),
+            name: "TimerZones", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
         .target(
             name: "TimerConfig",
             dependencies: ["HostFiles", "TimerCore", "TimerZones", "CTomlPlusPlus", "CLinux"],
-            swiftSettings: small),
+            swiftSettings: settings),
         .target(
             name: "TimerStore", dependencies: ["TimerCore", "CSQLite"], swiftSettings: settings),
         // The runner in four parts, so that the scheduler, which has no privileges, contains nothing that starts
@@ -130,25 +125,25 @@ let package = Package(
         // Notifications about jobs as mails and requests: notifications in, bytes out.
         .target(
             name: "TimerNotify", dependencies: ["HostFiles", "TimerControl", "TimerCore"],
-            swiftSettings: small),
+            swiftSettings: settings),
         // What machines that share jobs tell each other, and what each of them decides; no I/O.
         .target(
             name: "TimerFleet", dependencies: ["TimerCore"],
-            swiftSettings: optimised + [optimisedForSize]),
+            swiftSettings: optimised),
         // The connection of a fleet to etcd.
         .target(
             name: "EtcdClient", dependencies: ["CCurl", "HostFiles", "TimerCore", "TimerFleet"],
-            swiftSettings: small),
+            swiftSettings: settings),
         // What the scheduler and `timerd-fleet` say to each other, and the scheduler's end.
         .target(
             name: "TimerFleetLink",
             dependencies: [
                 "HostFiles", "HostThreads", "TimerCore", "TimerFleet", "TimerRunnerProtocol",
             ],
-            swiftSettings: small),
+            swiftSettings: settings),
         // What `timerctl import` makes of crontabs and units: text in, jobs out.
         .target(
-            name: "TimerImport", dependencies: ["HostFiles", "TimerCore"], swiftSettings: small),
+            name: "TimerImport", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
         // The programs.
         .executableTarget(
             name: "timerd",
@@ -164,7 +159,7 @@ let package = Package(
                 daemons("NIOHTTP1", of: "swift-nio"),
                 daemons("NIOPosix", of: "swift-nio"),
             ],
-            swiftSettings: small),
+            swiftSettings: settings),
         .executableTarget(
             name: "timerd-runner",
             dependencies: [
@@ -180,7 +175,7 @@ let package = Package(
                 "CLinux", "EtcdClient", "HostFiles", "HostThreads", "Systemd", "TimerConfig",
                 "TimerCore", "TimerFleet", "TimerFleetLink", "TimerRunnerProtocol",
             ],
-            swiftSettings: small),
+            swiftSettings: settings),
         // In C, and small: it starts once for each run in a PAM session, and forks.
         .executableTarget(
             name: "timerd-session", dependencies: ["CSpawn", "CPam"], cSettings: cSettings,

@@ -29,6 +29,12 @@
 #include <unistd.h>
 #include <wchar.h>
 
+int64_t clinux_awake(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 /// Arms the timer for a time that no clock reaches: it can only be cancelled, which happens when the clock is set.
 static int arm(int watch) {
     struct itimerspec never = {.it_value = {.tv_sec = INT64_MAX / 1000000000LL - 1}};

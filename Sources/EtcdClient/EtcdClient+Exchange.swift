@@ -132,8 +132,8 @@ extension EtcdClient {
         default:
             // With TLS 1.3, a server refuses the certificate of a client only after the client has
             // sent its request.
-            let isAlert = text.contains("alert")
-            if isAlert, text.contains("certificate") || text.contains("unknown ca") {
+            let isAlert = text.hasOccurrence(of: "alert")
+            if isAlert, ["certificate", "unknown ca"].contains(where: text.hasOccurrence) {
                 return .certificateRefused
             }
             return isSent ? .connectionLost : .tlsFailed

@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerCore
+
 extension EtcdError {
     /// What is wrong.
     var sentence: String {
@@ -104,13 +106,13 @@ extension EtcdError {
     static func reported(
         _ message: String, number: Int64, status: Int, at place: String
     ) -> Self {
-        let code = known.first { message.contains($0.text) }
+        let code = known.first { message.hasOccurrence(of: $0.text) }
         if let code {
             return Self(
                 code.code, at: place, message, effect: code.isBefore ? .refused : .unknown)
         }
         // Only texts of etcd itself: the gateway and a proxy before it report other things.
-        guard message.contains("etcdserver: ") else {
+        guard message.hasOccurrence(of: "etcdserver: ") else {
             return Self(
                 status == 404 || status == 405 ? .notEtcd : .unavailable, at: place, message,
                 effect: .unknown)

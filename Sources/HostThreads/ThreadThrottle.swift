@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 import Glibc
 
 /// Leaves the processor to other threads for a moment again and again, while the calling thread computes for long.
@@ -15,14 +16,14 @@ package struct ThreadThrottle {
     /// How long it pauses.
     package static let pauseTime = Duration.milliseconds(1)
 
-    private var resumedAt = SuspendingClock.now
+    private var resumedAt = clinux_awake()
 
     package init() {}
 
     /// Sleeps for `pauseTime` if the last pause was `workTime` ago or more. Reading the clock takes some 30 ns.
     package mutating func pauseIfDue() {
-        guard SuspendingClock.now - resumedAt >= Self.workTime else { return }
+        guard .nanoseconds(clinux_awake() - resumedAt) >= Self.workTime else { return }
         usleep(UInt32(Self.pauseTime / .microseconds(1)))
-        resumedAt = .now
+        resumedAt = clinux_awake()
     }
 }

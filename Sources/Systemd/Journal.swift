@@ -84,12 +84,12 @@ public final class Journal: Sendable {
         let entry = Self.encode(own + added)
         var outcome = attempt(entry, isLast: timeout <= .zero)
         guard outcome == .full else { return outcome == .taken }
-        let deadline = ContinuousClock.now + timeout
+        let start = clinux_awake()
         while outcome == .full {
             // There is no event to wait for: poll does not report the queue of the peer for an
             // unconnected socket.
             usleep(Self.retryMicroseconds)
-            outcome = attempt(entry, isLast: ContinuousClock.now >= deadline)
+            outcome = attempt(entry, isLast: .nanoseconds(clinux_awake() - start) >= timeout)
         }
         return outcome == .taken
     }

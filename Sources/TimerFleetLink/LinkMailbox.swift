@@ -6,6 +6,7 @@ import HostThreads
 import Synchronization
 import TimerCore
 import TimerFleet
+import TimerRunnerProtocol
 
 /// The commands that other threads post to the thread of a link.
 final class LinkMailbox: Sendable {
@@ -69,13 +70,13 @@ final class LinkMailbox: Sendable {
 
     /// Waits until the thread has ended, at most for this long.
     func waitUntilFinished(_ timeout: Duration) {
-        let deadline = ContinuousClock.now + timeout
+        let start = RunnerClock.awake()
         var wanted = pollfd(fd: finished, events: Int16(POLLIN), revents: 0)
         var left = timeout
         while left > .zero,
             poll(&wanted, 1, Int32(clamping: left.wholeMicroseconds / 1000 + 1)) <= 0
         {
-            left = deadline - ContinuousClock.now
+            left = timeout - .nanoseconds(RunnerClock.awake() - start)
         }
     }
 }

@@ -112,7 +112,7 @@ public final class ZoneFiles {
 
     /// The part of a path that names a zone.
     private static func name(inPath path: String) -> String? {
-        path.firstRange(of: "zoneinfo/").map { String(path[$0.upperBound...]) }
+        path.firstOccurrence(of: "zoneinfo/").map { String(path[$0.upperBound...]) }
     }
 
     /// The name of the zone of the machine, from the target of the symbolic link; `localtime` if

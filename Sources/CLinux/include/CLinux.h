@@ -108,6 +108,10 @@ void clinux_reset_slice(void);
 /// Whether the calling thread has a short time slice, which its children inherit and have to reset.
 bool clinux_has_short_slice(void);
 
+/// CLOCK_MONOTONIC, in nanoseconds. The clocks of Swift's standard library belong to its module for concurrency, with
+/// which a program that uses nothing else of it grows by 0.7 MB.
+int64_t clinux_awake(void);
+
 /// Writes what is buffered for standard output. Returns 0 if that and all that was printed before could be written, or
 /// else an errno.
 int clinux_output_fault(void);

@@ -84,7 +84,7 @@ extension WallSchedule {
 
     private static func unevenSteps(_ fields: [Field]) -> [(ScheduleFinding.Code, String)] {
         for field in fields {
-            for part in field.text.split(separator: ",") where !part.contains("..") {
+            for part in field.text.split(separator: ",") where !part.hasOccurrence(of: "..") {
                 let sides = part.split(separator: "/")
                 guard sides.count == 2, !sides[0].contains("-"), let step = Int(sides[1]), step > 0,
                     field.size % step != 0

@@ -137,9 +137,10 @@ extension Firing.Cause.Claim {
     /// Parses what follows `claimed(`; nil for any other text. The instant of the last start is not
     /// in it.
     fileprivate init?(_ text: Substring) {
-        let parts = text.split(separator: ", ", maxSplits: 1)
-        guard parts.count == 2, let fence = Int64(parts[0]), String(fence) == parts[0],
-            parts[1].hasSuffix(")"), let cause = Firing.Cause(String(parts[1].dropLast())),
+        guard let separator = text.firstOccurrence(of: ", ") else { return nil }
+        let (number, rest) = (text[..<separator.lowerBound], text[separator.upperBound...])
+        guard let fence = Int64(number), String(fence) == number, rest.hasSuffix(")"),
+            let cause = Firing.Cause(String(rest.dropLast())),
             cause.claim == nil
         else { return nil }
         self.init(cause: cause, fence: fence, before: nil)
