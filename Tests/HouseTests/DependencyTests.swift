@@ -99,7 +99,7 @@ import Testing
                 ]
             ),
             // Directories, sockets, changes of files, users and terminals as a daemon must treat them, for all programs.
-            ("HostFiles", ["Glibc"]),
+            ("HostFiles", ["Glibc", "Synchronization"]),
             // Threads, and events that wake them, for both programs.
             ("HostThreads", ["CLinux", "Glibc"]),
             // It could be used by any daemon: it does not depend on jobs.

@@ -20,7 +20,8 @@ import TimerCore
             "--runtime": "\(daemon.folder)/run", "--log": "stderr",
         ].merging(changed) { $1 }
         return try Spawned(
-            tracer + ["\(LiveDaemon.programs)/timerd", "run"] + options.flatMap { [$0.key, $0.value] },
+            tracer + ["\(LiveDaemon.programs)/timerd", "run"]
+                + options.flatMap { [$0.key, $0.value] },
             isSupervised ? ["NOTIFY_SOCKET": "\(daemon.folder)/notify"] : [:],
             log: "\(daemon.folder)/log")
     }

@@ -4,6 +4,7 @@
 import Dispatch
 import Foundation
 import Glibc
+import HostFiles
 import Synchronization
 import Testing
 import TimerCore
@@ -15,6 +16,7 @@ import TimerCore
 final class RunnerFixture: Sendable {
     let registry: String
     let descriptor: Int32
+    private let sources: String
     private let collector: EventCollector
     private let next = Mutex(0)
     let runner: Runner
@@ -38,19 +40,31 @@ final class RunnerFixture: Sendable {
         }
     }
 
-    /// - Parameter registry: the registry directory of an earlier runner; nil for a new one.
-    init(registry: String? = nil, options: Runner.Options = Runner.Options()) throws {
+    /// - Parameters:
+    ///   - registry: the registry directory of an earlier runner; nil for a new one.
+    ///   - hasLocalUsers: whether users are looked up at once, and not on another thread.
+    ///   - findAccount: looks up users.
+    init(
+        registry: String? = nil, options: Runner.Options = Runner.Options(),
+        hasLocalUsers: Bool = true, findAccount: @escaping Runner.FindAccount = Account.resolve
+    ) throws {
         self.registry = registry ?? "/tmp/timerd-registry-\(UUID().uuidString)"
         mkdir(self.registry, 0o700)
         descriptor = open(self.registry, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         let collector = EventCollector()
         self.collector = collector
-        runner = try Runner(registry: descriptor, options: options) { collector.take($0) }
+        let sources = "\(self.registry)-sources"
+        try "passwd: files \(hasLocalUsers ? "" : "sss")\n".write(
+            toFile: sources, atomically: false, encoding: .utf8)
+        self.sources = sources
+        runner = try Runner(
+            registry: descriptor, options: options, handler: { collector.take($0) },
+            userSources: UserSources(path: sources), findAccount: findAccount)
     }
 
     deinit {
         close(descriptor)
-        try? FileManager.default.removeItem(atPath: registry)
+        for path in [registry, sources] { try? FileManager.default.removeItem(atPath: path) }
     }
 
     var events: [RunnerEvent] { collector.events.withLock { $0 } }

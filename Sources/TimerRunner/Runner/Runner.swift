@@ -4,6 +4,7 @@
 import CSpawn
 import Dispatch
 import Glibc
+import HostFiles
 import HostThreads
 import Synchronization
 import TimerCore
@@ -43,11 +44,17 @@ public final class Runner: Sendable {
     let registry: RunRegistry
     private let account = Account.current()
     private let files: FileReaders
+    private let userSources: UserSources
+    private let lookUps = AccountLookUps()
+    private let findAccount: FindAccount
     private let refusedUser: UInt32?
     /// The users whose runs may start; nil for all users.
     let allowedUsers = Mutex<AllowedUsers?>(nil)
     /// Signalled when the thread has ended.
     let done = DispatchSemaphore(value: 0)
+
+    typealias FindAccount =
+        @Sendable (String?, String?, Account) throws(Spawner.Failure) -> Account
 
     /// Optional features of a runner.
     public struct Options: Hashable, Sendable {
@@ -94,18 +101,25 @@ public final class Runner: Sendable {
     ///     many events at once. It returns whether it holds back an event until more arrive; then it
     ///     is called again after some 10 ms, with true.
     ///   - ended: called there as the last step, after a shutdown.
+    ///   - userSources: whether users are looked up on another thread.
+    ///   - findAccount: looks up the names of a user and a group, where the third is the account of
+    ///     this process.
     /// - Throws: `Failure`; it leaves no thread and no descriptor behind.
     init(
         registry directory: Int32, options: Options = Options(),
         handler: @escaping @Sendable (RunnerEvent) -> Void,
         outputGate: @escaping @Sendable (Run.ID) -> OutputGate = { _ in .open },
         iterationEnded: @escaping @Sendable (_ isLate: Bool) -> Bool = { _ in false },
-        ended: @escaping @Sendable () -> Void = {}
+        ended: @escaping @Sendable () -> Void = {},
+        userSources: UserSources = UserSources(),
+        findAccount: @escaping FindAccount = Account.resolve
     ) throws(Failure) {
         cspawn_reset_sigchld()
         let mailbox = try RunnerMailbox()
         self.mailbox = mailbox
         refusedUser = options.refusedUser
+        self.userSources = userSources
+        self.findAccount = findAccount
         files = FileReaders { mailbox.load.startBytes < RunnerLimits.fileBytes }
         registry = try RunRegistry(in: directory)
         var initialState = RunnerThread.InitialState(
@@ -197,45 +211,52 @@ public final class Runner: Sendable {
     }
 
     /// Starts the runs in this order; a run with files starts when a reader thread has read them.
-    /// Their users are looked up before this method returns. A run that cannot start is reported as
-    /// ended with the reason. A run that has a record is not started again but reported as ended,
-    /// `lost(runner)`. After a shutdown nothing is started or reported.
+    /// Their users are looked up before this method returns, or on another thread if that may take
+    /// long. A run that cannot start is reported as ended with the reason. A run that has a record
+    /// is not started again but reported as ended, `lost(runner)`. After a shutdown nothing is
+    /// started or reported.
     public func start(_ requests: [RunRequest]) {
-        guard !requests.isEmpty else { return }
-        var found: [AccountKey: Result<Account, Spawner.Failure>] = [:]
+        var found: [AccountLookUps.Key: Result<Account, Spawner.Failure>] = [:]
         var ready: [Preparation] = []
         for request in requests {
-            let execution = request.definition.execution
-            let key = AccountKey(
-                user: execution.user, group: execution.group, isMessage: request.message != nil)
+            let key = AccountLookUps.Key(request)
+            guard !key.hasName || userSources.areLocal else {
+                lookUp(key, of: request)
+                continue
+            }
             // Looked up once for all runs of the request, because many of them may have the same
             // user.
             let account = found[key] ?? resolve(key)
             found[key] = account
-            guard let wanted = RunFiles(request), case .success(let owner) = account
-            else {
+            if let wanted = RunFiles(request), case .success(let owner) = account {
+                mailbox.post(.read(request, owner))
+                read(wanted, of: request.id, for: owner)
+            } else {
                 ready.append(Preparation(request, account))
-                continue
-            }
-            mailbox.post(.read(request, owner))
-            files.read(wanted, for: owner.identity) { [mailbox] in
-                mailbox.post(.wasRead(request.id, $0))
             }
         }
         if !ready.isEmpty { mailbox.post(.start(ready)) }
     }
 
-    /// The names of the user and the group of a run.
-    private struct AccountKey: Hashable {
-        var user: String?
-        var group: String?
-        /// Whether it sends a message.
-        var isMessage: Bool
+    private func lookUp(_ key: AccountLookUps.Key, of request: RunRequest) {
+        mailbox.post(.lookUp(request))
+        let until = RunnerClock.awake() + Spawner.timeout.wholeNanoseconds
+        lookUps.find(key, until: until) { [self] in
+            resolve(key)
+        } done: { [self] account in
+            mailbox.post(.lookedUp(request.id, account))
+            guard let wanted = RunFiles(request), case .success(let owner) = account else { return }
+            read(wanted, of: request.id, for: owner)
+        }
     }
 
-    private func resolve(_ key: AccountKey) -> Result<Account, Spawner.Failure> {
+    private func read(_ wanted: RunFiles, of run: Run.ID, for owner: Account) {
+        files.read(wanted, for: owner.identity) { [mailbox] in mailbox.post(.wasRead(run, $0)) }
+    }
+
+    private func resolve(_ key: AccountLookUps.Key) -> Result<Account, Spawner.Failure> {
         do throws(Spawner.Failure) {
-            let found = try Account.resolve(user: key.user, group: key.group, current: account)
+            let found = try findAccount(key.user, key.group, account)
             guard found.identity == nil || found.identity?.user != refusedUser else {
                 throw Spawner.failure(
                     EPERM,

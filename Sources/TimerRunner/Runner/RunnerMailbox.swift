@@ -12,6 +12,10 @@ import TimerRunnerProtocol
 final class RunnerMailbox: Sendable {
     enum Command: Sendable {
         case start([Preparation])
+        /// The user of this run is being looked up; `lookedUp` follows, and then, if the run has
+        /// files, `wasRead`.
+        case lookUp(RunRequest)
+        case lookedUp(Run.ID, Result<Account, Spawner.Failure>)
         /// The files of this run are being read; `wasRead` follows with their contents.
         case read(RunRequest, Account)
         case wasRead(Run.ID, Preparation.Files)
@@ -64,11 +68,12 @@ final class RunnerMailbox: Sendable {
             case .start(let preparations):
                 state.load.starts += preparations.count
                 state.load.startBytes += preparations.reduce(0) { $0 + $1.cost }
-            case .read:
+            case .lookUp, .read:
                 state.load.starts += 1
                 state.load.startBytes += Preparation.costOfOne
             case .wasRead(_, let files):
                 state.load.startBytes += Preparation.cost(of: files)
+            case .lookedUp: break
             default: state.load.commands += 1
             }
             return state.commands.count
@@ -86,7 +91,7 @@ final class RunnerMailbox: Sendable {
             defer { state.commands = [] }
             for command in state.commands {
                 switch command {
-                case .start, .read, .wasRead: continue
+                case .start, .lookUp, .lookedUp, .read, .wasRead: continue
                 default: state.load.commands -= 1
                 }
             }

@@ -16,7 +16,9 @@ extension RunnerThread {
             } else {
                 waiting += preparations
             }
-        case .read(let request, let account): awaitFiles(of: request, account)
+        case .lookUp(let request): awaitPreparation(of: request)
+        case .lookedUp(let run, let account): didLookUp(run, account)
+        case .read(let request, let account): awaitPreparation(of: request, account)
         case .wasRead(let run, let files): didReadFiles(of: run, files)
         case .signal(let run, let number):
             guard let child = child(of: run, or: command) else { return }

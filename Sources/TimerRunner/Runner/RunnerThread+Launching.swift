@@ -134,39 +134,66 @@ extension RunnerThread {
         if let run = children[serial]?.id { removePendingCommands(run) }
     }
 
-    // MARK: - Files
+    // MARK: - Users and files
 
-    /// Waits for the files of a run, which reader threads read.
-    mutating func awaitFiles(of request: RunRequest, _ account: Account) {
+    /// Waits for the user of a run, or for its files, which other threads look up and read.
+    mutating func awaitPreparation(of request: RunRequest, _ account: Account? = nil) {
         guard !isShutDown else { return }
         let until = RunnerClock.awake() + Spawner.timeout.wholeNanoseconds
         reading[request.id] = Reading(request: request, account: account, until: until)
         launchBy = min(launchBy ?? .max, RunnerClock.awake() + Self.launchPollMax)
     }
 
+    /// The user of a run was looked up. The run may have been cancelled meanwhile.
+    mutating func didLookUp(_ run: Run.ID, _ account: Result<Account, Spawner.Failure>) {
+        guard let looking = reading[run], looking.account == nil else { return }
+        if case .success(let found) = account, RunFiles(looking.request) != nil {
+            reading[run]?.account = found
+        } else {
+            reading[run] = nil
+            enqueue(Preparation(looking.request, account))
+        }
+    }
+
     /// The files were read. The run that needs them may have been cancelled meanwhile.
     mutating func didReadFiles(of run: Run.ID, _ files: Preparation.Files) {
-        guard let read = reading.removeValue(forKey: run) else {
+        guard let read = reading.removeValue(forKey: run), let account = read.account else {
             return mailbox.forgetFiles(files)
         }
-        let preparation = Preparation(read.request, .success(read.account), files: files)
-        if run.isMessage { messages.append(preparation) } else { waiting.append(preparation) }
+        enqueue(Preparation(read.request, .success(account), files: files))
+    }
+
+    private mutating func enqueue(_ preparation: Preparation) {
+        if preparation.request.id.isMessage {
+            messages.append(preparation)
+        } else {
+            waiting.append(preparation)
+        }
     }
 
     private mutating func expireReading(at now: Int64) {
+        let limit = "within \(Spawner.timeout.components.seconds) seconds"
         for (run, read) in reading where now >= read.until {
-            let files = RunFiles(read.request)?.description ?? ""
-            let failure = Spawner.failure(
-                ETIMEDOUT,
-                "read \(files) within \(Spawner.timeout.components.seconds) seconds")
-            didReadFiles(of: run, .failure(failure))
+            if read.account == nil {
+                let key = AccountLookUps.Key(read.request)
+                let what = "look up \(key) \(limit)"
+                didLookUp(run, .failure(Spawner.failure(ETIMEDOUT, what)))
+            } else {
+                let files = RunFiles(read.request)?.description ?? ""
+                didReadFiles(
+                    of: run, .failure(Spawner.failure(ETIMEDOUT, "read \(files) \(limit)")))
+            }
         }
     }
 
-    /// Cancels a run while its files are being read. False if none of its files is being read.
+    /// Cancels a run while its user is being looked up or its files are being read. False if that
+    /// is not so.
     mutating func cancelReading(_ run: Run.ID) -> Bool {
         guard let read = reading.removeValue(forKey: run) else { return false }
-        mailbox.finishStart(Preparation(read.request, .success(read.account)))
+        // It takes the same memory with any user.
+        let cancelled = Spawner.failure(ECANCELED, "start the run")
+        mailbox.finishStart(
+            Preparation(read.request, read.account.map { .success($0) } ?? .failure(cancelled)))
         return true
     }
 }

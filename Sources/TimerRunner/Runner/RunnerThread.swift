@@ -69,7 +69,8 @@ struct RunnerThread: ~Copyable {
     /// the instant at which all of them are polled next.
     var launching: [(serial: UInt64, launch: Int32, isInSession: Bool)] = []
     var launchBy: Int64?
-    /// The runs whose files are being read, and the deadline for that.
+    /// The runs whose users are being looked up, or whose files are being read, and the deadline
+    /// for that.
     var reading: [Run.ID: Reading] = [:]
     /// How many runs were started since when, by CLOCK_MONOTONIC. In a burst, only this thread gets
     /// the short time slice, and not the processes that it starts.
@@ -93,10 +94,11 @@ struct RunnerThread: ~Copyable {
     var barriers: [@Sendable () -> Void] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
 
-    /// A run whose files are being read.
+    /// A run whose user is being looked up, or whose files are being read.
     struct Reading {
         var request: RunRequest
-        var account: Account
+        /// Nil until its user is known.
+        var account: Account?
         var until: Int64
     }
 
