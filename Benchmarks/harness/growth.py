@@ -21,8 +21,8 @@ PERIOD_MS = 100
 # How many jobs, and how many of them one reload changes.
 JOBS = 100_000
 CHANGED = 60_000
-# How many jobs one list has.
-LISTED = 1_000_000
+# The most jobs that a configuration may have.
+MOST = 250_000
 # How many runs are too old at once.
 ROWS = 2_500_000
 
@@ -95,7 +95,7 @@ def running(count, keys='every = "1d"', ticks=True, kind=daemon.Timerd):
     daemon.quiet()
     with daemon.folder() as path:
         files = scale.files(count, keys)
-        files["timerd.toml"] = f"[daemon]\njobs-max = {min(1_000_000, count + 1000)}\n" + files["timerd.toml"]
+        files["timerd.toml"] = f"[daemon]\njobs-max = {min(MOST, count + 1000)}\n" + files["timerd.toml"]
         text, phases = tick_files(path)
         if ticks:
             files["jobs.d/zz.toml"] = text
@@ -241,4 +241,5 @@ def run(_long):
     for words in [("list",), ("pause", "--all"), ("resume", "--all"), ("run", "--all")]:
         yield order(JOBS, *words)
     yield pruning(ROWS)
-    yield listing(LISTED)
+    for figures in [start, checkpoint, lambda count: reload(count, 1), lambda count: order(count, "list"), listing]:
+        yield figures(MOST - TICKS)

@@ -49,6 +49,9 @@ public struct DaemonSettings: Hashable, Sendable {
     public var allowedUsers: AllowedUsers?
     /// How many jobs the configuration may have.
     public var jobsMax = 100_000
+    /// From one job to the most with which a start takes less than 10 s and nothing that concerns
+    /// all jobs delays a firing by more than 0.1 s (Benchmarks/README.md).
+    static let jobsRange: ClosedRange<Int64> = 1...250_000
     /// Whether the daemon notices changes of the files and uses them without a request.
     public var autoReload = true
     /// Who may change things, in addition to root and the daemon's user.

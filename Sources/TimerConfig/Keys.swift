@@ -250,10 +250,10 @@ struct DaemonKey: Sendable {
             settings.allowedUsers = try node.allowedUsers()
         },
         DaemonKey(
-            "jobs-max", .integer(1...1_000_000),
+            "jobs-max", .integer(DaemonSettings.jobsRange),
             "The maximum number of jobs.", standard: .integer(Int64(DaemonSettings().jobsMax))
         ) { node, settings throws(Fault) in
-            settings.jobsMax = try node.integer(in: 1...1_000_000)
+            settings.jobsMax = try node.integer(in: DaemonSettings.jobsRange)
         },
         DaemonKey(
             "auto-reload", .boolean,
@@ -287,11 +287,11 @@ struct DaemonKey: Sendable {
     /// Those of `[metrics]`.
     static let metrics: [DaemonKey] = [
         DaemonKey(
-            "jobs-max", .integer(0...1_000_000),
+            "jobs-max", .integer(0...250_000),
             "How many jobs have metrics of their own; the others are in the sums only.",
             standard: .integer(Int64(DaemonSettings().metricsJobsMax))
         ) { node, settings throws(Fault) in
-            settings.metricsJobsMax = try node.integer(in: 0...1_000_000)
+            settings.metricsJobsMax = try node.integer(in: 0...250_000)
         }
     ]
 }

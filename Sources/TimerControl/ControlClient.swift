@@ -36,8 +36,8 @@ public struct ControlClient: Sendable {
     public let path: String
     /// How long to wait for the daemon at each step, in seconds.
     public var timeoutSeconds = 30
-    /// How long to wait for an answer that may concern all jobs, in seconds: a daemon may have a
-    /// million jobs.
+    /// How long to wait for an answer that may concern all jobs, in seconds: a daemon may have
+    /// 250 000 jobs.
     public static let longSeconds = 300
     /// The command of the daemon's service manager, for the error if no daemon listens.
     public var manager = "systemctl"

@@ -41,6 +41,9 @@ extension Loop {
             isGathering = false
             return
         }
+        // Otherwise the array would be moved again and again while it grows, which takes 60 ms for
+        // 250 000 jobs.
+        if gathered.isEmpty { gathered.reserveCapacity(agenda.jobCount) }
         let now = steadyNow()
         let more = agenda.snapshots(from: gathered.count, count: Self.jobsPerTurn, at: now)
         gathered += fleet == nil ? more : more.map { shown($0) }
