@@ -57,6 +57,7 @@ extension Decoder {
 
     /// The notifiers that can be used: one that runs a job needs the job.
     func usableNotifiers(_ errors: inout [ConfigError]) -> [Notifier] {
+        guard !notifiers.isEmpty else { return [] }
         let jobs = Set(jobs.map(\.name))
         return notifiers.filter { notifier in
             guard case .job(let job) = notifier.transport, !jobs.contains(job),

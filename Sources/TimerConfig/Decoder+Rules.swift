@@ -85,6 +85,7 @@ extension Decoder {
     private func leaveOutDuplicateRenames(
         _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
     ) -> Int {
+        guard kept.contains(where: { $0.renamedFrom != nil }) else { return 0 }
         var renames: [Job.Name: Job.Name] = [:]
         let names = Set(jobs.map(\.name))
         let more = leaveOut(from: &kept, &errors, &rejected, at: renamings) { job in

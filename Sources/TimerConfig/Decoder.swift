@@ -182,7 +182,14 @@ struct Decoder {
     private mutating func readJobs(
         _ entry: TomlEntry, _ defaults: Draft?, _ reader: inout FileReader
     ) {
-        for (key, value) in reader.table(entry) {
+        let table = reader.table(entry)
+        // Of the first file only: room for exactly what each file adds would let the array be moved
+        // for every file.
+        if jobs.isEmpty {
+            jobs.reserveCapacity(table.count)
+            places.reserveCapacity(table.count)
+        }
+        for (key, value) in table {
             let job = readJob(key, value, defaults ?? Draft(), &reader)
             if let job, defaults != nil {
                 jobs.append(job)
