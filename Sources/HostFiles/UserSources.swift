@@ -43,37 +43,38 @@ public final class UserSources: Sendable {
         }
     }
 
-    private func readFile() -> String? {
+    /// Nil if it cannot be read, or is too large.
+    private func readFile() -> [UInt8]? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         guard file >= 0 else { return nil }
         defer { close(file) }
-        return Descriptor.read(file, upTo: Self.bytesMax).map {
-            String(decoding: $0, as: UTF8.self)
+        return Descriptor.read(file, upTo: Self.bytesMax).flatMap {
+            $0.count <= Self.bytesMax ? $0 : nil
         }
     }
 
-    /// Whether these lines name only local sources for users and groups.
-    static func areLocal(in text: String) -> Bool {
-        for line in text.split(separator: "\n") {
-            let content = line.prefix { $0 != "#" }
-            let parts = content.split(separator: ":", maxSplits: 1)
-            guard parts.count == 2 else { continue }
-            let name = parts[0].split(whereSeparator: \.isWhitespace)
-            guard name.count == 1, databases.contains(String(name[0])) else { continue }
-            guard sources(parts[1]).allSatisfy({ local.contains($0) }) else { return false }
+    /// Whether these lines name only local sources for users and groups. They are taken as the C
+    /// library takes them (nss/nss_database.c): a colon is not needed, and only a whole line can be
+    /// a comment.
+    static func areLocal(in text: [UInt8]) -> Bool {
+        text.split(separator: UInt8(ascii: "\n")).allSatisfy { line in
+            let words = words(line)
+            guard let database = words.first, databases.contains(database) else { return true }
+            return words.dropFirst().allSatisfy { local.contains($0) }
         }
-        return true
     }
 
-    /// The words outside of the actions in brackets.
-    private static func sources(_ text: Substring) -> [String] {
-        var words = ""
-        var depth = 0
-        for character in text {
-            if character == "[" { depth += 1 }
-            words.append(depth == 0 ? character : " ")
-            if character == "]" { depth -= 1 }
+    /// The name of the database, and its sources without the actions in brackets.
+    private static func words(_ line: ArraySlice<UInt8>) -> [String] {
+        var rest = line
+        var isInAction = false
+        for index in line.indices {
+            let byte = line[index]
+            if byte == UInt8(ascii: "[") { isInAction = true }
+            let isColon = byte == UInt8(ascii: ":")
+            if isInAction || isColon || (9...13).contains(byte) { rest[index] = 32 }
+            if byte == UInt8(ascii: "]") { isInAction = false }
         }
-        return words.split(whereSeparator: \.isWhitespace).map(String.init)
+        return rest.split(separator: 32).map { String(decoding: $0, as: UTF8.self) }
     }
 }

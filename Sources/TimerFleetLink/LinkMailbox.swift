@@ -33,7 +33,7 @@ final class LinkMailbox: Sendable {
         finished = EventFD.make()
         guard descriptor >= 0, finished >= 0 else {
             let code = errno
-            if descriptor >= 0 { Glibc.close(descriptor) }
+            // Both are closed by deinit, which runs because all properties are set.
             throw .init(
                 description: "cannot make an eventfd: \(String(cString: strerror(code)))")
         }

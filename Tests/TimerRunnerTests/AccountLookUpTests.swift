@@ -17,13 +17,16 @@ import TimerCore
     @Test(arguments: [
         ("", true), ("passwd: files\ngroup: files systemd\n", true), ("passwd:files\n", true),
         ("passwd: files sss\n", false), ("group:  files  ldap", false), ("hosts: dns\n", true),
-        ("#passwd: sss\npasswd: files # sss\n", true), ("initgroups: files sss\n", false),
+        ("#passwd: sss\n # group: sss\npasswd: files\n", true), ("passwd: files # sss\n", false),
+        ("hosts: dns\r\npasswd: files sss\r\n", false), ("passwd: files\r\ngroup: db\r\n", true),
+        ("initgroups: files sss\n", false),
         ("passwd: files [NOTFOUND=return] systemd\n", true),
         ("passwd: files [!UNAVAIL=return SUCCESS=merge] nis\n", false), ("passwd: compat\n", false),
-        (" passwd : files\n", true), ("passwd sss\n", true), ("passwd: [", true),
+        (" passwd : files\n", true), ("passwd sss\n", false), ("passwd : x sss\n", false),
+        ("passwd: [", true),
     ])
     func onlyLocalSourcesAreAskedAtOnce(text: String, areLocal: Bool) {
-        #expect(UserSources.areLocal(in: text) == areLocal)
+        #expect(UserSources.areLocal(in: Array(text.utf8)) == areLocal)
     }
 
     @Test func aChangedFileIsReadAgain() throws {
@@ -100,6 +103,12 @@ import TimerCore
             ($0.user, $0.environmentFile) = ("slow", path)
         }
         #expect(fixture.run(request).lines == ["read"])
+        // It is refused, since its job does not allow the variable; its memory is given back.
+        var refused = fixture.request(.shell("true")) {
+            ($0.user, $0.environmentFile) = ("slow", path)
+        }
+        refused.variables = RunVariables(["WORD": "x"])
+        #expect(fixture.run(refused).outcome.description.hasPrefix("spawn-failed(EPERM"))
         #expect(fixture.runner.load.starts == 0 && fixture.runner.load.startBytes == 0)
         fixture.runner.shutdown(grace: .zero)
     }
@@ -108,7 +117,8 @@ import TimerCore
     @Test(arguments: [false, true]) func aRunCanBeStoppedMeanwhile(byShutdown: Bool) throws {
         let gate = Gate()
         let fixture = try fixture(gate)
-        let slow = fixture.request(.shell("echo slow")) { $0.user = "slow" }
+        var slow = fixture.request(.shell("echo slow")) { $0.user = "slow" }
+        slow.variables = RunVariables(["WORD": String(repeating: "x", count: 1000)])
         fixture.runner.start([slow])
         gate.arrived.wait()
         if byShutdown {
@@ -127,6 +137,69 @@ import TimerCore
         let load = fixture.runner.load
         #expect(load.starts == 0 && load.startBytes == 0 && load.commands == 0)
         fixture.runner.shutdown(grace: .zero)
+    }
+
+    /// A run that was stopped and forgotten is requested again, with another user, before the first
+    /// look-up is answered.
+    @Test func whatIsFoundForAnEarlierRequestIsNotUsed() throws {
+        let gates = ["first": Gate(), "second": Gate()]
+        let fixture = try RunnerFixture(
+            hasLocalUsers: false,
+            findAccount: { user, _, current throws(Spawner.Failure) in
+                var account = current
+                account.name = user ?? ""
+                gates[user ?? ""]?.pass()
+                return account
+            })
+        let first = fixture.request(.shell("echo $USER")) { $0.user = "first" }
+        fixture.runner.start([first])
+        gates["first"]?.arrived.wait()
+        fixture.runner.end(first.id, grace: .zero)
+        #expect(fixture.end(of: first).outcome == .stopped)
+        fixture.runner.forget(first.id)
+        var definition = first.definition
+        definition.execution.user = "second"
+        let second = RunRequest(id: first.id, definition: definition, missed: 0, active: .zero)
+        fixture.runner.start([second])
+        gates["second"]?.arrived.wait()
+        gates["first"]?.open()
+        // The thread of the first look-up has answered when it takes the next one.
+        #expect(
+            fixture.run(fixture.request(.shell("true")) { $0.user = "first" }).outcome == .exited(0)
+        )
+        #expect(fixture.ends == 2)
+        gates["second"]?.open()
+        fixture.wait(forEnds: 3)
+        #expect(fixture.lines(of: second) == ["second"])
+        #expect(fixture.runner.load.starts == 0 && fixture.runner.load.startBytes == 0)
+        fixture.runner.shutdown(grace: .zero)
+    }
+
+    /// The threads of other users stay free, and the last of the same user is served later.
+    @Test func oneUserTakesFewThreads() {
+        let gate = Gate()
+        let lookUps = AccountLookUps()
+        let done = DispatchSemaphore(value: 0)
+        for number in 1...AccountLookUps.perKey + 1 {
+            lookUps.find(key("slow"), until: .max) {
+                gate.pass()
+                return .success(Self.me)
+            } done: { _ in
+                done.signal()
+            }
+            if number <= AccountLookUps.perKey { gate.arrived.wait() }
+        }
+        let other = DispatchSemaphore(value: 0)
+        lookUps.find(key("other"), until: .max) {
+            .success(Self.me)
+        } done: { _ in
+            other.signal()
+        }
+        other.wait()
+        #expect(gate.count.withLock(\.self) == AccountLookUps.perKey)
+        gate.open()
+        for _ in 1...AccountLookUps.perKey + 1 { done.wait() }
+        #expect(gate.count.withLock(\.self) == AccountLookUps.perKey + 1)
     }
 
     /// After its time the run fails, and says for what it waited.

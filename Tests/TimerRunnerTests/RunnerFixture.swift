@@ -46,7 +46,7 @@ final class RunnerFixture: Sendable {
     ///   - findAccount: looks up users.
     init(
         registry: String? = nil, options: Runner.Options = Runner.Options(),
-        hasLocalUsers: Bool = true, findAccount: @escaping Runner.FindAccount = Account.resolve
+        hasLocalUsers: Bool = true, findAccount: @escaping AccountResolver.Find = Account.resolve
     ) throws {
         self.registry = registry ?? "/tmp/timerd-registry-\(UUID().uuidString)"
         mkdir(self.registry, 0o700)

@@ -27,7 +27,7 @@ extension Runner {
     public func limit(to activeMax: Int) { mailbox.post(.limit(activeMax)) }
 
     /// From now on only the runs of these users are started; nil: those of all users. Active runs are not affected.
-    public func allow(_ users: AllowedUsers?) { allowedUsers.withLock { $0 = users } }
+    public func allow(_ users: AllowedUsers?) { accounts.allowedUsers.withLock { $0 = users } }
 
     /// Continues to read the output of these runs, because there is room for it again.
     func resumeReading(_ runs: [Run.ID]) { mailbox.post(.resumeReading(runs)) }

@@ -42,19 +42,13 @@ public final class Runner: Sendable {
 
     let mailbox: RunnerMailbox
     let registry: RunRegistry
-    private let account = Account.current()
     private let files: FileReaders
     private let userSources: UserSources
     private let lookUps = AccountLookUps()
-    private let findAccount: FindAccount
-    private let refusedUser: UInt32?
-    /// The users whose runs may start; nil for all users.
-    let allowedUsers = Mutex<AllowedUsers?>(nil)
+    let accounts: AccountResolver
+    private let requests = Atomic<RunnerMailbox.RequestNumber>(0)
     /// Signalled when the thread has ended.
     let done = DispatchSemaphore(value: 0)
-
-    typealias FindAccount =
-        @Sendable (String?, String?, Account) throws(Spawner.Failure) -> Account
 
     /// Optional features of a runner.
     public struct Options: Hashable, Sendable {
@@ -112,14 +106,13 @@ public final class Runner: Sendable {
         iterationEnded: @escaping @Sendable (_ isLate: Bool) -> Bool = { _ in false },
         ended: @escaping @Sendable () -> Void = {},
         userSources: UserSources = UserSources(),
-        findAccount: @escaping FindAccount = Account.resolve
+        findAccount: @escaping AccountResolver.Find = Account.resolve
     ) throws(Failure) {
         cspawn_reset_sigchld()
         let mailbox = try RunnerMailbox()
         self.mailbox = mailbox
-        refusedUser = options.refusedUser
         self.userSources = userSources
-        self.findAccount = findAccount
+        accounts = AccountResolver(refusing: options.refusedUser, find: findAccount)
         files = FileReaders { mailbox.load.startBytes < RunnerLimits.fileBytes }
         registry = try RunRegistry(in: directory)
         var initialState = RunnerThread.InitialState(
@@ -226,11 +219,12 @@ public final class Runner: Sendable {
             }
             // Looked up once for all runs of the request, because many of them may have the same
             // user.
-            let account = found[key] ?? resolve(key)
+            let account = found[key] ?? accounts.resolve(key)
             found[key] = account
             if let wanted = RunFiles(request), case .success(let owner) = account {
-                mailbox.post(.read(request, owner))
-                read(wanted, of: request.id, for: owner)
+                let number = nextNumber
+                mailbox.post(.read(request, owner, number))
+                Self.read(wanted, of: request.id, number, for: owner, files, mailbox)
             } else {
                 ready.append(Preparation(request, account))
             }
@@ -239,38 +233,29 @@ public final class Runner: Sendable {
     }
 
     private func lookUp(_ key: AccountLookUps.Key, of request: RunRequest) {
-        mailbox.post(.lookUp(request))
+        let (run, number, wanted) = (request.id, nextNumber, RunFiles(request))
+        mailbox.post(.lookUp(request, number))
         let until = RunnerClock.awake() + Spawner.timeout.wholeNanoseconds
-        lookUps.find(key, until: until) { [self] in
-            resolve(key)
-        } done: { [self] account in
-            mailbox.post(.lookedUp(request.id, account))
-            guard let wanted = RunFiles(request), case .success(let owner) = account else { return }
-            read(wanted, of: request.id, for: owner)
+        // These are kept for as long as a server does not answer, so neither the request nor this
+        // runner is in them.
+        lookUps.find(key, until: until) { [accounts] in
+            accounts.resolve(key)
+        } done: { [files, mailbox] account in
+            mailbox.post(.lookedUp(run, number, account))
+            guard let wanted, case .success(let owner) = account else { return }
+            Self.read(wanted, of: run, number, for: owner, files, mailbox)
         }
     }
 
-    private func read(_ wanted: RunFiles, of run: Run.ID, for owner: Account) {
-        files.read(wanted, for: owner.identity) { [mailbox] in mailbox.post(.wasRead(run, $0)) }
+    private static func read(
+        _ wanted: RunFiles, of run: Run.ID, _ number: RunnerMailbox.RequestNumber,
+        for owner: Account, _ files: FileReaders, _ mailbox: RunnerMailbox
+    ) {
+        files.read(wanted, for: owner.identity) { mailbox.post(.wasRead(run, number, $0)) }
     }
 
-    private func resolve(_ key: AccountLookUps.Key) -> Result<Account, Spawner.Failure> {
-        do throws(Spawner.Failure) {
-            let found = try findAccount(key.user, key.group, account)
-            guard found.identity == nil || found.identity?.user != refusedUser else {
-                throw Spawner.failure(
-                    EPERM,
-                    "run as \(found.name), who is the user of the scheduler: give the job another user"
-                )
-            }
-            // The rule is for jobs.
-            if !key.isMessage, let allowed = allowedUsers.withLock(\.self) {
-                try found.check(isOneOf: allowed, named: key.user)
-            }
-            return .success(found)
-        } catch {
-            return .failure(error)
-        }
+    private var nextNumber: RunnerMailbox.RequestNumber {
+        requests.add(1, ordering: .relaxed).newValue
     }
 
     /// The work that waits for the runner's thread.

@@ -14,11 +14,11 @@ final class RunnerMailbox: Sendable {
         case start([Preparation])
         /// The user of this run is being looked up; `lookedUp` follows, and then, if the run has
         /// files, `wasRead`.
-        case lookUp(RunRequest)
-        case lookedUp(Run.ID, Result<Account, Spawner.Failure>)
+        case lookUp(RunRequest, RequestNumber)
+        case lookedUp(Run.ID, RequestNumber, Result<Account, Spawner.Failure>)
         /// The files of this run are being read; `wasRead` follows with their contents.
-        case read(RunRequest, Account)
-        case wasRead(Run.ID, Preparation.Files)
+        case read(RunRequest, Account, RequestNumber)
+        case wasRead(Run.ID, RequestNumber, Preparation.Files)
         case signal(Run.ID, Int32)
         case end(Run.ID, grace: Duration)
         case suspend(Run.ID)
@@ -28,6 +28,10 @@ final class RunnerMailbox: Sendable {
         case limit(Int)
         case shutDown(Duration)
     }
+
+    /// The number of a request. A run that was stopped and forgotten can be requested again, and
+    /// must not get what was found for the earlier request.
+    typealias RequestNumber = UInt64
 
     /// The work that waits for the thread.
     struct Load: Sendable {
@@ -68,10 +72,10 @@ final class RunnerMailbox: Sendable {
             case .start(let preparations):
                 state.load.starts += preparations.count
                 state.load.startBytes += preparations.reduce(0) { $0 + $1.cost }
-            case .lookUp, .read:
+            case .lookUp(let request, _), .read(let request, _, _):
                 state.load.starts += 1
-                state.load.startBytes += Preparation.costOfOne
-            case .wasRead(_, let files):
+                state.load.startBytes += Preparation.cost(of: request)
+            case .wasRead(_, _, let files):
                 state.load.startBytes += Preparation.cost(of: files)
             case .lookedUp: break
             default: state.load.commands += 1

@@ -16,10 +16,11 @@ extension RunnerThread {
             } else {
                 waiting += preparations
             }
-        case .lookUp(let request): awaitPreparation(of: request)
-        case .lookedUp(let run, let account): didLookUp(run, account)
-        case .read(let request, let account): awaitPreparation(of: request, account)
-        case .wasRead(let run, let files): didReadFiles(of: run, files)
+        case .lookUp(let request, let number): awaitPreparation(of: request, number)
+        case .lookedUp(let run, let number, let account): didLookUp(run, number, account)
+        case .read(let request, let account, let number):
+            awaitPreparation(of: request, number, account)
+        case .wasRead(let run, let number, let files): didReadFiles(of: run, number, files)
         case .signal(let run, let number):
             guard let child = child(of: run, or: command) else { return }
             kill(child, number)

@@ -137,18 +137,28 @@ extension RunnerThread {
     // MARK: - Users and files
 
     /// Waits for the user of a run, or for its files, which other threads look up and read.
-    mutating func awaitPreparation(of request: RunRequest, _ account: Account? = nil) {
+    mutating func awaitPreparation(
+        of request: RunRequest, _ number: RunnerMailbox.RequestNumber, _ account: Account? = nil
+    ) {
         guard !isShutDown else { return }
         let until = RunnerClock.awake() + Spawner.timeout.wholeNanoseconds
-        reading[request.id] = Reading(request: request, account: account, until: until)
+        reading[request.id] = Reading(
+            request: request, number: number, account: account, until: until)
         launchBy = min(launchBy ?? .max, RunnerClock.awake() + Self.launchPollMax)
     }
 
     /// The user of a run was looked up. The run may have been cancelled meanwhile.
-    mutating func didLookUp(_ run: Run.ID, _ account: Result<Account, Spawner.Failure>) {
-        guard let looking = reading[run], looking.account == nil else { return }
+    mutating func didLookUp(
+        _ run: Run.ID, _ number: RunnerMailbox.RequestNumber,
+        _ account: Result<Account, Spawner.Failure>
+    ) {
+        guard let looking = reading[run], looking.number == number, looking.account == nil else {
+            return
+        }
         if case .success(let found) = account, RunFiles(looking.request) != nil {
             reading[run]?.account = found
+            // The files have a time limit of their own.
+            reading[run]?.until = RunnerClock.awake() + Spawner.timeout.wholeNanoseconds
         } else {
             reading[run] = nil
             enqueue(Preparation(looking.request, account))
@@ -156,10 +166,13 @@ extension RunnerThread {
     }
 
     /// The files were read. The run that needs them may have been cancelled meanwhile.
-    mutating func didReadFiles(of run: Run.ID, _ files: Preparation.Files) {
-        guard let read = reading.removeValue(forKey: run), let account = read.account else {
+    mutating func didReadFiles(
+        of run: Run.ID, _ number: RunnerMailbox.RequestNumber, _ files: Preparation.Files
+    ) {
+        guard let read = reading[run], read.number == number, let account = read.account else {
             return mailbox.forgetFiles(files)
         }
+        reading[run] = nil
         enqueue(Preparation(read.request, .success(account), files: files))
     }
 
@@ -177,11 +190,12 @@ extension RunnerThread {
             if read.account == nil {
                 let key = AccountLookUps.Key(read.request)
                 let what = "look up \(key) \(limit)"
-                didLookUp(run, .failure(Spawner.failure(ETIMEDOUT, what)))
+                didLookUp(run, read.number, .failure(Spawner.failure(ETIMEDOUT, what)))
             } else {
                 let files = RunFiles(read.request)?.description ?? ""
                 didReadFiles(
-                    of: run, .failure(Spawner.failure(ETIMEDOUT, "read \(files) \(limit)")))
+                    of: run, read.number,
+                    .failure(Spawner.failure(ETIMEDOUT, "read \(files) \(limit)")))
             }
         }
     }

@@ -97,6 +97,7 @@ struct RunnerThread: ~Copyable {
     /// A run whose user is being looked up, or whose files are being read.
     struct Reading {
         var request: RunRequest
+        var number: RunnerMailbox.RequestNumber
         /// Nil until its user is known.
         var account: Account?
         var until: Int64

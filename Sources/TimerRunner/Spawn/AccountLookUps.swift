@@ -12,6 +12,9 @@ import TimerRunnerProtocol
 final class AccountLookUps: Sendable {
     /// The most look-ups at a time.
     static let threadsMax = 16
+    /// The most look-ups of the same names at a time: the second one finds what the first one would
+    /// wait for, and more of them would take the threads of other users.
+    static let perKey = 2
 
     typealias LookUp = @Sendable () -> Result<Account, Spawner.Failure>
     typealias Done = @Sendable (Result<Account, Spawner.Failure>) -> Void
@@ -43,14 +46,33 @@ final class AccountLookUps: Sendable {
 
     private struct Waiting {
         var lookUp: LookUp
-        var done: [(until: Int64, call: Done)]
+        /// In the order of `until`.
+        var done: [(until: Int64, call: Done)] = []
+
+        mutating func removeExpired(at now: Int64) {
+            let count = done.firstIndex { $0.until > now } ?? done.count
+            done.removeSubrange(..<count)
+        }
     }
 
     private struct State {
         var waiting: [Key: Waiting] = [:]
         /// The keys of `waiting`, oldest first.
         var order: [Key] = []
+        /// How many threads look up each key.
+        var active: [Key: Int] = [:]
         var threads = 0
+
+        mutating func removeExpired(at now: Int64) {
+            for key in order { waiting[key]?.removeExpired(at: now) }
+            order.removeAll { waiting[$0]?.done.isEmpty == true }
+            for key in Array(waiting.keys) where waiting[key]?.done.isEmpty == true {
+                waiting[key] = nil
+            }
+        }
+
+        /// Whether another thread may look up this key.
+        func mayBegin(_ key: Key) -> Bool { active[key, default: 0] < AccountLookUps.perKey }
     }
 
     private let state = Mutex(State())
@@ -58,18 +80,19 @@ final class AccountLookUps: Sendable {
     /// Looks it up on another thread and then calls `done` there. Calls with the same key that come
     /// before the look-up begins share it.
     ///
-    /// - Parameter until: when the caller waits no longer, by CLOCK_MONOTONIC; `done` may never be
-    ///   called then, so that calls for a server that does not answer need a limited memory.
+    /// - Parameter until: when the caller waits no longer, by CLOCK_MONOTONIC, not before that of an
+    ///   earlier call; `done` is not called after that.
+    /// - Complexity: O(*n*) in the number of keys that wait.
     func find(_ key: Key, until: Int64, _ lookUp: @escaping LookUp, done: @escaping Done) {
         let needsThread = state.withLock { state in
+            // While a server does not answer, only those are kept that are still awaited.
+            state.removeExpired(at: RunnerClock.awake())
             if state.waiting[key] == nil {
                 state.order.append(key)
-                state.waiting[key] = Waiting(lookUp: lookUp, done: [])
+                state.waiting[key] = Waiting(lookUp: lookUp)
             }
-            let now = RunnerClock.awake()
-            state.waiting[key]?.done.removeAll { $0.until <= now }
             state.waiting[key]?.done.append((until, done))
-            guard state.threads < Self.threadsMax else { return false }
+            guard state.threads < Self.threadsMax, state.mayBegin(key) else { return false }
             state.threads += 1
             return true
         }
@@ -88,20 +111,27 @@ final class AccountLookUps: Sendable {
     }
 
     private func serve() {
-        while let next = next() {
+        while let (key, next) = next() {
             let result = next.lookUp()
-            for done in next.done { done.call(result) }
+            let now = RunnerClock.awake()
+            for done in next.done where done.until > now { done.call(result) }
+            state.withLock { state in
+                let others = state.active[key, default: 1] - 1
+                state.active[key] = others > 0 ? others : nil
+            }
         }
     }
 
-    /// The next look-up; if there is none, nil, and the thread ends.
-    private func next() -> Waiting? {
+    /// The next look-up; if there is none that may begin, nil, and the thread ends.
+    private func next() -> (Key, Waiting)? {
         state.withLock { state in
-            guard !state.order.isEmpty else {
+            guard let index = state.order.firstIndex(where: state.mayBegin) else {
                 state.threads -= 1
                 return nil
             }
-            return state.waiting.removeValue(forKey: state.order.removeFirst())
+            let key = state.order.remove(at: index)
+            state.active[key, default: 0] += 1
+            return state.waiting.removeValue(forKey: key).map { (key, $0) }
         }
     }
 }

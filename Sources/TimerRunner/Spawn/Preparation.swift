@@ -32,6 +32,7 @@ struct Preparation: Sendable {
         files: Files = .success(RunFiles.Contents())
     ) {
         self.request = request
+        cost = Self.cost(of: request) + Self.cost(of: files)
         do throws(Spawner.Failure) {
             // The scheduler requests these variables. It is not trusted, so only those are set that
             // the configuration, as the runner has read it, allows.
@@ -44,7 +45,6 @@ struct Preparation: Sendable {
             if let message = request.message {
                 let command = try MessageCommand(
                     message.order, for: message.notifier, credential: contents.address)
-                cost = Self.cost(of: message.order)
                 // It gets none of the runner's own variables: curl(1) would take a proxy or a
                 // configuration file from them.
                 result = .success(
@@ -53,23 +53,22 @@ struct Preparation: Sendable {
             }
             let variables = Self.environment(
                 of: request, account: account, file: contents.variables)
-            cost = Self.costOfOne + Self.cost(of: files) + request.variables.cost
             result = .success(
                 Ready(
                     account: account, variables: variables, credentials: contents.credentials))
         } catch {
-            cost =
-                request.message.map { Self.cost(of: $0.order) }
-                ?? Self.costOfOne + request.variables.cost
             result = .failure(error)
         }
     }
 
-    /// The approximate memory of a request without files, in bytes.
+    /// The approximate memory of a request without variables, files and a message, in bytes.
     static let costOfOne = 2 << 10
 
-    /// The memory of a message, which is stored as the order and as the input of the program.
-    private static func cost(of order: MessageOrder) -> Int { costOfOne + 2 * order.cost }
+    /// The approximate memory of a request without its files, in bytes. A message is stored as the
+    /// order and as the input of the program.
+    static func cost(of request: RunRequest) -> Int {
+        costOfOne + (request.message.map { 2 * $0.order.cost } ?? request.variables.cost)
+    }
 
     /// The additional memory of the files, in bytes.
     static func cost(of files: Files) -> Int {
