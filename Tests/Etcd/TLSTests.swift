@@ -151,9 +151,7 @@ extension RealEtcdTests {
             #expect(try scheduler.keep(lease))
             let memory = try fleet.memory()
             print("timerd-fleet with TLS: \(memory.now) KiB resident, \(memory.peak) KiB at most")
-            // Some 12 MB of them are pages of libcurl and the libraries that it needs, which other
-            // processes share; 4 MB are the program, 2 MB its data.
-            if FleetProcess.isRelease { #expect(memory.now * 1024 <= 19_500_000) }
+            if FleetProcess.isRelease { #expect(memory.now * 1024 <= 18_000_000) }
         }
 
         /// Wrong files, a wrong host, and a port that does not speak TLS.
