@@ -287,11 +287,11 @@ struct DaemonKey: Sendable {
     /// Those of `[metrics]`.
     static let metrics: [DaemonKey] = [
         DaemonKey(
-            "jobs-max", .integer(0...250_000),
+            "jobs-max", .integer(0...DaemonSettings.jobsRange.upperBound),
             "How many jobs have metrics of their own; the others are in the sums only.",
             standard: .integer(Int64(DaemonSettings().metricsJobsMax))
         ) { node, settings throws(Fault) in
-            settings.metricsJobsMax = try node.integer(in: 0...250_000)
+            settings.metricsJobsMax = try node.integer(in: 0...DaemonSettings.jobsRange.upperBound)
         }
     ]
 }

@@ -70,7 +70,8 @@ import TimerCore
             })
     }
 
-    /// A run as a user that nobody knows yet waits; another one, and one without a user, do not.
+    /// A run waits until its user is looked up. A run of another user does not wait, and neither
+    /// does a run without a user.
     @Test func aServerThatDoesNotAnswerDelaysOnlyItsRuns() throws {
         let gate = Gate()
         let fixture = try fixture(gate)

@@ -211,9 +211,11 @@ public final class Runner: Sendable {
     public func start(_ requests: [RunRequest]) {
         var found: [AccountLookUps.Key: Result<Account, Spawner.Failure>] = [:]
         var ready: [Preparation] = []
+        // Not asked again for each of many runs.
+        lazy var areLocal = userSources.areLocal
         for request in requests {
             let key = AccountLookUps.Key(request)
-            guard !key.hasName || userSources.areLocal else {
+            guard !key.hasName || areLocal else {
                 lookUp(key, of: request)
                 continue
             }

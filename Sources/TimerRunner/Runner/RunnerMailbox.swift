@@ -107,10 +107,13 @@ final class RunnerMailbox: Sendable {
     var load: Load { state.withLock(\.load) }
 
     /// Called when a start has been executed or cancelled.
-    func finishStart(_ preparation: Preparation) {
+    func finishStart(_ preparation: Preparation) { finishStart(of: preparation.cost) }
+
+    /// The same, for one that takes so many bytes.
+    func finishStart(of cost: Int) {
         state.withLock { state in
             state.load.starts -= 1
-            state.load.startBytes -= preparation.cost
+            state.load.startBytes -= cost
         }
     }
 

@@ -204,10 +204,7 @@ extension RunnerThread {
     /// is not so.
     mutating func cancelReading(_ run: Run.ID) -> Bool {
         guard let read = reading.removeValue(forKey: run) else { return false }
-        // It takes the same memory with any user.
-        let cancelled = Spawner.failure(ECANCELED, "start the run")
-        mailbox.finishStart(
-            Preparation(read.request, read.account.map { .success($0) } ?? .failure(cancelled)))
+        mailbox.finishStart(of: Preparation.cost(of: read.request))
         return true
     }
 }

@@ -64,11 +64,11 @@ final class AccountLookUps: Sendable {
         var threads = 0
 
         mutating func removeExpired(at now: Int64) {
-            for key in order { waiting[key]?.removeExpired(at: now) }
-            order.removeAll { waiting[$0]?.done.isEmpty == true }
-            for key in Array(waiting.keys) where waiting[key]?.done.isEmpty == true {
-                waiting[key] = nil
+            for key in order {
+                waiting[key]?.removeExpired(at: now)
+                if waiting[key]?.done.isEmpty == true { waiting[key] = nil }
             }
+            order.removeAll { waiting[$0] == nil }
         }
 
         /// Whether another thread may look up this key.
