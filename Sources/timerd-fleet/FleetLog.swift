@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostThreads
 import Systemd
 import TimerCore
 import TimerRunnerProtocol
@@ -12,32 +13,38 @@ import TimerRunnerProtocol
 struct FleetLog {
     private let journal: Journal?
     private let isJSON: Bool
+    /// Standard error, which no thread waits for.
+    private let lines: LineWriter
 
     init(isJSON: Bool) {
         self.isJSON = isJSON
         journal = !isJSON && Journal.isStderr ? Journal() : nil
+        lines = LineWriter(STDERR_FILENO) { lost in
+            Self.line(
+                "\(lost) \(lost == 1 ? "line was" : "lines were") dropped here: nothing read standard error",
+                4, isJSON: isJSON)
+        }
     }
 
     /// - Parameter priority: of syslog(3): 3 is an error, 4 a warning, 6 information.
     func write(_ text: String, _ priority: Int) {
-        if let journal {
-            journal.send(
-                message: text, priority: priority,
-                fields: [("SYSLOG_IDENTIFIER", "timerd-fleet")])
-        } else if isJSON {
-            var line = JSONLine()
-            line.add("time", RunnerClock.wall().rfc3339Micros)
-            line.add("level", priority <= 3 ? "error" : priority == 4 ? "warning" : "info")
-            line.add("message", text)
-            line.add("program", "timerd-fleet")
-            Self.put(line.line)
-        } else {
-            Self.put("timerd-fleet: \(text)\n")
-        }
+        guard let journal else { return lines.write(Self.line(text, priority, isJSON: isJSON)) }
+        journal.send(
+            message: text, priority: priority,
+            fields: [("SYSLOG_IDENTIFIER", "timerd-fleet")])
     }
 
-    /// Writes the text with one system call, so that it does not mix with the lines of others. An
-    /// error cannot be reported anywhere.
+    private static func line(_ text: String, _ priority: Int, isJSON: Bool) -> String {
+        guard isJSON else { return "timerd-fleet: \(text)\n" }
+        var line = JSONLine()
+        line.add("time", RunnerClock.wall().rfc3339Micros)
+        line.add("level", priority <= 3 ? "error" : priority == 4 ? "warning" : "info")
+        line.add("message", text)
+        line.add("program", "timerd-fleet")
+        return line.line
+    }
+
+    /// Writes a text of a command that ends then. An error cannot be reported anywhere.
     static func put(_ text: String, to descriptor: Int32 = STDERR_FILENO) {
         let bytes = Array(text.utf8)
         _ = Glibc.write(descriptor, bytes, bytes.count)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostThreads
 import Synchronization
 import Systemd
 import TimerCore
@@ -34,11 +35,14 @@ extension TimerdRunner {
         return line.line
     }
 
-    /// Writes the line with one system call, so that it does not mix with lines of the scheduler.
-    /// An error cannot be reported anywhere.
-    static func put(_ text: String) {
-        let bytes = Array(text.utf8)
-        _ = write(STDERR_FILENO, bytes, bytes.count)
+    /// Writes the text to standard error without waiting for its reader.
+    static func put(_ text: String) { lines.write(text) }
+
+    private static let lines = LineWriter(STDERR_FILENO) { lost in
+        let text =
+            "\(lost) \(lost == 1 ? "line was" : "lines were") dropped here: nothing read standard error"
+        return isJSON.load(ordering: .relaxed)
+            ? line(text, warning) : "timerd-runner: \(text)\n"
     }
 
     static let isJSON = Atomic(false)

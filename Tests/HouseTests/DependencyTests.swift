@@ -101,7 +101,7 @@ import Testing
             // Directories, sockets, changes of files, users and terminals as a daemon must treat them, for all programs.
             ("HostFiles", ["Glibc", "Synchronization"]),
             // Threads, and events that wake them, for both programs.
-            ("HostThreads", ["CLinux", "Glibc"]),
+            ("HostThreads", ["CLinux", "Glibc", "Synchronization"]),
             // It could be used by any daemon: it does not depend on jobs.
             ("Systemd", ["CLinux", "Glibc", "HostFiles", "Synchronization"]),
             // The runner must not use it: libsystemd would add six libraries to the memory that

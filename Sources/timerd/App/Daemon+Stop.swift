@@ -41,7 +41,7 @@ extension Daemon {
         endEvents()
         server.web?.stop()
         server.server.stop()
-        eventLogger.flush()
+        eventLogger.flush(within: Self.logTime)
     }
 
     /// Sends what happened last to those who follow it. One that does not read is not waited for.

@@ -5,6 +5,7 @@ import ArgumentParser
 import Dispatch
 import Glibc
 import HostFiles
+import HostThreads
 import Logging
 import Systemd
 import SystemdActivation
@@ -32,6 +33,8 @@ struct Daemon {
     static let stepTime: DispatchTimeInterval = .seconds(5)
     /// How long a stop waits until those who follow the events have the last ones.
     static let eventsTime: DispatchTimeInterval = .seconds(1)
+    /// How long a stop waits until the log is written.
+    static let logTime: Duration = .seconds(2)
     /// How much longer a stop waits for a store that cannot be written. The store tries once more
     /// in that time.
     static let storePatience: DispatchTimeInterval = .milliseconds(1500)
@@ -93,14 +96,17 @@ struct Daemon {
             throw ExitCode(1)
         }
         let journal = options.log.isJournal ? Journal() : nil
-        let log = Self.makeLog(options, journal, clocks: clocks)
+        let lines = journal == nil ? Self.standardError(options, clocks: clocks) : nil
+        // At the end the reader of standard error gets a moment to read the rest.
+        defer { lines?.flush(patience: Self.logTime) }
+        let log = Self.makeLog(options, journal, lines, clocks: clocks)
         if let fault = options.zoneFault { log.warning("Started with a fault: \(fault)") }
         let reaper = OrphanReaper()
         defer { withExtendedLifetime(reaper) {} }
         do {
             let start = DaemonStart(
                 options: options, environment: environment, clocks: clocks, log: log,
-                signals: signals, meters: Meters(journal: journal))
+                signals: signals, meters: Meters { journal?.droppedTotal ?? lines?.lostTotal ?? 0 })
             try start.run { daemon, server in
                 // dispatchMain() would end the main thread, and ps shows a process without one as
                 // defunct.
@@ -118,33 +124,6 @@ struct Daemon {
             log.critical("Cannot start: \(error)")
             throw ExitCode(1)
         }
-    }
-
-    private static func makeLog(_ options: Options, _ journal: Journal?, clocks: Clocks) -> Logger {
-        let level = options.logLevel.level
-        let wall: @Sendable () -> WallInstant = { clocks.now().wall }
-        if let journal {
-            LoggingSystem.bootstrap { label in
-                var handler = JournalLogHandler(
-                    journal: journal,
-                    timeout: label == EventLogger.label ? EventLogger.timeout : .zero)
-                handler.logLevel = level
-                return handler
-            }
-        } else if options.log == .json {
-            LoggingSystem.bootstrap { _ in
-                var handler = JSONLogHandler(wall: wall)
-                handler.logLevel = level
-                return handler
-            }
-        } else {
-            LoggingSystem.bootstrap { _ in
-                var handler = TerminalLogHandler(wall: wall)
-                handler.logLevel = level
-                return handler
-            }
-        }
-        return Logger(label: "timerd")
     }
 
     /// Serves clients until a signal asks to stop, and stops.
@@ -265,18 +244,6 @@ extension RunCommand.LogTarget {
 
     /// Whether its entries have fields.
     var hasFields: Bool { self == .json || isJournal }
-}
-
-extension RunCommand.LogLevel {
-    fileprivate var level: Logger.Level {
-        switch self {
-        case .debug: .debug
-        case .info: .info
-        case .notice: .notice
-        case .warning: .warning
-        case .error: .error
-        }
-    }
 }
 
 extension RunnerClient: RunLauncher, MessageLauncher {}

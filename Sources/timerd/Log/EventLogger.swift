@@ -214,8 +214,12 @@ final class EventLogger: Sendable {
     /// Calls `body` once everything before this call is logged.
     func afterwards(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 
-    /// Waits until everything before this call is logged.
-    func flush() { queue.sync {} }
+    /// Waits until everything before this call is logged, for at most this long.
+    func flush(within patience: Duration) {
+        let isDone = DispatchSemaphore(value: 0)
+        queue.async { isDone.signal() }
+        _ = isDone.wait(timeout: .now() + .nanoseconds(Int(patience.wholeNanoseconds)))
+    }
 }
 
 /// The names of fields that the log handlers treat in a special way.

@@ -1,9 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import HostThreads
 import Logging
-import Synchronization
 import TimerCore
 
 /// Writes log entries to standard error as JSON, one object per line: `time` in UTC, `level`,
@@ -13,11 +12,16 @@ struct JSONLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
     var logLevel: Logger.Level = .info
 
+    private let lines: LineWriter
+    private let patience: Duration
     private let wall: @Sendable () -> WallInstant
-    /// A pipe takes long lines in several pieces, which must not mix with those of another thread.
-    private static let writing = Mutex(())
 
-    init(wall: @escaping @Sendable () -> WallInstant) { self.wall = wall }
+    /// - Parameter patience: how long the calling thread may wait for a reader that does not read.
+    init(lines: LineWriter, patience: Duration, wall: @escaping @Sendable () -> WallInstant) {
+        self.lines = lines
+        self.patience = patience
+        self.wall = wall
+    }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
@@ -28,7 +32,7 @@ struct JSONLogHandler: LogHandler {
         let fields = metadata.merging(event.metadata ?? [:]) { $1 }
         let line = Self.line(
             at: wall(), event.level, "\(event.message)", fields.mapValues { "\($0)" })
-        Self.writing.withLock { _ in Self.write(line) }
+        lines.write(line, patience: patience)
     }
 
     /// The text of an entry.
@@ -70,16 +74,4 @@ struct JSONLogHandler: LogHandler {
         "jobs", "counting", "missed", "skips", "dropped", "leftovers", "changed", "unchanged",
         "refused",
     ]
-
-    /// If writing fails, there is no other place to report that.
-    private static func write(_ line: String) {
-        var bytes = Array(line.utf8)[...]
-        while !bytes.isEmpty {
-            let count = bytes.withUnsafeBytes {
-                Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count)
-            }
-            guard count > 0 || errno == EINTR else { return }
-            bytes = bytes.dropFirst(max(0, count))
-        }
-    }
 }

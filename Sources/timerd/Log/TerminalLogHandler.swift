@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import HostThreads
 import Logging
 import TimerControl
 import TimerCore
@@ -11,29 +11,41 @@ struct TerminalLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
     var logLevel: Logger.Level = .info
 
+    private let lines: LineWriter
+    private let patience: Duration
     private let wall: @Sendable () -> WallInstant
 
-    init(wall: @escaping @Sendable () -> WallInstant) { self.wall = wall }
+    /// - Parameter patience: how long the calling thread may wait for a reader that does not read.
+    init(lines: LineWriter, patience: Duration, wall: @escaping @Sendable () -> WallInstant) {
+        self.lines = lines
+        self.patience = patience
+        self.wall = wall
+    }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
+    func log(event: LogEvent) {
+        let line = Self.line(
+            at: wall(), event.level, "\(event.message)",
+            speaker: event.metadata?[LogField.identifier].map { "\($0)" })
+        lines.write(line, patience: patience)
+    }
+
     /// Such as `2026-11-21 04:38:52.123 warning: backup: …`; a line of a job's output is `backup|
     /// …`.
-    func log(event: LogEvent) {
-        let time = LocalTime.text(wall(), milliseconds: true)
-        let level = event.level <= .notice ? "" : "\(event.level): "
-        let text = Printable.lines("\(event.message)")
-        var line =
-            if let speaker = event.metadata?[LogField.identifier] {
-                "\(time) \(speaker)| \(text)\n"
-            } else {
-                "\(time) \(level)\(text)\n"
-            }
-        // One write for the whole line, so that lines of two threads do not mix. If it fails, there
-        // is no other place to report that.
-        line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    ///
+    /// - Parameter speaker: the job whose output it is.
+    static func line(
+        at instant: WallInstant, _ level: Logger.Level, _ message: String, speaker: String? = nil
+    ) -> String {
+        let time = LocalTime.text(instant, milliseconds: true)
+        let text = Printable.lines(message)
+        guard let speaker else {
+            return "\(time) \(level <= .notice ? "" : "\(level): ")\(text)\n"
+        }
+        return "\(time) \(speaker)| \(text)\n"
     }
 }

@@ -2,23 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
-import Systemd
 import TimerCore
 
 /// What is counted where it happens and shown in metrics, apart from what the loop and the recorder know.
 final class Meters: Sendable {
     private let droppedLines = Atomic<Int>(0)
     private let isConnected = Atomic<Bool>(true)
-    private let journal: Journal?
+    private let dropped: @Sendable () -> Int
 
-    /// - Parameter journal: where the log goes; nil: somewhere else.
-    init(journal: Journal? = nil) { self.journal = journal }
+    /// - Parameter droppedEntries: how many entries of the log were lost in all.
+    init(droppedEntries: @escaping @Sendable () -> Int = { 0 }) { dropped = droppedEntries }
 
     /// How many lines of output were dropped.
     var droppedOutput: Int { droppedLines.load(ordering: .relaxed) }
 
-    /// How many entries the journal did not accept.
-    var droppedEntries: Int { journal?.droppedTotal ?? 0 }
+    /// How many entries the journal, or the reader of standard error, did not accept.
+    var droppedEntries: Int { dropped() }
 
     /// Whether there is a runner.
     var isRunnerConnected: Bool { isConnected.load(ordering: .relaxed) }

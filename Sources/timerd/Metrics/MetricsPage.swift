@@ -130,7 +130,8 @@ struct MetricsPage {
             "store_errors", .counter, "The attempts to write to the saved state that failed.")
         text.write(.none, .init(store.errors))
         text.begin(
-            "journal_dropped_entries", .counter, "The log entries that the journal did not accept.")
+            "journal_dropped_entries", .counter,
+            "The log entries that the journal, or the reader of standard error, did not accept.")
         text.write(.none, .init(meters.droppedEntries))
         text.begin(
             "output_dropped_lines", .counter,

@@ -1,0 +1,223 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Glibc
+import Synchronization
+
+/// Writes lines to a descriptor whose reader may stop to read, such as standard error: a terminal
+/// that was stopped with Ctrl-S, or a pipe to a pager. No caller waits for the reader. Lines that it
+/// does not take now are kept and written later, by a thread that exists only while there are such
+/// lines. Lines that do not fit are lost and counted, and the count is a line at their place.
+package final class LineWriter: Sendable {
+    /// The most bytes that are kept.
+    package static let bytesMax = 1 << 20
+
+    private struct State {
+        /// What was not written yet, from `start` on.
+        var pending: [UInt8] = []
+        var start = 0
+        /// The lines that were lost and that no line says yet.
+        var lost = 0
+        var lostTotal = 0
+        var isDraining = false
+
+        var isEmpty: Bool { start == pending.count }
+        var count: Int { pending.count - start }
+
+        /// The memory of what was written is used again, though not each time, which would move all
+        /// that is kept.
+        mutating func dropFirst(_ count: Int) {
+            start += count
+            guard start >= pending.count / 2 else { return }
+            pending.removeFirst(start)
+            start = 0
+        }
+    }
+
+    private let state = Mutex(State())
+    private let output: Output
+    private let bytesMax: Int
+    private let sayLost: @Sendable (Int) -> String
+
+    /// - Parameters:
+    ///   - descriptor: stays open as long as this object is used, and is not changed: other
+    ///     processes may share it.
+    ///   - bytesMax: the most bytes that are kept; at least one line fits.
+    ///   - sayLost: makes the line that says how many lines were lost.
+    package convenience init(
+        _ descriptor: Int32, bytesMax: Int = LineWriter.bytesMax,
+        sayLost: @escaping @Sendable (Int) -> String
+    ) {
+        self.init(Output(descriptor), bytesMax: bytesMax, sayLost: sayLost)
+    }
+
+    init(_ output: Output, bytesMax: Int, sayLost: @escaping @Sendable (Int) -> String) {
+        self.output = output
+        self.bytesMax = bytesMax
+        self.sayLost = sayLost
+    }
+
+    deinit { output.close() }
+
+    /// How many lines were lost in all.
+    package var lostTotal: Int { state.withLock(\.lostTotal) }
+
+    /// Writes a line, with its line feed. It can be called on any thread.
+    ///
+    /// - Parameter patience: how long to wait for room if there is none. A reader that took nothing
+    ///   for this long is not waited for again until it reads.
+    package func write(_ line: String, patience: Duration = .zero) {
+        let bytes = Array(line.utf8)
+        guard !attempt(bytes, isLast: patience <= .zero) else { return }
+        let start = clinux_awake()
+        repeat {
+            Self.pause()
+        } while !attempt(
+            bytes, isLast: .nanoseconds(clinux_awake() - start) >= patience)
+    }
+
+    /// Waits until everything is written, for at most this long.
+    /// - Returns: whether it is.
+    @discardableResult
+    package func flush(patience: Duration) -> Bool {
+        let start = clinux_awake()
+        while !state.withLock(\.isEmpty) {
+            guard .nanoseconds(clinux_awake() - start) < patience else { return false }
+            Self.pause()
+        }
+        return true
+    }
+
+    /// There is no event for the room, and those who wait for it are rare.
+    private static func pause() { usleep(1000) }
+
+    /// - Returns: whether the line was written, kept or lost; otherwise there is no room for it now.
+    private func attempt(_ line: [UInt8], isLast: Bool) -> Bool {
+        state.withLock { state in
+            send(&state)
+            // After the first line that was lost, all are until everything that is kept was written, so
+            // that they are missing at one place.
+            if state.lost == 0, state.isEmpty || state.count + line.count <= bytesMax {
+                state.pending += line
+                send(&state)
+                return true
+            }
+            guard isLast || state.lost > 0 else { return false }
+            state.lost += 1
+            state.lostTotal += 1
+            return true
+        }
+    }
+
+    /// Writes what the reader takes now, and has the rest written later.
+    private func send(_ state: inout State) {
+        while !state.isEmpty {
+            let count = state.pending[state.start...].withUnsafeBytes(output.send)
+            if count > 0 {
+                state.dropFirst(count)
+            } else if count == 0 || errno == EAGAIN {
+                return drainLater(&state)
+            } else if errno != EINTR {
+                // Nobody will ever read it, and there is no other place to report that.
+                state.dropFirst(state.count)
+            }
+            guard state.isEmpty else { continue }
+            state.pending = Array((state.lost > 0 ? sayLost(state.lost) : "").utf8)
+            state.lost = 0
+        }
+    }
+
+    /// Without a thread, the next line tries it again.
+    private func drainLater(_ state: inout State) {
+        guard !state.isDraining else { return }
+        state.isDraining = WorkerThread.start("timerd.stderr", drain) == 0
+    }
+
+    /// The thread that waits for the reader.
+    private func drain() {
+        var isDone = false
+        while !isDone {
+            output.wait()
+            let hasProgressed = state.withLock { state in
+                let before = state.count
+                send(&state)
+                isDone = state.isEmpty
+                if isDone { state.isDraining = false }
+                return state.count < before
+            }
+            // A terminal may report room and take nothing, because it writes some characters as two.
+            if !hasProgressed { usleep(10_000) }
+        }
+    }
+}
+
+/// A descriptor that is written to without waiting, although it may be a blocking one: to make it
+/// non-blocking would change it for all processes that share it.
+struct Output {
+    private enum Way {
+        /// A second opening of the same pipe or terminal, which does not block.
+        case opened(Int32)
+        case socket
+        /// It cannot be opened again, because it belongs to another user. It has room for this many
+        /// bytes if it has room at all.
+        case polled(piece: Int)
+        /// Such as a file, whose writing does not depend on a reader.
+        case direct
+    }
+
+    private let descriptor: Int32
+    private let way: Way
+
+    /// - Parameter reopens: whether to try to open a pipe or a terminal again.
+    init(_ descriptor: Int32, reopens: Bool = true) {
+        self.descriptor = descriptor
+        way = Self.way(descriptor, reopens: reopens)
+    }
+
+    private static func way(_ descriptor: Int32, reopens: Bool) -> Way {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return .direct }
+        switch status.st_mode & S_IFMT {
+        case S_IFSOCK: return .socket
+        case S_IFIFO, S_IFCHR:
+            let flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
+            let opened = reopens ? open("/proc/self/fd/\(descriptor)", flags) : -1
+            guard opened < 0 else { return .opened(opened) }
+            // A pipe has room for PIPE_BUF bytes or none (pipe(7)); a terminal tells no number.
+            return .polled(piece: status.st_mode & S_IFMT == S_IFIFO ? 4096 : 64)
+        default: return .direct
+        }
+    }
+
+    /// Writes some of the bytes.
+    /// - Returns: how many, or -1 with errno set: EAGAIN if none can be written now.
+    func send(_ bytes: UnsafeRawBufferPointer) -> Int {
+        switch way {
+        case .opened(let opened): return write(opened, bytes.baseAddress, bytes.count)
+        case .socket:
+            let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
+            return Glibc.send(descriptor, bytes.baseAddress, bytes.count, flags)
+        case .polled(let piece):
+            guard hasRoom(within: 0) else {
+                errno = EAGAIN
+                return -1
+            }
+            return write(descriptor, bytes.baseAddress, min(bytes.count, piece))
+        case .direct: return write(descriptor, bytes.baseAddress, bytes.count)
+        }
+    }
+
+    /// Closes what was opened.
+    func close() {
+        if case .opened(let opened) = way { Glibc.close(opened) }
+    }
+
+    /// Waits until something can be written, or until writing fails.
+    func wait() { _ = hasRoom(within: -1) }
+
+    private func hasRoom(within milliseconds: Int32) -> Bool {
+        var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        return poll(&polled, 1, milliseconds) > 0
+    }
+}

@@ -1,0 +1,163 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Synchronization
+import Testing
+
+@testable import HostThreads
+
+/// The log on standard error, whose reader may be slow, stopped or gone.
+@Suite(.serialized) struct LineWriterTests {
+    /// A channel whose reader is this test.
+    private final class Channel {
+        private(set) var reader: Int32
+        let writer: Int32
+
+        init(_ pair: (Int32, Int32)) { (reader, writer) = pair }
+
+        deinit {
+            endReading()
+            close(writer)
+        }
+
+        func endReading() {
+            if reader >= 0 { close(reader) }
+            reader = -1
+        }
+
+        static func pipe() -> Channel {
+            var ends: [Int32] = [0, 0]
+            #expect(Glibc.pipe(&ends) == 0)
+            return Channel((ends[0], ends[1]))
+        }
+
+        static func socket() -> Channel {
+            var ends: [Int32] = [0, 0]
+            #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+            return Channel((ends[0], ends[1]))
+        }
+
+        static func terminal() -> Channel {
+            var (master, slave): (Int32, Int32) = (-1, -1)
+            #expect(openpty(&master, &slave, nil, nil, nil) == 0)
+            return Channel((master, slave))
+        }
+
+        /// Reads until this many lines were read, and returns them.
+        func lines(_ count: Int) -> [String] {
+            var bytes: [UInt8] = []
+            var missing = count
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            while missing > 0 {
+                let read = Glibc.read(reader, &buffer, buffer.count)
+                guard read > 0 else { break }
+                bytes += buffer.prefix(read)
+                missing -= buffer.prefix(read).count { $0 == UInt8(ascii: "\n") }
+            }
+            return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+                .map(String.init)
+        }
+    }
+
+    private static func writer(
+        _ channel: Channel, bytesMax: Int = LineWriter.bytesMax, reopens: Bool = true
+    ) -> LineWriter {
+        LineWriter(Output(channel.writer, reopens: reopens), bytesMax: bytesMax) { "lost \($0)\n" }
+    }
+
+    enum Kind: CaseIterable { case pipe, polledPipe, socket, terminal, polledTerminal }
+
+    private static func channel(_ kind: Kind) -> Channel {
+        switch kind {
+        case .pipe, .polledPipe: .pipe()
+        case .socket: .socket()
+        case .terminal, .polledTerminal: .terminal()
+        }
+    }
+
+    /// Far more than a pipe, a socket or a terminal holds is written before anything is read.
+    @Test(arguments: Kind.allCases) func nobodyWaitsForAReader_andItReadsEverythingLater(
+        _ kind: Kind
+    ) {
+        let channel = Self.channel(kind)
+        let writer = Self.writer(
+            channel, reopens: kind != .polledPipe && kind != .polledTerminal)
+        let written = (0..<8000).map { "line \($0) \(String(repeating: "x", count: 90))" }
+        for line in written { writer.write(line + "\n") }
+        #expect(channel.lines(written.count) == written)
+        #expect(writer.lostTotal == 0)
+        #expect(writer.flush(patience: .seconds(10)))
+    }
+
+    /// A line that is longer than the pipe, between others.
+    @Test func longLinesDoNotMixWithOthers() {
+        let channel = Channel.pipe()
+        let writer = Self.writer(channel)
+        let written = ["a", String(repeating: "b", count: 300_000), "c"]
+        for line in written { writer.write(line + "\n") }
+        #expect(channel.lines(3) == written)
+    }
+
+    /// As with Ctrl-S and Ctrl-Q.
+    @Test func aStoppedTerminalKeepsNobodyWaiting() {
+        let channel = Channel.terminal()
+        let writer = Self.writer(channel)
+        #expect(tcflow(channel.writer, TCOOFF) == 0)
+        writer.write("one\n")
+        writer.write("two\n", patience: .seconds(60))
+        #expect(!writer.flush(patience: .milliseconds(1)))
+        #expect(tcflow(channel.writer, TCOON) == 0)
+        #expect(channel.lines(2) == ["one", "two"])
+    }
+
+    @Test func whatDoesNotFitIsLost_andALineSaysSo() {
+        let channel = Channel.pipe()
+        let writer = Self.writer(channel, bytesMax: 1000)
+        var written: [String] = []
+        while writer.lostTotal < 7 {
+            written.append("\(written.count) \(String(repeating: "y", count: 90))")
+            writer.write(written.last! + "\n")
+        }
+        let kept = written.dropLast(7)
+        #expect(channel.lines(kept.count + 1) == kept + ["lost 7"])
+        writer.write("after\n")
+        #expect(channel.lines(1) == ["after"])
+        #expect(writer.lostTotal == 7)
+    }
+
+    /// Those who can wait lose nothing to a reader that is only slow.
+    @Test func aSlowReaderGetsEverythingFromThoseWhoWait() {
+        let channel = Channel.pipe()
+        let writer = Self.writer(channel, bytesMax: 1000)
+        let isDone = Atomic(false)
+        let started = WorkerThread.start("test.writer") {
+            for number in 0..<5000 { writer.write("\(number)\n", patience: .seconds(60)) }
+            isDone.store(true, ordering: .releasing)
+        }
+        #expect(started == 0)
+        #expect(channel.lines(5000) == (0..<5000).map(String.init))
+        while !isDone.load(ordering: .acquiring) { sched_yield() }
+        #expect(writer.lostTotal == 0)
+    }
+
+    /// Otherwise a thousand lines would wait a thousand times as long.
+    @Test func aReaderThatHangsIsWaitedForOnce() {
+        let channel = Channel.pipe()
+        let writer = Self.writer(channel, bytesMax: 100)
+        let line = String(repeating: "z", count: 99) + "\n"
+        while writer.lostTotal == 0 { writer.write(line, patience: .milliseconds(20)) }
+        // At 60 s each these would not end.
+        for _ in 0..<1000 { writer.write(line, patience: .seconds(60)) }
+        #expect(writer.lostTotal == 1001)
+    }
+
+    @Test func aReaderThatIsGoneIsNotWaitedFor() {
+        signal(SIGPIPE, SIG_IGN)
+        let channel = Channel.pipe()
+        let writer = Self.writer(channel)
+        channel.endReading()
+        for _ in 0..<10 { writer.write("nobody reads this\n") }
+        #expect(writer.flush(patience: .seconds(10)))
+    }
+}
