@@ -40,6 +40,9 @@ template <typename Character>
 #undef NDEBUG
 #define TOML_ASSERT(expression) ((expression) ? static_cast<void>(0) : ctoml_fail(#expression, cp))
 #define TOML_ENABLE_FORMATTERS 0
+// A decimal number is read with std::from_chars, which libstdc++ has since GCC 11, in place of a stream: that would
+// bring the locales of C++ into every program.
+#define TOML_FLOAT_CHARCONV 1
 
 // Parsing, freeing and reading a document recurse as deep as it nests, on a stack of no known size.
 #define TOML_MAX_NESTED_VALUES CTOML_DEPTH_MAX

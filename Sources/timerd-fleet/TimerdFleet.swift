@@ -49,7 +49,8 @@ enum TimerdFleet {
     private static func serve(_ options: CommandLineOptions, _ log: FleetLog) throws(StartFailure) {
         umask(0o077)
         WorkerThread.showName("timerd-fleet")
-        clinux_heap_keep_small()
+        // Its threads mostly wait for etcd, and not for each other's allocations.
+        clinux_heap_keep_small(1)
         // A library of TLS may cause it.
         signal(SIGPIPE, SIG_IGN)
         let notify = Notify.take()
