@@ -8,16 +8,17 @@ struct JobEntry: Sendable {
     @Boxed var job: Job
     var phase: Phase
     var ledger: Ledger
-    /// The number of firings since the timer of the job was last restarted.
-    var firings = 0
-    var lastScheduled: WallInstant?
-    /// For a schedule by the wall clock: all occurrences up to this instant were processed.
-    var processedThrough: WallInstant
-    /// The next occurrence; nil if there is none, or while the job is not armed.
-    var occurrence: WallInstant?
+    // The bytes after the ledger's last one are free.
     var configuredPaused: Bool
     /// Whether a fleet decides when it runs. Then it has no timer, and no time of it counts here.
     var isShared: Bool
+    /// The number of firings since the timer of the job was last restarted.
+    var firings = 0
+    @PackedInstant var lastScheduled: WallInstant? = nil
+    /// For a schedule by the wall clock: all occurrences up to this instant were processed.
+    var processedThrough: WallInstant
+    /// The next occurrence; nil if there is none, or while the job is not armed.
+    @PackedInstant var occurrence: WallInstant? = nil
     /// Nil while no run of the job has ended.
     var boxedOutcomes: Boxed<JobOutcomes>?
     /// Nil while all these fields have their default values.

@@ -48,19 +48,8 @@ extension QueueActor {
     nonisolated func makeTimer(
         _ fire: @escaping @Sendable (isolated Self) -> Void
     ) -> any DispatchSourceTimer {
-        makeTimer(for: ()) { actor, _ in fire(actor) }
-    }
-
-    /// The same, with a subject that is passed to `fire`. If `fire` captures nothing, the timers of
-    /// many jobs share one closure.
-    nonisolated func makeTimer<Subject: Sendable>(
-        for subject: Subject, _ fire: @escaping @Sendable (isolated Self, Subject) -> Void
-    ) -> any DispatchSourceTimer {
         let source = DispatchSource.makeTimerSource(queue: executor.queue)
-        source.setEventHandler { @Sendable [weak self] in
-            guard let self else { return }
-            self.assumeIsolated { fire($0, subject) }
-        }
+        source.setEventHandler { @Sendable [weak self] in self?.assumeIsolated { fire($0) } }
         source.activate()
         return source
     }

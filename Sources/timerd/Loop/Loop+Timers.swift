@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import TimerCore
 
 /// The timers of jobs.
@@ -90,19 +91,36 @@ extension Loop {
         timer.arm(at: instant)
     }
 
+    /// Makes a timer whose handler captures little, because there may be very many.
+    private func makeTimer(of job: Job.Name) -> JobTimer {
+        let source = DispatchSource.makeTimerSource(queue: executor.queue)
+        source.setEventHandler { @Sendable [reference] in
+            reference.loop?.assumeIsolated { $0.timerFired(job) }
+        }
+        source.activate()
+        return JobTimer(source: source)
+    }
+
     private func timer(of job: Job.Name) -> JobTimer {
         if let timer = timers[job] { return timer }
-        let timer = JobTimer(source: makeTimer(for: job) { $0.timerFired($1) })
+        let timer = makeTimer(of: job)
         timers[job] = timer
         return timer
     }
 
     private func retryTimer(of job: Job.Name) -> JobTimer {
         if let timer = retryTimers[job] { return timer }
-        let timer = JobTimer(source: makeTimer(for: job) { $0.timerFired($1) })
+        let timer = makeTimer(of: job)
         retryTimers[job] = timer
         return timer
     }
+}
+
+/// A reference that the timers of all jobs share: a weak one in each would be an allocation of its own.
+final class LoopReference: Sendable {
+    weak let loop: Loop?
+
+    init(_ loop: Loop) { self.loop = loop }
 }
 
 extension Action {

@@ -52,6 +52,7 @@ actor Loop: QueueActor {
     let eventLogger: EventLogger
     let supervision: Supervision
     let launcher: any RunLauncher
+    lazy var reference = LoopReference(self)
     var timers: [Job.Name: JobTimer] = [:]
     var retryTimers: [Job.Name: JobTimer] = [:]
     /// Fires when something may be wrong with a job although nothing happens to it.
