@@ -113,7 +113,9 @@ package final class LineWriter: Sendable {
     /// Writes what the reader takes now, and has the rest written later.
     private func send(_ state: inout State) {
         while !state.isEmpty {
-            let count = state.pending[state.start...].withUnsafeBytes(output.send)
+            let count = state.pending[state.start...].withUnsafeBytes {
+                output.send(Self.piece(of: $0))
+            }
             if count > 0 {
                 state.dropFirst(count)
             } else if count == 0 || errno == EAGAIN {
@@ -126,6 +128,14 @@ package final class LineWriter: Sendable {
             state.pending = Array((state.lost > 0 ? sayLost(state.lost) : "").utf8)
             state.lost = 0
         }
+    }
+
+    /// Whole lines, as many as a pipe takes as one piece (PIPE_BUF, pipe(7)), so that a line of another
+    /// process cannot get into one of them; of a longer line its first part.
+    private static func piece(of bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        let first = bytes.prefix(Output.pieceMax)
+        let end = first.count < bytes.count ? first.lastIndex(of: UInt8(ascii: "\n")) : nil
+        return UnsafeRawBufferPointer(rebasing: end.map { bytes[...$0] } ?? first)
     }
 
     /// Without a thread, the next line tries it again.
@@ -166,6 +176,9 @@ struct Output {
         case direct
     }
 
+    /// PIPE_BUF of Linux.
+    static let pieceMax = 4096
+
     private let descriptor: Int32
     private let way: Way
 
@@ -185,7 +198,7 @@ struct Output {
             let opened = reopens ? open("/proc/self/fd/\(descriptor)", flags) : -1
             guard opened < 0 else { return .opened(opened) }
             // A pipe has room for PIPE_BUF bytes or none (pipe(7)); a terminal tells no number.
-            return .polled(piece: status.st_mode & S_IFMT == S_IFIFO ? 4096 : 64)
+            return .polled(piece: status.st_mode & S_IFMT == S_IFIFO ? pieceMax : 64)
         default: return .direct
         }
     }
@@ -217,7 +230,9 @@ struct Output {
     func wait() { _ = hasRoom(within: -1) }
 
     private func hasRoom(within milliseconds: Int32) -> Bool {
-        var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        var written = descriptor
+        if case .opened(let opened) = way { written = opened }
+        var polled = pollfd(fd: written, events: Int16(POLLOUT), revents: 0)
         return poll(&polled, 1, milliseconds) > 0
     }
 }

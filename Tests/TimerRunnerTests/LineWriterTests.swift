@@ -99,6 +99,19 @@ import Testing
         #expect(channel.lines(3) == written)
     }
 
+    /// Two programs write to one pipe, as the scheduler and its runner do, and its reader is slow.
+    @Test func linesOfTwoWritersDoNotMix() {
+        let channel = Channel.pipe()
+        let writers = [Self.writer(channel), Self.writer(channel)]
+        let lines = ["a", "b"].map { String(repeating: $0, count: 301) }
+        for _ in 0..<1000 {
+            for (writer, line) in zip(writers, lines) { writer.write(line + "\n") }
+        }
+        let read = channel.lines(2000)
+        #expect(read.allSatisfy(lines.contains))
+        #expect(lines.allSatisfy { line in read.count { $0 == line } == 1000 })
+    }
+
     /// As with Ctrl-S and Ctrl-Q.
     @Test func aStoppedTerminalKeepsNobodyWaiting() {
         let channel = Channel.terminal()
