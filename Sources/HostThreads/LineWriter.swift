@@ -38,24 +38,26 @@ package final class LineWriter: Sendable {
     private let state = Mutex(State())
     private let output: Output
     private let bytesMax: Int
-    private let sayLost: @Sendable (Int) -> String
+    private let lineOfLost: @Sendable (String, Int) -> String
 
     /// - Parameters:
     ///   - descriptor: stays open as long as this object is used, and is not changed: other
     ///     processes may share it.
     ///   - bytesMax: the most bytes that are kept; at least one line fits.
-    ///   - sayLost: makes the line that says how many lines were lost.
+    ///   - lineOfLost: makes the line about lost lines, of a sentence and their number.
     package convenience init(
         _ descriptor: Int32, bytesMax: Int = LineWriter.bytesMax,
-        sayLost: @escaping @Sendable (Int) -> String
+        lineOfLost: @escaping @Sendable (_ sentence: String, _ lost: Int) -> String
     ) {
-        self.init(Output(descriptor), bytesMax: bytesMax, sayLost: sayLost)
+        self.init(Output(descriptor), bytesMax: bytesMax, lineOfLost: lineOfLost)
     }
 
-    init(_ output: Output, bytesMax: Int, sayLost: @escaping @Sendable (Int) -> String) {
+    init(
+        _ output: Output, bytesMax: Int, lineOfLost: @escaping @Sendable (String, Int) -> String
+    ) {
         self.output = output
         self.bytesMax = bytesMax
-        self.sayLost = sayLost
+        self.lineOfLost = lineOfLost
     }
 
     deinit { output.close() }
@@ -125,9 +127,14 @@ package final class LineWriter: Sendable {
                 state.dropFirst(state.count)
             }
             guard state.isEmpty else { continue }
-            state.pending = Array((state.lost > 0 ? sayLost(state.lost) : "").utf8)
+            state.pending = state.lost > 0 ? Array(notice(of: state.lost).utf8) : []
             state.lost = 0
         }
+    }
+
+    private func notice(of lost: Int) -> String {
+        let lines = lost == 1 ? "line of the log was" : "lines of the log were"
+        return lineOfLost("\(lost) \(lines) dropped here: nothing read standard error", lost)
     }
 
     /// Whole lines, as many as a pipe takes as one piece (PIPE_BUF, pipe(7)), so that a line of another

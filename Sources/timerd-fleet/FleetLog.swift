@@ -19,10 +19,8 @@ struct FleetLog {
     init(isJSON: Bool) {
         self.isJSON = isJSON
         journal = !isJSON && Journal.isStderr ? Journal() : nil
-        lines = LineWriter(STDERR_FILENO) { lost in
-            Self.line(
-                "\(lost) \(lost == 1 ? "line was" : "lines were") dropped here: nothing read standard error",
-                4, isJSON: isJSON)
+        lines = LineWriter(STDERR_FILENO) { sentence, _ in
+            Self.line(sentence, 4, isJSON: isJSON)
         }
     }
 

@@ -1,7 +1,6 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import CLinux
 import EtcdClient
 import TimerFleet
 import TimerFleetLink
@@ -47,8 +46,6 @@ struct WatchThread {
                     for: client, isAnswer: true)
             else { return false }
             revision = snapshot.revision
-            // All keys, and what was parsed for them, were in memory at once.
-            clinux_heap_give_back()
         } catch {
             status.failed(.watch, error)
             return false

@@ -38,11 +38,9 @@ extension TimerdRunner {
     /// Writes the text to standard error without waiting for its reader.
     static func put(_ text: String) { lines.write(text) }
 
-    private static let lines = LineWriter(STDERR_FILENO) { lost in
-        let text =
-            "\(lost) \(lost == 1 ? "line was" : "lines were") dropped here: nothing read standard error"
-        return isJSON.load(ordering: .relaxed)
-            ? line(text, warning) : "timerd-runner: \(text)\n"
+    private static let lines = LineWriter(STDERR_FILENO) { sentence, _ in
+        isJSON.load(ordering: .relaxed)
+            ? line(sentence, warning) : "timerd-runner: \(sentence)\n"
     }
 
     static let isJSON = Atomic(false)

@@ -123,7 +123,7 @@ struct TimerdRunner: ParsableCommand {
     func run() throws {
         umask(0o077)
         RunnerProcess.showName("timerd-runner")
-        clinux_heap_keep_small(2)
+        clinux_heap_keep_small()
         let notify = takeNotify()
         let program = OwnProgram()
         do {

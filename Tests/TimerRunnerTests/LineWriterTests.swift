@@ -63,7 +63,7 @@ import Testing
     private static func writer(
         _ channel: Channel, bytesMax: Int = LineWriter.bytesMax, reopens: Bool = true
     ) -> LineWriter {
-        LineWriter(Output(channel.writer, reopens: reopens), bytesMax: bytesMax) { "lost \($0)\n" }
+        LineWriter(Output(channel.writer, reopens: reopens), bytesMax: bytesMax) { "lost \($1)\n" }
     }
 
     enum Kind: CaseIterable { case pipe, polledPipe, socket, terminal, polledTerminal }

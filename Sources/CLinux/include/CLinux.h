@@ -45,17 +45,17 @@ int clinux_is_in_memory(int file);
 /// is wrong; else 0.
 int clinux_has_access_list(const char *path);
 
-/// Starts a program of this user with the terminal and the environment of this process, and waits for its end. Signals of
-/// the keyboard are meanwhile for it alone, as with system(3). A name without a slash is looked up in PATH. Returns its
-/// exit status, 128 and the signal that ended it, or -1 with errno set if it could not be started.
+/// Starts a program of this user with the terminal and the environment of this process, and waits for its end. Signals
+/// of the keyboard are meanwhile for it alone, as with system(3). A name without a slash is looked up in PATH. Returns
+/// its exit status, 128 and the signal that ended it, or -1 with errno set if it could not be started.
 int clinux_run(const char *const *arguments);
 
 /// Keeps the heap of a process with several threads close to the size that is in use (mallopt(3)): it limits malloc to
-/// this many arenas instead of eight for each core, and allocates large blocks, such as a long response, with mmap, so that
+/// two arenas instead of eight for each core, and allocates large blocks, such as a long response, with mmap, so that
 /// they are returned to the system when they are freed. Without this, glibc raises its mmap threshold when a large
 /// block is freed, and keeps later ones in an arena. Call it before there are other threads. It does nothing with
 /// another C library than glibc.
-void clinux_heap_keep_small(int arenas);
+void clinux_heap_keep_small(void);
 
 /// Returns the unused pages of the heap to the system (malloc_trim(3)). This takes milliseconds for each 100 MiB.
 void clinux_heap_give_back(void);

@@ -95,18 +95,17 @@ struct Daemon {
             Output.complain("cannot start: \(error)")
             throw ExitCode(1)
         }
-        let journal = options.log.isJournal ? Journal() : nil
-        let lines = journal == nil ? Self.standardError(options, clocks: clocks) : nil
-        // At the end the reader of standard error gets a moment to read the rest.
-        defer { lines?.flush(patience: Self.logTime) }
-        let log = Self.makeLog(options, journal, lines, clocks: clocks)
+        let output = LogOutput(options.log) { clocks.now().wall }
+        // At the end its reader gets a moment to read the rest.
+        defer { output.flush(patience: Self.logTime) }
+        let log = output.makeLogger(level: options.logLevel)
         if let fault = options.zoneFault { log.warning("Started with a fault: \(fault)") }
         let reaper = OrphanReaper()
         defer { withExtendedLifetime(reaper) {} }
         do {
             let start = DaemonStart(
                 options: options, environment: environment, clocks: clocks, log: log,
-                signals: signals, meters: Meters { journal?.droppedTotal ?? lines?.lostTotal ?? 0 })
+                signals: signals, meters: Meters { output.droppedTotal })
             try start.run { daemon, server in
                 // dispatchMain() would end the main thread, and ps shows a process without one as
                 // defunct.

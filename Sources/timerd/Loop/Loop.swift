@@ -52,6 +52,7 @@ actor Loop: QueueActor {
     let eventLogger: EventLogger
     let supervision: Supervision
     let launcher: any RunLauncher
+    /// Refers to this object, for the handlers of the timers.
     lazy var reference = LoopReference(self)
     var timers: [Job.Name: JobTimer] = [:]
     var retryTimers: [Job.Name: JobTimer] = [:]
