@@ -18,6 +18,7 @@ public final class ZoneFiles {
     private let localFile: String
     private let environment: String?
     private var known: [String: ZoneRules] = [:]
+    private var knownLocal: ZoneRules?
 
     /// Uses the zones in this folder, and this file for the zone of the machine.
     ///
@@ -63,9 +64,11 @@ public final class ZoneFiles {
     /// if TZ is not set or not valid. If the file of the machine does not exist, it is UTC
     /// (localtime(5)).
     public func local() throws(Failure) -> ZoneRules {
+        if let knownLocal { return knownLocal }
         let own = environment.flatMap { try? ofEnvironment($0).get() }
         var rules = if let own { own } else { try ofMachine() }
         rules.isLocal = true
+        knownLocal = rules
         return rules
     }
 

@@ -1,8 +1,10 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import TimerCore
+import Foundation
+import Glibc
 import Testing
+import TimerCore
 
 @testable import TimerZones
 
@@ -55,5 +57,19 @@ import Testing
                     == zone.offset(at: .init(secondsSinceEpoch: 0)))
         }
         #expect(throws: ZoneFiles.Failure.self) { try ZoneFiles().rules(under: "Nowhere/AtAll") }
+    }
+
+    /// Many jobs share the rules of their zone.
+    @Test func theZoneOfTheMachineIsReadOnce() throws {
+        let path = "/tmp/timerd-zone-\(UUID().uuidString)"
+        defer { unlink(path) }
+        symlink("/usr/share/zoneinfo/Europe/Berlin", path)
+        let files = ZoneFiles(local: path, environment: nil)
+        let zone = try files.local()
+        #expect(zone.name == "Europe/Berlin")
+        unlink(path)
+        symlink("/usr/share/zoneinfo/Asia/Tokyo", path)
+        #expect(try files.local() == zone)
+        #expect(try ZoneFiles(local: path, environment: nil).local().name == "Asia/Tokyo")
     }
 }
