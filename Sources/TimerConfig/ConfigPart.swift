@@ -37,6 +37,9 @@ public struct ConfigOrigins: Sendable {
 
     /// The jobs of a file of `jobs.d`.
     func jobs(of file: String) -> [Job.Name] { jobs[file] ?? [] }
+
+    /// The jobs of these files of `jobs.d`, in any order.
+    public func jobs(of files: Set<String>) -> [Job.Name] { files.flatMap { jobs(of: $0) } }
 }
 
 /// The part of a configuration that a reload uses although files of `jobs.d` have errors. The jobs

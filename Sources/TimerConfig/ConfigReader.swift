@@ -31,6 +31,11 @@ public struct ConfigReading: Sendable {
     public var faults = ConfigFaults()
     /// The files that have a table of settings, such as `[daemon]`.
     public var settingsFiles: Set<String> = []
+    /// What a later reading needs to parse only what has changed; nil if it must parse everything.
+    public var contents: ConfigContents?
+    /// The files that were not parsed, because they have not changed. Their jobs are not in this
+    /// reading.
+    public var unchanged: Set<String> = []
 
     /// How many errors, warnings and notes of one file are reported, each: people fix the first
     /// ones first.
@@ -118,16 +123,29 @@ public enum ConfigReader {
         checks: ConfigChecks? = nil, concurrentRunsMax: Int? = nil,
         replacing: (file: String, bytes: [UInt8])? = nil, eachJob: (() -> Void)? = nil
     ) throws(ConfigError) -> ConfigReading {
+        try load(
+            path: path, ownerUID: ownerUID, zones: zones, seed: seed, checks: checks,
+            concurrentRunsMax: concurrentRunsMax, replacing: replacing, known: [:],
+            eachJob: eachJob)
+    }
+
+    /// - Parameter known: the files that are not parsed if their contents have these hashes.
+    static func load(
+        path: String, ownerUID: UInt32, zones: ZoneFiles, seed: UInt64, checks: ConfigChecks?,
+        concurrentRunsMax: Int?, replacing: (file: String, bytes: [UInt8])? = nil,
+        known: [String: Int], eachJob: (() -> Void)?
+    ) throws(ConfigError) -> ConfigReading {
         var decoder = Decoder(
             zones: zones, seed: seed, checks: checks, concurrentRunsMax: concurrentRunsMax)
         decoder.eachJob = eachJob
         try read(
-            ConfigFiles(main: path, ownerUID: ownerUID), replacing: replacing, into: &decoder)
+            ConfigFiles(main: path, ownerUID: ownerUID), replacing: replacing, known: known,
+            into: &decoder)
         return decoder.reading()
     }
 
     private static func read(
-        _ files: ConfigFiles, replacing: (file: String, bytes: [UInt8])?,
+        _ files: ConfigFiles, replacing: (file: String, bytes: [UInt8])?, known: [String: Int],
         into decoder: inout Decoder
     ) throws(ConfigError) {
         func bytes(
@@ -145,7 +163,12 @@ public enum ConfigReader {
                 let bytes = try bytes(of: other.path) { () throws(ConfigError) in
                     try files.read(other)
                 }
-                decoder.take(try Document(bytes: bytes, file: other.path))
+                let hash = ConfigContents.hash(bytes)
+                if known[other.path] == hash {
+                    decoder.keep(file: other.path, hash: hash)
+                } else {
+                    decoder.take(try Document(bytes: bytes, file: other.path), hash: hash)
+                }
             } catch {
                 decoder.leaveOut(file: other.path, error)
             }
@@ -171,7 +194,8 @@ public enum ConfigReader {
         of job: Job.Name, path: String, ownerUID: UInt32
     ) throws(ConfigError) -> (file: String, line: Int)? {
         var decoder = Decoder(zones: ZoneFiles(), seed: 0, checks: nil)
-        try read(ConfigFiles(main: path, ownerUID: ownerUID), replacing: nil, into: &decoder)
+        try read(
+            ConfigFiles(main: path, ownerUID: ownerUID), replacing: nil, known: [:], into: &decoder)
         return decoder.place(of: job).map { ($0.file, $0.mark.line) }
     }
 
@@ -246,54 +270,5 @@ public enum ConfigReader {
     public static var settingsTables: [(name: String, keys: [String])] {
         SettingsTable.all.filter { $0.name != "daemon" }.map { ($0.name, $0.keys.map(\.name)) }
             + [("notify", NotifierKey.all.map(\.name))]
-    }
-}
-
-/// One parsed file.
-struct Document {
-    let file: String
-    var text: SourceText
-    let entries: [TomlEntry]
-
-    init(bytes: [UInt8], file: String) throws(ConfigError) {
-        // Editors of other systems write a byte order mark. It does not belong to the text and has
-        // no column.
-        let bytes = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? Array(bytes.dropFirst(3)) : bytes
-        var text = SourceText(bytes)
-        self.file = file
-        try Self.checkText(bytes, &text, file: file)
-        do throws(TomlFault) {
-            entries = try Toml.parse(bytes, file: file)
-        } catch {
-            let mark = text.mark(nearest: error.mark)
-            throw ConfigError(
-                file: file, mark: mark, message: error.message, excerpt: text.excerpt(at: mark))
-        }
-        self.text = text
-    }
-
-    /// Null bytes and invalid UTF-8 are refused with their place, before the parser sees them.
-    private static func checkText(
-        _ bytes: [UInt8], _ text: inout SourceText, file: String
-    ) throws(ConfigError) {
-        func fail(at offset: Int, _ message: String) -> ConfigError {
-            let line = bytes[..<offset].count { $0 == UInt8(ascii: "\n") } + 1
-            let start =
-                bytes[..<offset].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-            let column = String(decoding: bytes[start..<offset], as: UTF8.self)
-                .unicodeScalars.count
-            let mark = SourceMark(line: line, column: column + 1)
-            return ConfigError(
-                file: file, mark: mark, message: message, excerpt: text.excerpt(at: mark))
-        }
-        if let zero = bytes.firstIndex(of: 0) {
-            throw fail(at: zero, "holds a NUL byte; a configuration is plain text in UTF-8")
-        }
-        guard String(validating: bytes, as: UTF8.self) == nil else { return }
-        var parser = Unicode.UTF8.ForwardParser()
-        var iterator = bytes.makeIterator()
-        var good = 0
-        while case .valid(let scalar) = parser.parseScalar(from: &iterator) { good += scalar.count }
-        throw fail(at: good, "is not UTF-8 here; save it as UTF-8")
     }
 }

@@ -36,12 +36,17 @@ extension Decoder {
         leavePlaces(&kept)
         let shares = shares(of: kept)
         nameForMachine(&kept)
+        // Who is in a group may change at any time.
+        let isLasting = errors.isEmpty && settings.allowedUsers?.groups.isEmpty ?? true
         return ConfigReading(
             jobSet: JobSet(kept, notifiers: notifiers), shares: shares,
             settings: settings, errors: errors,
             errorCount: errors.count + unlisted, rejected: rejected, warnings: warnings,
             warningCount: warningCount, noteCount: noteCount, faults: faults,
-            settingsFiles: settingsFiles)
+            settingsFiles: settingsFiles,
+            contents: isLasting
+                ? ConfigContents(files: lasting, settings: settings, notifiers: notifiers) : nil,
+            unchanged: unchanged)
     }
 
     /// Adds the files of these jobs, and which jobs are in the files that have errors.

@@ -33,6 +33,8 @@ extension Decoder {
         func warn(
             _ code: ConfigWarning.Code, _ key: String, _ mark: SourceMark, _ message: String
         ) {
+            // It is reported by each reading.
+            isLasting = false
             guard isTold(code) else { return }
             warnings.append(
                 ConfigWarning(
@@ -50,35 +52,38 @@ extension Decoder {
         for (line, mark) in draft.cron {
             for difference in line.differences { warn(.differsFromCron, "cron", mark, difference) }
         }
-        func place(of name: String) -> SourceMark {
+        for finding in findings(of: job, checks) {
             // What stands in [defaults] is said of each job that takes it.
-            entries.first { $0.key == name }?.node.mark ?? key.mark
-        }
-        if checks.runsAsRoot, job.execution.user == nil {
-            warn(
-                .runsAsRoot, "user", key.mark,
-                "none is named, so its runs are root's; name the one who owns what it needs, or root"
-            )
-        }
-        if let part = Self.relativePart(of: job.environment["PATH"]) {
-            let what = part.isEmpty ? "an empty part" : "the relative part \"\(part)\""
-            warn(
-                .relativePath, "environment", place(of: "environment"),
-                "PATH has \(what), which is looked up from the working directory: users who may write there can choose the program"
-            )
-        }
-        for finding in findings(of: job) {
-            warn(finding.code, finding.key, place(of: finding.key), finding.message)
+            let mark = entries.first { $0.key == finding.key }?.node.mark ?? key.mark
+            warn(finding.code, finding.key, mark, finding.message)
         }
     }
 
-    /// What a job names and the machine does not have.
-    private mutating func findings(of job: Job) -> [MachineCheck.Finding] {
-        guard let machine = checks?.machine else { return [] }
+    /// What is not meant in a job beside its schedule, and what it names and the machine does not have.
+    mutating func findings(of job: Job, _ checks: ConfigChecks) -> [MachineCheck.Finding] {
+        var found: [MachineCheck.Finding] = []
+        if checks.runsAsRoot, job.execution.user == nil {
+            found.append(
+                MachineCheck.Finding(
+                    code: .runsAsRoot, key: "user",
+                    message:
+                        "none is named, so its runs are root's; name the one who owns what it needs, or root"
+                ))
+        }
+        if let part = Self.relativePart(of: job.environment["PATH"]) {
+            let what = part.isEmpty ? "an empty part" : "the relative part \"\(part)\""
+            found.append(
+                MachineCheck.Finding(
+                    code: .relativePath, key: "environment",
+                    message:
+                        "PATH has \(what), which is looked up from the working directory: users who may write there can choose the program"
+                ))
+        }
+        guard let machine = checks.machine else { return found }
         let question = MachineCheck.Question(of: job)
-        if let known = findings[question] { return known }
-        let found = machine.findings(for: question)
-        findings[question] = found
-        return found
+        if let known = findings[question] { return found + known }
+        let asked = machine.findings(for: question)
+        findings[question] = asked
+        return found + asked
     }
 }

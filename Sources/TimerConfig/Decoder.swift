@@ -37,12 +37,19 @@ struct Decoder {
     var noteCount = 0
     private(set) var faults = ConfigFaults()
     private(set) var settingsFiles: Set<String> = []
+    /// The files that a later reading need not parse if they have the same contents, with hashes of
+    /// these.
+    private(set) var lasting: [String: Int] = [:]
+    /// The files that were not parsed.
+    private(set) var unchanged: Set<String> = []
+    /// Whether the file that is being read may be among `lasting`.
+    var isLasting = false
     /// How many of the file that is being read are among `warnings`.
     var told = (warnings: 0, notes: 0)
     /// What the machine answered. Of very many jobs most ask the same.
     var findings: [MachineCheck.Question: [MachineCheck.Finding]] = [:]
     let checks: ConfigChecks?
-    private let zones: ZoneFiles
+    let zones: ZoneFiles
     private let seed: UInt64
     let concurrentRunsMax: Int?
     /// Whether only the definition of a one-off job is read. Then it is not known which notifiers
@@ -88,9 +95,18 @@ struct Decoder {
         faults.isWhole = true
     }
 
-    mutating func take(_ document: Document) {
+    /// A file of `jobs.d` that is not parsed, because it has not changed.
+    mutating func keep(file: String, hash: Int) {
+        unchanged.insert(file)
+        lasting[file] = hash
+        ends.append((file, jobs.count))
+    }
+
+    /// - Parameter hash: the hash of its contents, if a later reading may do without it.
+    mutating func take(_ document: Document, hash: Int? = nil) {
         var reader = FileReader(document: document)
         told = (0, 0)
+        isLasting = true
         var defaults = Draft()
         for entry in document.entries where entry.key == "defaults" {
             for (key, value) in reader.table(entry) {
@@ -111,6 +127,7 @@ struct Decoder {
             case "defaults": break
             case "job": readJobs(entry, hasDefaults ? defaults : nil, &reader)
             case "notify":
+                isLasting = false
                 settingsFiles.insert(document.file)
                 readNotifiers(entry, &reader)
             default:
@@ -122,6 +139,8 @@ struct Decoder {
         if reader.count > 0 {
             // The first is the main file.
             if ends.isEmpty { faults.isWhole = true } else { faults.files.insert(document.file) }
+        } else if isLasting, let hash {
+            lasting[document.file] = hash
         }
         ends.append((document.file, jobs.count))
         errors += reader.errors.sorted { ($0.mark ?? .start) < ($1.mark ?? .start) }
@@ -164,6 +183,7 @@ struct Decoder {
     private mutating func readSettings(
         _ entry: TomlEntry, _ table: SettingsTable, _ reader: inout FileReader
     ) {
+        isLasting = false
         settingsFiles.insert(reader.document.file)
         let subject = "[\(table.name)]"
         for (key, value) in reader.table(entry) {
@@ -249,6 +269,11 @@ struct Decoder {
         of name: Job.Name, _ job: Job?, _ draft: Draft, _ key: TomlEntry, _ entries: [TomlEntry],
         _ reader: inout FileReader
     ) {
+        if draft.renamedFrom != nil || draft.fleetMark != nil
+            || draft.cron.contains(where: { !$0.spec.differences.isEmpty })
+        {
+            isLasting = false
+        }
         if let renamedFrom = draft.renamedFrom {
             let mark = renamedFrom.mark
             renamings[name] = (mark, reader.document.text.excerpt(at: mark))

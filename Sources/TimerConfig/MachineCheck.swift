@@ -25,18 +25,19 @@ public struct MachineCheck: Sendable {
         let priorities: Priorities
 
         public init(of job: Job) {
-            user = job.execution.user
-            group = job.execution.group
-            pamService = job.execution.pamService
-            hasCapabilities = job.execution.confinement.capabilities != nil
+            let execution = job.execution
+            user = execution.user
+            group = execution.group
+            pamService = execution.pamService
+            hasCapabilities = execution.confinement.capabilities != nil
             workingDirectory = job.workingDirectory
             program =
                 if case .arguments(let arguments) = job.command { arguments.first } else { nil }
             path =
-                job.execution.environmentFile == nil
+                execution.environmentFile == nil
                 ? job.environment["PATH"] ?? Execution.searchPath : nil
-            nice = job.execution.nice
-            priorities = job.execution.priorities
+            nice = execution.nice
+            priorities = execution.priorities
         }
     }
 

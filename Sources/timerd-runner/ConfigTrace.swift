@@ -34,6 +34,16 @@ final class ConfigTrace: Sendable {
         /// The files with a table `[daemon]`.
         var settingsFiles: Set<String> = []
         var rules = RunnerServer.RunRules()
+        /// What it was read from; nil if the next reading must parse everything.
+        var contents: ConfigContents?
+
+        /// Of each file, its number in another reading if it did not change since.
+        func numbers(in names: [String], of unchanged: Set<String>) -> [UInt32?] {
+            let numbers = Dictionary(names.enumerated().map { ($1, UInt32($0)) }) { first, _ in
+                first
+            }
+            return self.names.map { unchanged.contains($0) ? numbers[$0] : nil }
+        }
     }
 
     private struct State {
@@ -73,7 +83,9 @@ final class ConfigTrace: Sendable {
     }
 
     /// Call this with the result after the files were read.
-    func note(_ reading: ConfigReading) {
+    ///
+    /// - Parameter eachJob: called after each job that was kept from the reading in use.
+    func note(_ reading: ConfigReading, eachJob: (() -> Void)? = nil) {
         let (shares, jobs) = (reading.shares, reading.jobSet.jobs)
         var files: [Job.Name: UInt32] = [:]
         files.reserveCapacity(jobs.count)
@@ -83,8 +95,19 @@ final class ConfigTrace: Sendable {
             rest = rest.dropFirst(share.jobs)
         }
         let names = shares.map { name(of: $0.file) }
+        let unchanged = Set(reading.unchanged.map { name(of: $0) })
         let notifiers = Dictionary(reading.jobSet.notifiers.map { ($0.name, $0) }) { first, _ in
             first
+        }
+        if !unchanged.isEmpty {
+            // Not while the state is locked: with very many jobs this takes a while.
+            let taken = state.withLock(\.taken)
+            let numbers = taken.numbers(in: names, of: unchanged)
+            files.reserveCapacity(taken.files.count + jobs.count)
+            for (job, file) in taken.files {
+                if let number = numbers[Int(file)] { files[job] = number }
+                eachJob?()
+            }
         }
         state.withLock { [files] state in
             state.last?.rules.activeMax = reading.settings.maxConcurrent
@@ -93,9 +116,30 @@ final class ConfigTrace: Sendable {
             state.last?.settingsFiles = reading.settingsFiles
             state.last?.files = files
             state.last?.names = names
+            state.last?.contents = reading.contents
             state.kept = []
             if !reading.errors.isEmpty { keep(reading.faults, &state) }
         }
+    }
+
+    /// What the reading in use was read from.
+    var contents: ConfigContents? { state.withLock(\.taken.contents) }
+
+    /// The jobs of the reading in use that are in these files, and the others.
+    ///
+    /// - Parameter eachJob: called after each job.
+    func jobs(
+        of files: Set<String>, eachJob: () -> Void
+    ) -> (inThem: [Job.Name], inOthers: [Job.Name]) {
+        let files = Set(files.map { name(of: $0) })
+        let reading = state.withLock(\.taken)
+        let areChosen = reading.names.map { files.contains($0) }
+        var (inThem, inOthers): ([Job.Name], [Job.Name]) = ([], [])
+        for (job, file) in reading.files {
+            if areChosen[Int(file)] { inThem.append(job) } else { inOthers.append(job) }
+            eachJob()
+        }
+        return (inThem, inOthers)
     }
 
     /// The jobs whose definitions did not change with the last reading, because their file has an

@@ -30,8 +30,8 @@ extension TimerdRunner {
         let trace = ConfigTrace(path)
         var settings = RunnerServer.Settings(
             socket: socket, users: [user, geteuid()], registry: registry.descriptor,
-            definitions: {
-                let definitions = Self.read(path, trace)
+            definitions: { last in
+                let definitions = Self.read(path, trace, changing: last)
                 // Reading needs several times the memory of its result.
                 clinux_heap_give_back()
                 return definitions
@@ -82,23 +82,43 @@ extension TimerdRunner {
 
     /// Reads the configuration like the scheduler, with the same checks; jobs with errors are not
     /// loaded here either.
-    private static func read(
-        _ path: String, _ trace: ConfigTrace
+    ///
+    /// - Parameter last: the definitions of the last reading, if they are in use.
+    static func read(
+        _ path: String, _ trace: ConfigTrace, changing last: RunnerServer.Definitions?
     ) -> Result<RunnerServer.Definitions, RunnerServer.Unreadable> {
         // No run starts before the end of the first reading, so none is delayed by it.
         var throttle = trace.isRead ? ThreadThrottle() : nil
         trace.note()
         do throws(ConfigError) {
-            let reading = try ConfigReader.load(path: path, ownerUID: geteuid()) {
-                throttle?.pauseIfDue()
+            let pause = { throttle?.pauseIfDue() ?? () }
+            let reading = try load(
+                path, changesSince: last.flatMap { _ in trace.contents }, trace, eachJob: pause)
+            var definitions = reading.unchanged.isEmpty ? [:] : last ?? [:]
+            if !definitions.isEmpty {
+                let changed = trace.jobs(of: reading.unchanged, eachJob: pause).inOthers
+                for job in changed { definitions[job] = nil }
             }
-            trace.note(reading)
-            return .success(
-                Dictionary(reading.jobSet.jobs.map { ($0.name, Definition($0)) }) { first, _ in
-                    first
-                })
+            for job in reading.jobSet.jobs where definitions[job.name] == nil {
+                definitions[job.name] = Definition(job)
+            }
+            trace.note(reading, eachJob: pause)
+            return .success(definitions)
         } catch {
             return .failure(RunnerServer.Unreadable("\(error.file): \(error.message)"))
         }
+    }
+
+    private static func load(
+        _ path: String, changesSince contents: ConfigContents?, _ trace: ConfigTrace,
+        eachJob: @escaping () -> Void
+    ) throws(ConfigError) -> ConfigReading {
+        guard let contents else {
+            return try ConfigReader.load(path: path, ownerUID: geteuid(), eachJob: eachJob)
+        }
+        return try ConfigReader.load(
+            changesSince: contents, jobs: { trace.jobs(of: $0, eachJob: eachJob).inThem },
+            path: path,
+            ownerUID: geteuid(), eachJob: eachJob)
     }
 }

@@ -54,9 +54,9 @@ extension MessageTests {
         let fixture = try MessageFixture([:]) { settings in
             settings.limits.messages = 3
             let read = settings.definitions
-            settings.definitions = {
+            settings.definitions = { last in
                 mayRead.wait()
-                return read()
+                return read(last)
             }
         }
         let configuration = fixture.server.configuration

@@ -44,7 +44,7 @@ final class ServerFixture: Sendable {
         let configuration = configuration
         var settings = RunnerServer.Settings(
             socket: socket, users: [], registry: registry,
-            definitions: {
+            definitions: { _ in
                 configuration.reads.withLock { $0 += 1 }
                 return .success(configuration.jobs.withLock { $0 })
             }, log: { text in configuration.said.withLock { $0.append(text) } })

@@ -147,9 +147,9 @@ extension ServerTests {
         let (kept, deleted) = (job("exit 3", "kept"), job("exit 4", "deleted"))
         let fixture = try ServerFixture { settings in
             let read = settings.definitions
-            settings.definitions = {
+            settings.definitions = { last in
                 if changed.withLock({ $0 }) { gate.wait() }
-                return read()
+                return read(last)
             }
             settings.hasChanged = { changed.withLock { $0 } }
             settings.isAffected = { $0 == deleted.name }
@@ -190,8 +190,8 @@ extension ServerTests {
         let (edited, added) = (job("exit 3", "edited"), job("exit 4", "added"))
         let fixture = try ServerFixture { settings in
             let read = settings.definitions
-            settings.definitions = {
-                let found = read()
+            settings.definitions = { last in
+                let found = read(last)
                 if changed.withLock({ $0 }) {
                     isRead.signal()
                     gate.wait()

@@ -123,9 +123,9 @@ extension ServerTests {
         let mayGoOn = DispatchSemaphore(value: 0)
         let fixture = try ServerFixture { settings in
             let read = settings.definitions
-            settings.definitions = {
+            settings.definitions = { last in
                 if isSlow.withLock({ $0 }) { mayGoOn.wait() }
-                return read()
+                return read(last)
             }
         }
         let events = ReceivedEvents()

@@ -3,11 +3,12 @@
 
 import Foundation
 import Glibc
+import SeededRandom
 import Testing
 import TimerConfig
 import TimerCore
-import TimerRunner
 
+@testable import TimerRunner
 @testable import timerd_runner
 
 /// Whether the runner notices changes of the files without reading them.
@@ -159,5 +160,52 @@ import TimerRunner
         trace.note()
         trace.note(try ConfigReader.load(path: main, ownerUID: geteuid()))
         #expect(trace.take().allowedUsers == nil)
+    }
+
+    /// Of files that have not changed, the definitions of the last reading are kept.
+    @Test func readingTheChangesHasTheResultOfReadingEverything() throws {
+        mkdir(folder, 0o755)
+        mkdir("\(folder)/jobs.d", 0o755)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        var random = SeededRandom()
+        let trace = ConfigTrace(main)
+        var definitions = JobDefinitions()
+        var partial = 0
+        for _ in 0..<300 {
+            for _ in 0...random.int(below: 2) {
+                let file = ["timerd", "jobs.d/1", "jobs.d/2", "jobs.d/3"][random.int(below: 4)]
+                if random.int(below: 6) == 0, file != "timerd" {
+                    unlink("\(folder)/\(file).toml")
+                    continue
+                }
+                let text =
+                    ["a", "b", "c", "d"].filter { _ in random.int(below: 3) == 0 }.map {
+                        "[job.\($0)]\nshell = \"exit \(random.int(below: 3))\"\nevery = \"1s\"\n"
+                    }.joined() + (random.int(below: 10) == 0 ? "[x]\n" : "")
+                try text.write(toFile: "\(folder)/\(file).toml", atomically: true, encoding: .utf8)
+                chmod("\(folder)/\(file).toml", 0o644)
+            }
+            let other = ConfigTrace(main)
+            let expected = try? TimerdRunner.read(main, other, changing: nil).get()
+            let last = definitions.last
+            guard let read = try? TimerdRunner.read(main, trace, changing: last).get() else {
+                #expect(expected == nil)
+                continue
+            }
+            #expect(read == expected)
+            if last != nil, trace.kept.isEmpty { partial += 1 }
+            let isUsed = definitions.apply(
+                definitions.reading(read, keeping: trace.kept, isCheck: random.int(below: 4) == 0))
+            #expect(isUsed)
+            _ = (trace.take(), other.take())
+            // A file has changed, and each trace knows which jobs are in it.
+            for trace in [trace, other] {
+                try? "# x".write(
+                    toFile: "\(folder)/jobs.d/2.toml", atomically: true, encoding: .utf8)
+                while !trace.hasChanged() { usleep(1000) }
+            }
+            if trace.kept.isEmpty { #expect(affected(trace) == affected(other)) }
+        }
+        #expect(partial > 20)
     }
 }

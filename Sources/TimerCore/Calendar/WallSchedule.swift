@@ -60,7 +60,7 @@ public struct WallSchedule: Hashable, Sendable {
     }
 
     /// The zones of its sources.
-    var zones: [ZoneRules] {
+    public var zones: [ZoneRules] {
         sources.compactMap { source in
             switch source {
             case .calendar(_, let zone), .cron(_, let zone): zone

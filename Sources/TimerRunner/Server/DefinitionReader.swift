@@ -12,7 +12,12 @@ import TimerRunnerProtocol
 final class DefinitionReader: Sendable {
     typealias Reading = Result<JobDefinitions.Reading, RunnerServer.Unreadable>
 
-    private let read: @Sendable () -> Result<RunnerServer.Definitions, RunnerServer.Unreadable>
+    typealias Read =
+        @Sendable (RunnerServer.Definitions?) -> Result<
+            RunnerServer.Definitions, RunnerServer.Unreadable
+        >
+
+    private let read: Read
     private let kept: @Sendable () -> Set<Job.Name>
     private let freeFormer: @Sendable () -> Void
     private let done: @Sendable () -> Void
@@ -21,12 +26,12 @@ final class DefinitionReader: Sendable {
     private let finishedCount = DispatchSemaphore(value: 0)
 
     /// - Parameters:
-    ///   - read: reads the configuration; may take long.
+    ///   - read: reads the configuration, as `RunnerServer.Settings.definitions`; may take long.
     ///   - kept: the jobs that the last reading does not contain because of an error.
     ///   - freeFormer: frees what belongs to readings that are not used any more.
     ///   - done: called on another thread when `take` has a result.
     init(
-        read: @escaping @Sendable () -> Result<RunnerServer.Definitions, RunnerServer.Unreadable>,
+        read: @escaping Read,
         kept: @escaping @Sendable () -> Set<Job.Name>,
         freeFormer: @escaping @Sendable () -> Void, done: @escaping @Sendable () -> Void
     ) {
@@ -44,7 +49,9 @@ final class DefinitionReader: Sendable {
     ///   - isCheck: as for `JobDefinitions.reading`.
     func start(beside definitions: JobDefinitions, isCheck: Bool) {
         start { [read, kept] in
-            read().map { definitions.reading($0, keeping: kept(), isCheck: isCheck) }
+            read(definitions.last).map {
+                definitions.reading($0, keeping: kept(), isCheck: isCheck)
+            }
         }
     }
 

@@ -13,6 +13,8 @@ struct JobDefinitions: Sendable {
     /// Definitions that have changed in the files before the scheduler requested a reload.
     private var latest = DefinitionSet()
     private var keepsFormer = false
+    /// Whether the current ones are all of the last reading.
+    private var isWhole = false
     /// Counts the calls of `keepFormer` and `forgetFormer`.
     private var changes: UInt64 = 0
 
@@ -55,6 +57,9 @@ struct JobDefinitions: Sendable {
             return fingerprint == order.fingerprint ? definition : nil
         }
     }
+
+    /// The last reading, if the current definitions are all of it and nothing else.
+    var last: RunnerServer.Definitions? { isWhole ? current.definitions : nil }
 
     var isEmpty: Bool { current.definitions.isEmpty }
 
@@ -100,6 +105,7 @@ struct JobDefinitions: Sendable {
     ) -> JobDefinitions {
         var next = self
         func exists(_ job: Job.Name) -> Bool { read[job] != nil || kept.contains(job) }
+        next.isWhole = false
         next.current.definitions = current.definitions.filter { exists($0.key) }
         next.former.definitions = former.definitions.filter { exists($0.key) }
         next.latest.definitions = read.filter { next.current.definitions[$0.key] != $0.value }
@@ -118,6 +124,7 @@ struct JobDefinitions: Sendable {
         var next = self
         var read = read
         next.latest = DefinitionSet()
+        next.isWhole = kept.isEmpty
         for job in kept {
             guard let definition = current.definitions[job] ?? latest.definitions[job] else {
                 continue

@@ -78,15 +78,16 @@ extension RunnerServer {
         /// moment later, so its runs wait.
         public var unchangedFor: @Sendable () -> Duration = { .seconds(Int64.max) }
         var limits = RunnerLimits()
-        /// Reads the configuration; may take long.
-        public var definitions: @Sendable () -> Result<Definitions, Unreadable>
+        /// Reads the configuration; may take long. The parameter is the last result, if all of it and
+        /// nothing else is in use: most of the next result is the same.
+        public var definitions: @Sendable (Definitions?) -> Result<Definitions, Unreadable>
         /// Writes to the log of the runner itself.
         public var log: @Sendable (String) -> Void
 
         /// Settings with these values.
         public init(
             socket: Int32, users: [UInt32], registry: Int32,
-            definitions: @escaping @Sendable () -> Result<Definitions, Unreadable>,
+            definitions: @escaping @Sendable (Definitions?) -> Result<Definitions, Unreadable>,
             log: @escaping @Sendable (String) -> Void
         ) {
             self.socket = socket

@@ -160,7 +160,7 @@ struct DaemonStart {
             dependencies: NotificationSender.Dependencies(
                 clocks: clocks, recorder: recorder, launcher: runner, log: log,
                 definitions: { names, done in
-                    loop.later { $0.definitions(of: names[...], done: done) }
+                    loop.later { $0.definitionsByName(of: names, done: done) }
                 },
                 execute: { order, done in
                     loop.later { loop in loop.handle(order) { answer, _ in done(answer) } }

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import HostThreads
 import Synchronization
 import TimerConfig
@@ -26,19 +27,31 @@ extension Reloader {
         /// All jobs of the configuration, or of the part of it that can be used.
         var whole: JobSet
         var part: ConfigPart?
+        /// What was read, if only the changed files were parsed; `whole` is incomplete then.
+        var change: ConfigChange?
+        /// What was asked about this machine.
+        var machine: TimeLimitedMachine
         var origins: ConfigOrigins
+        /// What it was read from; nil if the next reload must read everything.
+        var contents: ConfigContents?
         /// The jobs that were not loaded, and the errors of jobs that do not change.
         var rejected: [Rejection]
         /// The errors of the files that are refused.
         var errors: [String]
 
-        init(_ reading: ConfigReading, part: ConfigPart?) {
+        init(
+            _ reading: ConfigReading, asking machine: TimeLimitedMachine, part: ConfigPart? = nil,
+            change: ConfigChange? = nil
+        ) {
+            self.machine = machine
             settings = reading.settings
             findings = ConfigFindings(of: reading)
             warnings = findings.warnings.sentences
             whole = reading.jobSet
             self.part = part
-            origins = part?.origins ?? ConfigOrigins(of: reading)
+            self.change = change
+            origins = part?.origins ?? change?.origins ?? ConfigOrigins(of: reading)
+            contents = reading.contents
             rejected = reading.rejections(with: part)
             errors = reading.errors.map(\.description)
         }
@@ -47,8 +60,9 @@ extension Reloader {
         var kept: [Job.Name] { part?.kept.map(\.job) ?? [] }
 
         /// - Parameter kept: the definitions in use of the jobs in `kept`.
-        func jobSet(keeping kept: [Job.Name: Job]) -> Result<JobSet, Errors> {
+        func jobSet(keeping kept: [Job]) -> Result<JobSet, Errors> {
             guard let part else { return .success(whole) }
+            let kept = Dictionary(kept.map { ($0.name, $0) }) { first, _ in first }
             do throws(ConfigError) {
                 return .success(try part.jobSet(keeping: kept))
             } catch {
@@ -72,20 +86,26 @@ extension Reloader {
     func digest() -> Int { ConfigReader.digest(path: path, ownerUID: user) }
 
     /// Reads the configuration.
-    func read(isStrict: Bool) -> Result<Readable, Errors> {
+    ///
+    /// - Parameter contents: what the configuration in use was read from; nil to parse all files.
+    func read(
+        isStrict: Bool, changesSince contents: ConfigContents? = nil
+    ) -> Result<Readable, Errors> {
         defer { Heap.giveBackSoon() }
         do throws(ConfigError) {
             let machine = machine()
-            var throttle = ThreadThrottle()
-            var reading = try ConfigReader.load(
-                path: path, ownerUID: user, seed: MachineID.seed,
-                checks: ConfigChecks(at: clocks.now().wall, asking: machine),
-                concurrentRunsMax: concurrentRunsMax
-            ) { throttle.pauseIfDue() }
+            var reading = try load(changesSince: contents, asking: machine)
             if machine.hasTimedOut { reading.warnUnchecked(in: path) }
-            guard !reading.errors.isEmpty else { return .success(Readable(reading, part: nil)) }
-            if !isStrict, let part = reading.part(over: state.withLock(\.origins)) {
-                return .success(Readable(reading, part: part))
+            let origins = state.withLock(\.origins)
+            guard reading.unchanged.isEmpty else {
+                let change = ConfigChange(reading, over: origins)
+                return .success(Readable(reading, asking: machine, change: change))
+            }
+            guard !reading.errors.isEmpty else {
+                return .success(Readable(reading, asking: machine))
+            }
+            if !isStrict, let part = reading.part(over: origins) {
+                return .success(Readable(reading, asking: machine, part: part))
             }
             return .failure(
                 Errors(
@@ -93,6 +113,61 @@ extension Reloader {
         } catch {
             return .failure(Errors(sentences: [error.description], number: 1))
         }
+    }
+
+    private func load(
+        changesSince contents: ConfigContents?, asking machine: TimeLimitedMachine
+    ) throws(ConfigError) -> ConfigReading {
+        let checks = ConfigChecks(at: clocks.now().wall, asking: machine)
+        var throttle = ThreadThrottle()
+        guard let contents else {
+            return try ConfigReader.load(
+                path: path, ownerUID: user, seed: MachineID.seed, checks: checks,
+                concurrentRunsMax: concurrentRunsMax
+            ) { throttle.pauseIfDue() }
+        }
+        let origins = state.withLock(\.origins)
+        return try ConfigReader.load(
+            changesSince: contents, jobs: { origins.jobs(of: $0) }, path: path, ownerUID: user,
+            seed: MachineID.seed, checks: checks, concurrentRunsMax: concurrentRunsMax
+        ) { throttle.pauseIfDue() }
+    }
+
+    /// Adds the jobs of the files that were not parsed, if they are still the same. Otherwise reads
+    /// everything.
+    func complete(_ reading: Readable, with change: ConfigChange, _ reload: Reload) {
+        loop.later { [self] loop in
+            loop.definitions(of: change.kept[...]) { [self] jobs in
+                queue.async { [self] in
+                    if let complete = completed(reading, with: change, jobs, reload) {
+                        take(complete, reload)
+                    } else {
+                        continueReload(reload, with: read(isStrict: reload.isStrict))
+                    }
+                }
+            }
+        }
+    }
+
+    /// - Returns: nil if the jobs may have changed.
+    private func completed(
+        _ reading: Readable, with change: ConfigChange, _ jobs: [Job], _ reload: Reload
+    ) -> Readable? {
+        // Another reload may have begun, and may have changed the jobs.
+        guard state.withLock({ $0.number == reload.number }), jobs.count == change.kept.count
+        else { return nil }
+        var throttle = ThreadThrottle()
+        // If this does not answer any more, a warning says so already.
+        let machine = reading.machine
+        let hasTimedOut = machine.hasTimedOut
+        let checks = ConfigChecks(at: clocks.now().wall, asking: machine)
+        guard ConfigReader.holds(jobs, checks: checks, eachJob: { throttle.pauseIfDue() }),
+            machine.hasTimedOut == hasTimedOut
+        else { return nil }
+        var complete = reading
+        complete.whole = change.jobSet(keeping: jobs) { throttle.pauseIfDue() }
+        complete.change = nil
+        return complete
     }
 
     /// A sentence such as `1 file of jobs.d was refused: a.toml; its jobs stay as they are`.

@@ -31,11 +31,40 @@ final class Reloader: Sendable {
         /// The digest of the files when they were read last.
         var digest: Int
         var origins: ConfigOrigins
+        /// What the configuration in use was read from; nil if the next reload must read everything, as
+        /// while another one is applied.
+        var contents: ConfigContents?
+        /// What the configuration that is being applied was read from.
+        var nextContents: ConfigContents?
+        /// The number of the last reload.
+        var number = 0
         /// The settings of the configuration in use.
         var settings: DaemonSettings
         /// What was found wrong with it.
         var findings: ConfigFindings
         var watch: ConfigWatch?
+
+        /// Begins a reload.
+        /// - Returns: its number, and what the configuration in use was read from, if that is known.
+        mutating func begin() -> (number: Int, contents: ConfigContents?) {
+            number += 1
+            defer { contents = nil }
+            return (number, contents)
+        }
+
+        /// The reload with this number is applied.
+        mutating func end(_ number: Int) {
+            if number == self.number { contents = nextContents }
+        }
+    }
+
+    /// One reload, from its cause to its result.
+    struct Reload: Sendable {
+        var number: Int
+        var cause: Cause
+        /// Whether any error refuses the whole configuration.
+        var isStrict: Bool
+        var done: @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     }
 
     let path: String
@@ -64,12 +93,14 @@ final class Reloader: Sendable {
         /// The digest of the files before they were read.
         var digest: Int
         var origins: ConfigOrigins
+        var contents: ConfigContents?
         var settings: DaemonSettings
         var findings: ConfigFindings
 
         init(_ reading: ConfigReading, digest: Int) {
             self.digest = digest
             origins = ConfigOrigins(of: reading)
+            contents = reading.contents
             settings = reading.settings
             findings = ConfigFindings(of: reading)
         }
@@ -92,8 +123,8 @@ final class Reloader: Sendable {
         fleet = inUse.settings.fleet
         state = Mutex(
             State(
-                digest: inUse.digest, origins: inUse.origins, settings: inUse.settings,
-                findings: inUse.findings))
+                digest: inUse.digest, origins: inUse.origins, contents: inUse.contents,
+                settings: inUse.settings, findings: inUse.findings))
         queue.async { [self] in
             watch(inUse.settings)
             // The files may have changed since they were read.
@@ -123,78 +154,42 @@ final class Reloader: Sendable {
         _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
         supervision.reloading(at: clocks.now())
-        state.withLock { $0.digest = digest }
+        let (number, contents) = state.withLock { state in
+            state.digest = digest
+            return state.begin()
+        }
         // The runner reads the files at the same time, so it has the definitions when the first job
         // changes.
         loop.launcher.refresh()
-        switch read(isStrict: isStrict) {
-        case .success(let reading): take(reading, because: cause, done)
-        case .failure(let errors): refuse(errors, because: cause, done)
-        }
+        let reload = Reload(number: number, cause: cause, isStrict: isStrict, done: done)
+        continueReload(reload, with: read(isStrict: isStrict, changesSince: contents))
         // A watched directory may have been replaced, or one may exist now that did not exist
         // before.
         state.withLock(\.watch)?.look()
     }
 
-    /// Reports what a reload would change, or why it would be refused. Nothing is changed.
-    func preview(
-        done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
-    ) {
-        queue.async { [self] in
-            switch read(isStrict: false) {
-            case .success(let reading): preview(reading, done)
-            case .failure(let errors): done(.failure(unusable(errors)))
+    func continueReload(_ reload: Reload, with result: Result<Readable, Errors>) {
+        switch result {
+        case .success(let reading):
+            if let change = reading.change {
+                complete(reading, with: change, reload)
+            } else {
+                take(reading, reload)
             }
+        case .failure(let errors): refuse(errors, reload)
         }
     }
 
-    private func preview(
-        _ reading: Readable,
-        _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
-    ) {
-        loop.later { [self] loop in
-            loop.definitions(of: reading.kept[...]) { [self] kept in
-                queue.async { [self] in
-                    switch reading.jobSet(keeping: kept) {
-                    case .success(let jobSet):
-                        loop.later { [queue] loop in
-                            loop.preview(jobSet) { preview in
-                                queue.async {
-                                    done(
-                                        .success(
-                                            ReloadReply(
-                                                preview, warnings: reading.warnings,
-                                                refusedFiles: reading.refused,
-                                                errors: reading.errors)))
-                                }
-                            }
-                        }
-                    case .failure(let errors): done(.failure(unusable(errors)))
-                    }
-                }
-            }
-        }
-    }
-
-    private func unusable(_ errors: Errors) -> ErrorReply {
-        ErrorReply(
-            "\(path): \(errors.count); a reload would be refused",
-            code: .invalidConfiguration, details: errors.sentences)
-    }
-
-    private func take(
-        _ reading: Readable, because cause: Cause,
-        _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
-    ) {
+    func take(_ reading: Readable, _ reload: Reload) {
         let refusal = Self.refusal(of: reading.refused)
-        report(reading, refusal, because: cause)
+        report(reading, refusal, because: reload.cause)
         let rejected = reading.rejected
         guard reading.part != nil else {
             accept(reading)
             let new = Loop.NewJobSet(reading.whole, rejected: rejected)
             return loop.later { [self] loop in
                 loop.reload(new) { [self] notice in
-                    queue.async { [self] in reply(to: notice, reading, done) }
+                    queue.async { [self] in reply(to: notice, reading, reload) }
                 }
             }
         }
@@ -209,11 +204,11 @@ final class Reloader: Sendable {
                         outdated: rejected.filter { known.contains($0.name) },
                         refusal: refusal)
                 case .failure(let errors):
-                    refuse(errors, because: cause, done)
+                    refuse(errors, reload)
                     return nil
                 }
             } done: { [self] notice in
-                queue.async { [self] in reply(to: notice, reading, done) }
+                queue.async { [self] in reply(to: notice, reading, reload) }
             }
         }
     }
@@ -242,6 +237,7 @@ final class Reloader: Sendable {
     private func accept(_ reading: Readable) {
         state.withLock { state in
             state.origins = reading.origins
+            state.nextContents = reading.contents
             state.settings = reading.settings
             state.findings = reading.findings
         }
@@ -254,17 +250,15 @@ final class Reloader: Sendable {
         watch(reading.settings)
     }
 
-    func reply(
-        to notice: Notice?, _ reading: Readable,
-        _ done: @Sendable (Result<ReloadReply, ErrorReply>) -> Void
-    ) {
+    func reply(to notice: Notice?, _ reading: Readable, _ reload: Reload) {
         guard case .reloaded(let added, let changed, let removed, let kept) = notice else {
-            return done(.failure(ErrorReply("the daemon is stopping")))
+            return reload.done(.failure(ErrorReply("the daemon is stopping")))
         }
+        state.withLock { $0.end(reload.number) }
         let refusal = Self.refusal(of: reading.refused)
         supervision.ready(
             refusal.map { "Configuration reloaded, but \($0)" } ?? "Configuration reloaded")
-        done(
+        reload.done(
             .success(
                 ReloadReply(
                     added: added.map { .init(job: $0.description) },
@@ -274,17 +268,17 @@ final class Reloader: Sendable {
                     errors: reading.errors)))
     }
 
-    private func refuse(
-        _ errors: Errors, because cause: Cause,
-        _ done: @Sendable (Result<ReloadReply, ErrorReply>) -> Void
-    ) {
+    private func refuse(_ errors: Errors, _ reload: Reload) {
         for error in errors.sentences { log.error("\(error)") }
-        let message = "\(path): \(errors.count); the current configuration is kept (\(cause.text))"
+        let message =
+            "\(path): \(errors.count); the current configuration is kept (\(reload.cause.text))"
         log.error("\(message)")
         let refusal =
             "reload refused, \(errors.count) in \(path); the current configuration is kept"
         supervision.ready("R" + refusal.dropFirst())
         loop.later { $0.note(configRefusal: refusal) }
-        done(.failure(ErrorReply(message, code: .invalidConfiguration, details: errors.sentences)))
+        reload.done(
+            .failure(
+                ErrorReply(message, code: .invalidConfiguration, details: errors.sentences)))
     }
 }

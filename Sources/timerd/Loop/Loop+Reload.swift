@@ -58,16 +58,16 @@ extension Loop {
     ///   - done: called unless `make` returned nil, as by `reload`.
     func reload(
         keeping names: [Job.Name], on queue: DispatchQueue,
-        make: @escaping @Sendable ([Job.Name: Job]) -> NewJobSet?,
+        make: @escaping @Sendable ([Job]) -> NewJobSet?,
         done: @escaping @Sendable (Notice?) -> Void
     ) {
         guard !isDeciding else {
             return afterDecision { $0.reload(keeping: names, on: queue, make: make, done: done) }
         }
         isDeciding = true
-        definitions(of: names[...]) { kept in
+        definitions(of: names[...]) { jobs in
             queue.async {
-                let new = make(kept)
+                let new = make(jobs)
                 self.later { loop in
                     if let new { loop.take(new, done) } else { loop.endDecision() }
                 }
@@ -75,16 +75,36 @@ extension Loop {
         }
     }
 
-    /// The definitions of these jobs, collected some at a time.
+    /// The definitions of these jobs, as far as they exist, in their order; collected some at a time.
     func definitions(
-        of names: ArraySlice<Job.Name>, beside found: [Job.Name: Job] = [:],
-        done: @escaping @Sendable ([Job.Name: Job]) -> Void
+        of names: ArraySlice<Job.Name>, done: @escaping @Sendable ([Job]) -> Void
     ) {
-        var found = found
-        for name in names.prefix(Self.jobsPerTurn) { found[name] = agenda.definition(of: name) }
+        reloadResumedAt = clocks.now().awake
+        collect(names, Collected(), done)
+    }
+
+    /// The same by their names.
+    func definitionsByName(
+        of names: [Job.Name], done: @escaping @Sendable ([Job.Name: Job]) -> Void
+    ) {
+        definitions(of: names[...]) { jobs in
+            done(Dictionary(jobs.map { ($0.name, $0) }) { first, _ in first })
+        }
+    }
+
+    private func collect(
+        _ names: ArraySlice<Job.Name>, _ collected: Collected,
+        _ done: @escaping @Sendable ([Job]) -> Void
+    ) {
+        collected.jobs.withLock { jobs in
+            if jobs.isEmpty { jobs.reserveCapacity(names.count) }
+            for name in names.prefix(Self.jobsPerTurn) {
+                if let job = agenda.definition(of: name) { jobs.append(job) }
+            }
+        }
         let rest = names.dropFirst(Self.jobsPerTurn)
-        guard !rest.isEmpty else { return done(found) }
-        later { [found] in $0.definitions(of: rest, beside: found, done: done) }
+        guard !rest.isEmpty else { return done(collected.jobs.withLock { $0 }) }
+        afterPause { $0.collect(rest, collected, done) }
     }
 
     private func take(_ new: NewJobSet, _ done: @escaping @Sendable (Notice?) -> Void) {
@@ -175,6 +195,11 @@ extension Loop {
         done(reload)
         if !previews.isEmpty { later { $0.previewSome() } }
     }
+}
+
+/// Definitions that are collected in several turns. It is a class, so that no turn copies them.
+private final class Collected: Sendable {
+    let jobs = Mutex<[Job]>([])
 }
 
 /// Finds the first of several callers.

@@ -1,0 +1,51 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// One parsed file.
+struct Document {
+    let file: String
+    var text: SourceText
+    let entries: [TomlEntry]
+
+    init(bytes: [UInt8], file: String) throws(ConfigError) {
+        // Editors of other systems write a byte order mark. It does not belong to the text and has
+        // no column.
+        let bytes = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? Array(bytes.dropFirst(3)) : bytes
+        var text = SourceText(bytes)
+        self.file = file
+        try Self.checkText(bytes, &text, file: file)
+        do throws(TomlFault) {
+            entries = try Toml.parse(bytes, file: file)
+        } catch {
+            let mark = text.mark(nearest: error.mark)
+            throw ConfigError(
+                file: file, mark: mark, message: error.message, excerpt: text.excerpt(at: mark))
+        }
+        self.text = text
+    }
+
+    /// Null bytes and invalid UTF-8 are refused with their place, before the parser sees them.
+    private static func checkText(
+        _ bytes: [UInt8], _ text: inout SourceText, file: String
+    ) throws(ConfigError) {
+        func fail(at offset: Int, _ message: String) -> ConfigError {
+            let line = bytes[..<offset].count { $0 == UInt8(ascii: "\n") } + 1
+            let start =
+                bytes[..<offset].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+            let column = String(decoding: bytes[start..<offset], as: UTF8.self)
+                .unicodeScalars.count
+            let mark = SourceMark(line: line, column: column + 1)
+            return ConfigError(
+                file: file, mark: mark, message: message, excerpt: text.excerpt(at: mark))
+        }
+        if let zero = bytes.firstIndex(of: 0) {
+            throw fail(at: zero, "holds a NUL byte; a configuration is plain text in UTF-8")
+        }
+        guard String(validating: bytes, as: UTF8.self) == nil else { return }
+        var parser = Unicode.UTF8.ForwardParser()
+        var iterator = bytes.makeIterator()
+        var good = 0
+        while case .valid(let scalar) = parser.parseScalar(from: &iterator) { good += scalar.count }
+        throw fail(at: good, "is not UTF-8 here; save it as UTF-8")
+    }
+}

@@ -1,0 +1,148 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Logging
+import SeededRandom
+import Systemd
+import Testing
+import TimerConfig
+import TimerControl
+import TimerCore
+
+@testable import timerd
+
+/// Reloads of a configuration of several files.
+@Suite final class ReloaderTests: Sendable {
+    private let folder = "/tmp/timerd-reloader-\(UUID().uuidString)"
+    private var main: String { "\(folder)/timerd.toml" }
+
+    init() {
+        mkdir(folder, 0o755)
+        mkdir("\(folder)/jobs.d", 0o755)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    private func job(_ name: String, every hours: Int = 1) -> String {
+        "[job.\(name)]\nshell = \"true\"\nevery = \"\(hours)h\"\n"
+    }
+
+    /// Writes a file; nil removes it.
+    private func write(_ text: String?, to name: String) throws {
+        let path = name == "main" ? main : "\(folder)/jobs.d/\(name).toml"
+        guard let text else {
+            unlink(path)
+            return
+        }
+        let settings = name == "main" ? "[daemon]\nauto-reload = false\n" : ""
+        try (settings + text).write(toFile: path, atomically: true, encoding: .utf8)
+        chmod(path, 0o644)
+    }
+
+    private func load() throws -> ConfigReading {
+        try ConfigReader.load(path: main, ownerUID: geteuid(), seed: MachineID.seed)
+    }
+
+    /// A loop with the jobs of the files, and what reloads them.
+    private func start() async throws -> (LoopFixture, Reloader) {
+        let digest = ConfigReader.digest(path: main, ownerUID: geteuid())
+        let reading = try load()
+        let fixture = try LoopFixture(reading.jobSet.jobs)
+        await fixture.waitUntilReady()
+        let log = Logger(label: "reloader") { _ in SwiftLogNoOpLogHandler() }
+        let reloader = Reloader(
+            path: main, user: geteuid(), inUse: Reloader.InUse(reading, digest: digest),
+            loop: fixture.loop, access: ControlAccess(),
+            supervision: Supervision(
+                notify: Notify(address: nil), watchdogInterval: nil, log: log),
+            clocks: fixture.clocks, log: log, runsJobs: true)
+        return (fixture, reloader)
+    }
+
+    private func reload(_ reloader: Reloader) async -> Result<ReloadReply, ErrorReply> {
+        await withCheckedContinuation { continuation in
+            reloader.reload(by: "a test") { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// The jobs in use, in their order.
+    private func jobs(_ loop: Loop) async -> [Job] {
+        await withCheckedContinuation { continuation in
+            loop.later { loop in
+                let jobs = loop.agenda.names.compactMap { loop.agenda.definition(of: $0) }
+                continuation.resume(returning: jobs)
+            }
+        }
+    }
+
+    /// The result in words: which jobs were added, changed and removed, and how many stay.
+    private func told(_ result: Result<ReloadReply, ErrorReply>) -> String {
+        switch result {
+        case .success(let reply):
+            [reply.added, reply.redefined, reply.removed]
+                .map { $0.map(\.job).joined(separator: " ") }.joined(separator: ", ")
+                + ", \(reply.kept)"
+        case .failure(let error): "\(error)"
+        }
+    }
+
+    @Test func aReloadChangesWhatHasChanged_andNothingElse() async throws {
+        try write(job("m"), to: "main")
+        for name in ["a", "b", "c"] { try write(job(name), to: name) }
+        let (fixture, reloader) = try await start()
+        func result() async throws -> String {
+            let told = told(await reload(reloader))
+            let (inUse, inFiles) = (await jobs(fixture.loop), try load().jobSet.jobs)
+            #expect(inUse == inFiles)
+            return told
+        }
+        #expect(try await result() == ", , , 4")
+        try write(job("b", every: 2), to: "b")
+        #expect(try await result() == ", b, , 3")
+        try write(nil, to: "a")
+        try write(job("d"), to: "d")
+        #expect(try await result() == "d, , a, 3")
+        try write(job("b", every: 2) + "description = \"x\"\n" + job("c"), to: "b")
+        try write("", to: "c")
+        #expect(try await result() == ", b, , 3")
+        // The changed file was parsed after one that has an error.
+        try write("[!", to: "b")
+        _ = await reload(reloader)
+        try write(job("b"), to: "b")
+        #expect(try await result() == ", b, c, 2")
+    }
+
+    /// Two reloads at once, with changes of files between them and taken back, have the result of the
+    /// last one.
+    @Test func theLastOfManyReloadsCounts() async throws {
+        var random = SeededRandom()
+        try write(job("m"), to: "main")
+        for name in ["a", "b", "c"] { try write(job(name), to: name) }
+        let (fixture, reloader) = try await start()
+        for _ in 0..<150 {
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0...random.int(below: 3) {
+                    let name = ["main", "a", "b", "c"][random.int(below: 4)]
+                    let text =
+                        switch random.int(below: 8) {
+                        case 0: "[!"
+                        case 1: ""
+                        case 2: job("x", every: 1 + random.int(below: 2))
+                        default: job(name, every: 1 + random.int(below: 2))
+                        }
+                    try? write(text, to: name)
+                    group.addTask { [self] in _ = await reload(reloader) }
+                    // Some changes come while a reload runs.
+                    if random.int(below: 2) == 0 { await Task.yield() }
+                }
+            }
+            let reading = try? load()
+            guard let reading, reading.errors.isEmpty else { continue }
+            // A reload began after the last change.
+            let inUse = await jobs(fixture.loop)
+            #expect(inUse == reading.jobSet.jobs)
+        }
+    }
+}
