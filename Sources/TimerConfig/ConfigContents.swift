@@ -18,7 +18,7 @@ public struct ConfigContents: Sendable {
 
     /// Whether the jobs of unchanged files are the same beside these settings and notifiers.
     func allows(_ reading: ConfigReading) -> Bool {
-        reading.errors.isEmpty && reading.settings == settings
+        reading.contents != nil && reading.settings == settings
             && reading.jobSet.notifiers == notifiers
     }
 
@@ -66,7 +66,8 @@ extension ConfigReader {
     ) -> Bool {
         let jobs = reading.jobSet.jobs
         guard jobs.count + others.count <= reading.settings.jobsMax else { return false }
-        let names = Set(jobs.map(\.name)).union(jobs.compactMap(\.renamedFrom))
+        let names = Set(jobs.map { $0.fleet?.template ?? $0.name }).union(
+            jobs.compactMap(\.renamedFrom))
         for name in others {
             guard !names.contains(name) else { return false }
             eachJob?()

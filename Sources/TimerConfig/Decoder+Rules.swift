@@ -36,8 +36,11 @@ extension Decoder {
         leavePlaces(&kept)
         let shares = shares(of: kept)
         nameForMachine(&kept)
-        // Who is in a group may change at any time.
-        let isLasting = errors.isEmpty && settings.allowedUsers?.groups.isEmpty ?? true
+        // Who is in a group may change at any time. Two names of files may be equal as texts and differ
+        // in their bytes.
+        let isLasting =
+            errors.isEmpty && settings.allowedUsers?.groups.isEmpty ?? true
+            && Set(ends.map(\.file)).count == ends.count
         return ConfigReading(
             jobSet: JobSet(kept, notifiers: notifiers), shares: shares,
             settings: settings, errors: errors,

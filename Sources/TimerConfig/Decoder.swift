@@ -269,8 +269,10 @@ struct Decoder {
         of name: Job.Name, _ job: Job?, _ draft: Draft, _ key: TomlEntry, _ entries: [TomlEntry],
         _ reader: inout FileReader
     ) {
+        // What `ConfigReader.holds` cannot see in the job.
         if draft.renamedFrom != nil || draft.fleetMark != nil
             || draft.cron.contains(where: { !$0.spec.differences.isEmpty })
+            || draft.hasUnusedZone
         {
             isLasting = false
         }

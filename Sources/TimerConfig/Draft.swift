@@ -100,6 +100,12 @@ struct Draft {
         return WallSchedule(sources, gap: gap, overlap: overlap)
     }
 
+    /// Whether each calendar event names a zone of its own, so that the one of the job, or of the
+    /// machine, must be valid and is not part of the schedule.
+    var hasUnusedZone: Bool {
+        !calendar.isEmpty && cron.isEmpty && calendar.allSatisfy { $0.spec.zoneName != nil }
+    }
+
     /// The place and key of each source of the schedule, in their order.
     var scheduleMarks: [(key: String, mark: SourceMark)] {
         (at.map { [("at", $0.mark)] } ?? []) + calendar.map { ("calendar", $0.mark) }

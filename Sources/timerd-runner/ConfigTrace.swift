@@ -187,7 +187,7 @@ final class ConfigTrace: Sendable {
         let isOneOff =
             directory == ConfigReader.oneOffDirectory
             || directory.hasSuffix("/" + ConfigReader.oneOffDirectory)
-        return isOneOff ? Self.oneOff + name : name
+        return (isOneOff ? Self.oneOff : Self.ofJobs) + name
     }
 
     /// Uses the last reading from now on.
@@ -206,7 +206,14 @@ final class ConfigTrace: Sendable {
     }
 
     /// Frees the previous reading. With very many jobs this takes a while.
-    func freeFormer() { state.withLock { $0.former = Reading() } }
+    func freeFormer() {
+        // It is freed when this returns, and not while the state is locked.
+        _ = state.withLock { state in
+            let former = state.former
+            state.former = Reading()
+            return former
+        }
+    }
 
     /// Whether the files have changed since they were last read.
     func hasChanged() -> Bool {
@@ -234,6 +241,9 @@ final class ConfigTrace: Sendable {
         state.affected = Set(state.taken.prints.symmetricDifference(found).map(\.name))
     }
 
+    /// What comes before the names of the files in `jobs.d`, one of which may have the name of the main
+    /// file.
+    private static let ofJobs = "jobs.d/"
     /// What comes before the names of the definitions of one-off jobs.
     private static let oneOff = ConfigReader.oneOffDirectory + "/"
 
@@ -243,7 +253,7 @@ final class ConfigTrace: Sendable {
         add(main, at: AT_FDCWD, as: main, to: &found)
         let slash = main.utf8.lastIndex(of: UInt8(ascii: "/"))
         let parent = slash.map { "\(main[..<$0])/" } ?? ""
-        addFiles(of: "\(parent)jobs.d", as: "", to: &found)
+        addFiles(of: "\(parent)jobs.d", as: Self.ofJobs, to: &found)
         addFiles(of: "\(parent)\(ConfigReader.oneOffDirectory)", as: Self.oneOff, to: &found)
         return found
     }

@@ -130,6 +130,7 @@ import TimerZones
             "[notify.n]\nmail = \"root\"\n" + job("a"),
             "[job.a]\nshell = \"true\"\nat = \"2020-01-01T00:00:00Z\"\n",
             "[job.a]\nshell = \"true\"\ncron = \"0 0 1 * 1\"\n",
+            "[job.a]\nshell = \"true\"\ncalendar = \"daily UTC\"\ntimezone = \"Asia/Tokyo\"\n",
             "[job.a]\nshell = \"true\"\ncron = \"0 0 * * 1-7/2\"\nenvironment = { PATH = \"x\" }\n",
         ] {
             let files = files.merging(["1": text]) { $1 }
@@ -140,10 +141,38 @@ import TimerZones
         #expect(try unchanged(from: oneOff, to: oneOff) == "2")
     }
 
+    /// Linux takes them for two files, although the texts are equal.
+    @Test func filesWhoseNamesDifferOnlyInTheirBytesAreParsedEachTime() throws {
+        try write(["main": job("m"), "1": job("a")])
+        let before = try load()
+        let names = [[0xc3, 0xa9], [0x65, 0xcc, 0x81]].map { String(decoding: $0, as: UTF8.self) }
+        for (name, text) in zip(names, [job("b"), job("c")]) {
+            let path = path(name)
+            let file = open(path, O_WRONLY | O_CREAT, 0o644)
+            _ = Glibc.write(file, text, text.utf8.count)
+            close(file)
+        }
+        #expect(try load().jobSet.jobs.count == 4)
+        #expect(try load(since: before).unchanged.isEmpty)
+        #expect(try load().contents == nil)
+    }
+
+    /// A job of the fleet that each machine runs for itself has the machine's name beside its own.
+    @Test func aJobOfTheFleetIsFoundByTheNameInItsFile() throws {
+        let fleet = "[fleet]\nname = \"p\"\netcd = [\"http://127.0.0.1:2379\"]\nmachine = \"m\"\n"
+        let each = job("a", "fleet = \"each\"")
+        let files = ["main": fleet, "1": job("a"), "2": job("b")]
+        #expect(try unchanged(from: files, to: files.merging(["2": each]) { $1 }) == "")
+        #expect(
+            try unchanged(
+                from: files, to: files.merging(["2": job("c", "fleet = \"each\"")]) { $1 }) == "1")
+    }
+
     @Test func aReadingWithErrorsOrWithAllowedGroupsIsNoBasis() throws {
-        for text in ["[x]\n", "[daemon]\nallowed-groups = [\"root\"]\n"] {
+        for text in ["[x]\n", "[daemon]\nallowed-users = [\"@root\"]\n"] {
             try write(["main": text, "1": job("a", "user = \"root\"")])
             #expect(try load().contents == nil)
+            #expect(try load().errors.isEmpty == (text != "[x]\n"))
         }
     }
 

@@ -114,14 +114,42 @@ import TimerCore
         #expect(try await result() == ", b, c, 2")
     }
 
+    /// A one-off job that is made while the files are read is not one of those that were removed.
+    @Test func aOneOffJobThatIsMadeMeanwhileStays() async throws {
+        try write("", to: "main")
+        for name in ["a", "b"] { try write(many(name), to: name) }
+        mkdir("\(folder)/one-off.d", 0o755)
+        let (fixture, reloader) = try await start()
+        for number in 0..<20 {
+            try write(many("a", every: 1 + number % 2), to: "a")
+            async let result = reload(reloader)
+            let name = "once-\(number)"
+            let path = "\(folder)/one-off.d/\(name).toml"
+            try "[job.\(name)]\nshell = \"true\"\nat = \"2099-01-01T00:00:00Z\"\n".write(
+                toFile: path, atomically: true, encoding: .utf8)
+            chmod(path, 0o644)
+            await withCheckedContinuation { continuation in
+                reloader.takeOneOff(Job.Name(name)!, by: "a test") { _ in continuation.resume() }
+            }
+            _ = await result
+            let names = await jobs(fixture.loop).map(\.name.description)
+            #expect(names.filter { $0.hasPrefix("once-") }.count == number + 1)
+        }
+    }
+
+    /// More jobs than a reload changes in one step.
+    private func many(_ prefix: String, every hours: Int = 1) -> String {
+        (0..<100).map { job("\(prefix)\($0)", every: hours) }.joined()
+    }
+
     /// Two reloads at once, with changes of files between them and taken back, have the result of the
     /// last one.
     @Test func theLastOfManyReloadsCounts() async throws {
         var random = SeededRandom()
         try write(job("m"), to: "main")
-        for name in ["a", "b", "c"] { try write(job(name), to: name) }
+        for name in ["a", "b", "c"] { try write(many(name), to: name) }
         let (fixture, reloader) = try await start()
-        for _ in 0..<150 {
+        for _ in 0..<60 {
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0...random.int(below: 3) {
                     let name = ["main", "a", "b", "c"][random.int(below: 4)]
@@ -130,7 +158,7 @@ import TimerCore
                         case 0: "[!"
                         case 1: ""
                         case 2: job("x", every: 1 + random.int(below: 2))
-                        default: job(name, every: 1 + random.int(below: 2))
+                        default: many(name, every: 1 + random.int(below: 2))
                         }
                     try? write(text, to: name)
                     group.addTask { [self] in _ = await reload(reloader) }

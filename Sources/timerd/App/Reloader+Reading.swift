@@ -133,41 +133,45 @@ extension Reloader {
         ) { throttle.pauseIfDue() }
     }
 
-    /// Adds the jobs of the files that were not parsed, if they are still the same. Otherwise reads
-    /// everything.
+    /// Applies a configuration of which only the changed files were parsed, with the jobs in use of
+    /// the other files if these are still the same. Otherwise reads everything.
     func complete(_ reading: Readable, with change: ConfigChange, _ reload: Reload) {
         loop.later { [self] loop in
-            loop.definitions(of: change.kept[...]) { [self] jobs in
-                queue.async { [self] in
-                    if let complete = completed(reading, with: change, jobs, reload) {
-                        take(complete, reload)
-                    } else {
-                        continueReload(reload, with: read(isStrict: reload.isStrict))
-                    }
+            loop.reload(keeping: change.kept, on: queue) { [self] jobs in
+                guard let whole = whole(reading, with: change, jobs) else {
+                    readEverything(reload)
+                    return nil
                 }
+                report(reading, nil, because: reload.cause)
+                accept(reading, reload)
+                return Loop.NewJobSet(whole, rejected: reading.rejected)
+            } done: { [self] notice in
+                queue.async { [self] in reply(to: notice, reading, reload) }
             }
         }
     }
 
-    /// - Returns: nil if the jobs may have changed.
-    private func completed(
-        _ reading: Readable, with change: ConfigChange, _ jobs: [Job], _ reload: Reload
-    ) -> Readable? {
-        // Another reload may have begun, and may have changed the jobs.
-        guard state.withLock({ $0.number == reload.number }), jobs.count == change.kept.count
-        else { return nil }
+    /// - Returns: nil if reading everything may find something else.
+    private func whole(
+        _ reading: Readable, with change: ConfigChange, _ jobs: [Job]
+    ) -> JobSet? {
+        guard jobs.count == change.kept.count else { return nil }
         var throttle = ThreadThrottle()
-        // If this does not answer any more, a warning says so already.
-        let machine = reading.machine
-        let hasTimedOut = machine.hasTimedOut
-        let checks = ConfigChecks(at: clocks.now().wall, asking: machine)
+        let checks = ConfigChecks(at: clocks.now().wall, asking: reading.machine)
         guard ConfigReader.holds(jobs, checks: checks, eachJob: { throttle.pauseIfDue() }),
-            machine.hasTimedOut == hasTimedOut
+            !reading.machine.hasTimedOut
         else { return nil }
-        var complete = reading
-        complete.whole = change.jobSet(keeping: jobs) { throttle.pauseIfDue() }
-        complete.change = nil
-        return complete
+        return change.jobSet(keeping: jobs) { throttle.pauseIfDue() }
+    }
+
+    /// Continues a reload as one that begins now.
+    private func readEverything(_ reload: Reload) {
+        queue.async { [self] in
+            var reload = reload
+            reload.number = state.withLock { $0.begin().number }
+            loop.launcher.refresh()
+            continueReload(reload, with: read(isStrict: reload.isStrict))
+        }
     }
 
     /// A sentence such as `1 file of jobs.d was refused: a.toml; its jobs stay as they are`.

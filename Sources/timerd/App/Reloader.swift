@@ -34,10 +34,10 @@ final class Reloader: Sendable {
         /// What the configuration in use was read from; nil if the next reload must read everything, as
         /// while another one is applied.
         var contents: ConfigContents?
-        /// What the configuration that is being applied was read from.
-        var nextContents: ConfigContents?
-        /// The number of the last reload.
+        /// The number of the last reload that has begun, and of the last one whose configuration is
+        /// used.
         var number = 0
+        var accepted = 0
         /// The settings of the configuration in use.
         var settings: DaemonSettings
         /// What was found wrong with it.
@@ -52,9 +52,9 @@ final class Reloader: Sendable {
             return (number, contents)
         }
 
-        /// The reload with this number is applied.
-        mutating func end(_ number: Int) {
-            if number == self.number { contents = nextContents }
+        /// The reload with this number is applied. It was read from these files.
+        mutating func end(_ number: Int, _ contents: ConfigContents?) {
+            if number == self.number { self.contents = contents }
         }
     }
 
@@ -185,7 +185,7 @@ final class Reloader: Sendable {
         report(reading, refusal, because: reload.cause)
         let rejected = reading.rejected
         guard reading.part != nil else {
-            accept(reading)
+            accept(reading, reload)
             let new = Loop.NewJobSet(reading.whole, rejected: rejected)
             return loop.later { [self] loop in
                 loop.reload(new) { [self] notice in
@@ -197,7 +197,7 @@ final class Reloader: Sendable {
             loop.reload(keeping: reading.kept, on: queue) { [self] kept in
                 switch reading.jobSet(keeping: kept) {
                 case .success(let jobSet):
-                    accept(reading)
+                    accept(reading, reload)
                     let known = Self.names(in: jobSet)
                     return Loop.NewJobSet(
                         jobSet, rejected: rejected.filter { !known.contains($0.name) },
@@ -215,7 +215,7 @@ final class Reloader: Sendable {
 
     /// Logs the errors in the configuration that was read. After a change of a file that timerd noticed by itself, only
     /// those that are new; after a reload that a user requested, all of them.
-    private func report(_ reading: Readable, _ refusal: String?, because cause: Cause) {
+    func report(_ reading: Readable, _ refusal: String?, because cause: Cause) {
         var news = reading.findings
         if case .change = cause {
             news = news.without(state.withLock(\.findings))
@@ -233,14 +233,17 @@ final class Reloader: Sendable {
         Set(jobSet.jobs.map { ($0.fleet?.template ?? $0.name).description })
     }
 
-    /// Uses this configuration from here on.
-    private func accept(_ reading: Readable) {
-        state.withLock { state in
+    /// Uses this configuration from here on, unless a later one is used already.
+    func accept(_ reading: Readable, _ reload: Reload) {
+        let isLast = state.withLock { state in
+            guard reload.number > state.accepted else { return false }
+            state.accepted = reload.number
             state.origins = reading.origins
-            state.nextContents = reading.contents
             state.settings = reading.settings
             state.findings = reading.findings
+            return true
         }
+        guard isLast else { return }
         if reading.settings.fleet != fleet {
             log.warning(
                 "\(path): the table [fleet] has changed; this takes effect when timerd is restarted"
@@ -254,7 +257,7 @@ final class Reloader: Sendable {
         guard case .reloaded(let added, let changed, let removed, let kept) = notice else {
             return reload.done(.failure(ErrorReply("the daemon is stopping")))
         }
-        state.withLock { $0.end(reload.number) }
+        state.withLock { $0.end(reload.number, reading.contents) }
         let refusal = Self.refusal(of: reading.refused)
         supervision.ready(
             refusal.map { "Configuration reloaded, but \($0)" } ?? "Configuration reloaded")
