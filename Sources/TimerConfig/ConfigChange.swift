@@ -10,14 +10,8 @@ public struct ConfigChange: Sendable {
     public let kept: [Job.Name]
     /// The files of all jobs.
     public let origins: ConfigOrigins
-    private let pieces: [Piece]
+    private let pieces: JobPieces
     private let notifiers: [Notifier]
-
-    private enum Piece {
-        case read(ArraySlice<Job>)
-        /// The number of kept jobs that have this place.
-        case kept(Int)
-    }
 
     /// - Parameters:
     ///   - reading: a reading with `unchanged` files.
@@ -26,16 +20,16 @@ public struct ConfigChange: Sendable {
     public init(_ reading: ConfigReading, over origins: ConfigOrigins) {
         var next = ConfigOrigins(of: reading)
         var kept: [Job.Name] = []
-        var pieces: [Piece] = []
+        var pieces = JobPieces()
         var rest = reading.jobSet.jobs[...]
         for share in reading.shares {
             if reading.unchanged.contains(share.file) {
                 let names = origins.jobs(of: share.file)
                 next.jobs[share.file] = names
                 kept += names
-                pieces.append(.kept(names.count))
+                pieces.keep(names)
             } else {
-                pieces.append(.read(rest.prefix(share.jobs)))
+                pieces.read(rest.prefix(share.jobs))
                 rest = rest.dropFirst(share.jobs)
             }
         }
@@ -52,20 +46,6 @@ public struct ConfigChange: Sendable {
     ///   - eachJob: called after each job, so that the caller can pause.
     /// - Complexity: O(*n*) in the number of jobs.
     public func jobSet(keeping jobs: [Job], eachJob: () -> Void = {}) -> JobSet {
-        var all: [Job] = []
-        all.reserveCapacity(jobs.count)
-        var rest = jobs[...]
-        for piece in pieces {
-            switch piece {
-            case .read(let read): all += read
-            case .kept(let count):
-                for job in rest.prefix(count) {
-                    all.append(job)
-                    eachJob()
-                }
-                rest = rest.dropFirst(count)
-            }
-        }
-        return JobSet(all, notifiers: notifiers)
+        JobSet(pieces.jobs(keeping: jobs, eachJob: eachJob), notifiers: notifiers)
     }
 }

@@ -36,7 +36,7 @@ extension ConfigReader {
     /// that is not enough to know what `load` would find, it reads all of them.
     ///
     /// - Parameters:
-    ///   - contents: what the earlier reading was read from.
+    ///   - contents: what the earlier reading was read from; nil to read all files.
     ///   - jobs: the jobs that this reading found in these files.
     ///   - others: as for `load`.
     /// - Returns: a reading whose `unchanged` names the files that were not parsed. Their jobs are
@@ -44,19 +44,21 @@ extension ConfigReader {
     /// - Throws: as `load`.
     /// - Complexity: O(*n*) in the bytes of all files, and in the jobs of all files.
     public static func load(
-        changesSince contents: ConfigContents, jobs: (Set<String>) -> [Job.Name],
+        changesSince contents: ConfigContents?, jobs: (Set<String>) -> [Job.Name],
         path: String, ownerUID: UInt32, zones: ZoneFiles = ZoneFiles(), seed: UInt64 = 0,
         checks: ConfigChecks? = nil, concurrentRunsMax: Int? = nil, eachJob: (() -> Void)? = nil
     ) throws(ConfigError) -> ConfigReading {
-        let reading = try load(
-            path: path, ownerUID: ownerUID, zones: zones, seed: seed, checks: checks,
-            concurrentRunsMax: concurrentRunsMax, known: contents.files, eachJob: eachJob)
+        func load(_ known: [String: Int]) throws(ConfigError) -> ConfigReading {
+            try Self.load(
+                path: path, ownerUID: ownerUID, zones: zones, seed: seed, checks: checks,
+                concurrentRunsMax: concurrentRunsMax, known: known, eachJob: eachJob)
+        }
+        guard let contents else { return try load([:]) }
+        let reading = try load(contents.files)
         guard !reading.unchanged.isEmpty else { return reading }
         let kept = jobs(reading.unchanged)
         if contents.allows(reading), isApart(reading, from: kept, eachJob) { return reading }
-        return try load(
-            path: path, ownerUID: ownerUID, zones: zones, seed: seed, checks: checks,
-            concurrentRunsMax: concurrentRunsMax, eachJob: eachJob)
+        return try load([:])
     }
 
     /// Whether the jobs of a reading concern none of the others: not if a job is defined twice,

@@ -51,28 +51,17 @@ public struct ConfigPart: Sendable {
     public let kept: [(job: Job.Name, file: String)]
     /// The files of the jobs that are in use after the reload.
     public let origins: ConfigOrigins
-    private let pieces: [Piece]
+    private let pieces: JobPieces
     private let jobsMax: Int
     private let notifiers: [Notifier]
 
-    fileprivate enum Piece {
-        case read(ArraySlice<Job>)
-        case kept([Job.Name])
-    }
-
     /// The configuration with the unchanged jobs in the places of their files.
     ///
-    /// - Parameter kept: the unchanged jobs that are in use, by their names.
+    /// - Parameter kept: the unchanged jobs that are in use, in the order of `kept`.
     /// - Throws: `ConfigError` if they conflict with the other jobs.
     /// - Complexity: O(*n*) in the number of jobs.
-    public func jobSet(keeping kept: [Job.Name: Job]) throws(ConfigError) -> JobSet {
-        var jobs: [Job] = []
-        for piece in pieces {
-            switch piece {
-            case .read(let read): jobs += read
-            case .kept(let names): jobs += names.compactMap { kept[$0] }
-            }
-        }
+    public func jobSet(keeping kept: [Job]) throws(ConfigError) -> JobSet {
+        let jobs = pieces.jobs(keeping: kept)
         let file = refused[0]
         guard jobs.count <= jobsMax else {
             throw ConfigError(
@@ -81,8 +70,9 @@ public struct ConfigPart: Sendable {
                     "with its jobs, which stay as they are, there are \(jobs.count) jobs; correct it, "
                     + "or raise jobs-max in [daemon], which is \(jobsMax)")
         }
+        let names = Set(kept.map(\.name))
         for job in jobs {
-            guard let old = job.renamedFrom, kept[job.name] == nil, kept[old] != nil else {
+            guard let old = job.renamedFrom, !names.contains(job.name), names.contains(old) else {
                 continue
             }
             throw ConfigError(
@@ -113,16 +103,17 @@ public struct ConfigPart: Sendable {
         var known = Set(read.values.joined().map(\.name))
         var next = ConfigOrigins(of: reading)
         var kept: [(job: Job.Name, file: String)] = []
-        var pieces = order.prefix(1).map { Piece.read(read[$0] ?? []) }
+        var pieces = JobPieces()
+        if let main = order.first { pieces.read(read[main] ?? []) }
         for file in others {
             if let jobs = read[file] {
-                pieces.append(.read(jobs))
+                pieces.read(jobs)
                 continue
             }
             let names = origins.jobs(of: file).filter { known.insert($0).inserted }
             next.jobs[file] = names
             kept += names.map { ($0, file) }
-            pieces.append(.kept(names))
+            pieces.keep(names)
         }
         // If a job was moved into a refused file, it is kept too.
         let moved = reading.faults.jobs.filter { known.insert($0.key).inserted }
@@ -131,7 +122,7 @@ public struct ConfigPart: Sendable {
             next.jobs[file, default: []].append(job)
             kept.append((job, file))
         }
-        pieces.append(.kept(moved.map(\.key)))
+        pieces.keep(moved.map(\.key))
         self.kept = kept
         self.pieces = pieces
         self.origins = next

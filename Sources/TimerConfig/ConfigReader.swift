@@ -210,8 +210,7 @@ public enum ConfigReader {
             hasher.combine(name)
             do throws(ConfigError) {
                 let bytes = try read()
-                hasher.combine(bytes.count)
-                bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+                hasher.combine(ConfigContents.hash(bytes))
             } catch {
                 hasher.combine(error)
             }

@@ -127,7 +127,6 @@ struct Decoder {
             case "defaults": break
             case "job": readJobs(entry, hasDefaults ? defaults : nil, &reader)
             case "notify":
-                isLasting = false
                 settingsFiles.insert(document.file)
                 readNotifiers(entry, &reader)
             default:
@@ -139,7 +138,7 @@ struct Decoder {
         if reader.count > 0 {
             // The first is the main file.
             if ends.isEmpty { faults.isWhole = true } else { faults.files.insert(document.file) }
-        } else if isLasting, let hash {
+        } else if isLasting, let hash, !settingsFiles.contains(document.file) {
             lasting[document.file] = hash
         }
         ends.append((document.file, jobs.count))
@@ -183,7 +182,6 @@ struct Decoder {
     private mutating func readSettings(
         _ entry: TomlEntry, _ table: SettingsTable, _ reader: inout FileReader
     ) {
-        isLasting = false
         settingsFiles.insert(reader.document.file)
         let subject = "[\(table.name)]"
         for (key, value) in reader.table(entry) {
@@ -272,7 +270,7 @@ struct Decoder {
         // What `ConfigReader.holds` cannot see in the job.
         if draft.renamedFrom != nil || draft.fleetMark != nil
             || draft.cron.contains(where: { !$0.spec.differences.isEmpty })
-            || draft.hasUnusedZone
+            || draft.namesAllZones
         {
             isLasting = false
         }

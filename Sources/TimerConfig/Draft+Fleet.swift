@@ -71,10 +71,8 @@ extension Draft {
 
     /// Machines can be in different zones, and a schedule must mean the same on all of them.
     private func scheduleFaults(_ entries: [TomlEntry], at mark: SourceMark) -> [Fault] {
-        let isZoned =
-            timezone != nil || cron.isEmpty && calendar.allSatisfy { $0.spec.zoneName != nil }
         var faults: [Fault] = []
-        if !isZoned, !(calendar.isEmpty && cron.isEmpty) {
+        if timezone == nil, !namesAllZones, !(calendar.isEmpty && cron.isEmpty) {
             faults.append(
                 Fault(
                     mark,

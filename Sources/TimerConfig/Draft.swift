@@ -100,9 +100,9 @@ struct Draft {
         return WallSchedule(sources, gap: gap, overlap: overlap)
     }
 
-    /// Whether each calendar event names a zone of its own, so that the one of the job, or of the
-    /// machine, must be valid and is not part of the schedule.
-    var hasUnusedZone: Bool {
+    /// Whether each source of a calendar schedule names a zone of its own. The one of the job, or of
+    /// the machine, must be valid then, but is not part of the schedule.
+    var namesAllZones: Bool {
         !calendar.isEmpty && cron.isEmpty && calendar.allSatisfy { $0.spec.zoneName != nil }
     }
 

@@ -92,33 +92,24 @@ extension TimerdRunner {
         trace.note()
         do throws(ConfigError) {
             let pause = { throttle?.pauseIfDue() ?? () }
-            let reading = try load(
-                path, changesSince: last.flatMap { _ in trace.contents }, trace, eachJob: pause)
-            var definitions = reading.unchanged.isEmpty ? [:] : last ?? [:]
-            if !definitions.isEmpty {
-                let changed = trace.jobs(of: reading.unchanged, eachJob: pause).inOthers
+            var changed: [Job.Name] = []
+            let reading = try ConfigReader.load(
+                changesSince: last == nil ? nil : trace.contents,
+                jobs: { unchanged in
+                    let jobs = trace.jobs(of: unchanged, eachJob: pause)
+                    changed = jobs.inOthers
+                    return jobs.inThem
+                }, path: path, ownerUID: geteuid(), eachJob: pause)
+            var definitions: RunnerServer.Definitions = [:]
+            if !reading.unchanged.isEmpty, let last {
+                definitions = last
                 for job in changed { definitions[job] = nil }
             }
-            for job in reading.jobSet.jobs where definitions[job.name] == nil {
-                definitions[job.name] = Definition(job)
-            }
+            for job in reading.jobSet.jobs { definitions[job.name] = Definition(job) }
             trace.note(reading, eachJob: pause)
             return .success(definitions)
         } catch {
             return .failure(RunnerServer.Unreadable("\(error.file): \(error.message)"))
         }
-    }
-
-    private static func load(
-        _ path: String, changesSince contents: ConfigContents?, _ trace: ConfigTrace,
-        eachJob: @escaping () -> Void
-    ) throws(ConfigError) -> ConfigReading {
-        guard let contents else {
-            return try ConfigReader.load(path: path, ownerUID: geteuid(), eachJob: eachJob)
-        }
-        return try ConfigReader.load(
-            changesSince: contents, jobs: { trace.jobs(of: $0, eachJob: eachJob).inThem },
-            path: path,
-            ownerUID: geteuid(), eachJob: eachJob)
     }
 }

@@ -66,8 +66,9 @@ import TimerZones
     /// Reads the changes since an earlier reading that was used.
     private func load(since before: ConfigReading) throws -> ConfigReading {
         let origins = ConfigOrigins(of: before)
+        let contents = try #require(before.contents)
         return try ConfigReader.load(
-            changesSince: try #require(before.contents), jobs: { origins.jobs(of: $0) },
+            changesSince: contents, jobs: { origins.jobs(of: $0) },
             path: main, ownerUID: geteuid(), checks: checks)
     }
 

@@ -41,10 +41,9 @@ import TimerCore
         let before = try load()
         try write(new)
         guard let part = try load().part(over: ConfigOrigins(of: before)) else { return nil }
-        let kept = Dictionary(
-            uniqueKeysWithValues: before.jobSet.jobs.filter { job in
-                part.kept.contains { $0.job == job.name }
-            }.map { ($0.name, $0) })
+        let kept = part.kept.compactMap { kept in
+            before.jobSet.jobs.first { $0.name == kept.job }
+        }
         let jobSet = try part.jobSet(keeping: kept).jobs.map { job in
             job.schedule == .every(.seconds(3600)) ? "\(job.name)" : "\(job.name)*"
         }

@@ -107,7 +107,7 @@ import TimerCore
         try write(job("b", every: 2) + "description = \"x\"\n" + job("c"), to: "b")
         try write("", to: "c")
         #expect(try await result() == ", b, , 3")
-        // The changed file was parsed after one that has an error.
+        // After an error all files are parsed.
         try write("[!", to: "b")
         _ = await reload(reloader)
         try write(job("b"), to: "b")

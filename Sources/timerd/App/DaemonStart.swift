@@ -160,7 +160,11 @@ struct DaemonStart {
             dependencies: NotificationSender.Dependencies(
                 clocks: clocks, recorder: recorder, launcher: runner, log: log,
                 definitions: { names, done in
-                    loop.later { $0.definitionsByName(of: names, done: done) }
+                    loop.later { loop in
+                        loop.definitions(of: names) { jobs in
+                            done(Dictionary(jobs.map { ($0.name, $0) }) { first, _ in first })
+                        }
+                    }
                 },
                 execute: { order, done in
                     loop.later { loop in loop.handle(order) { answer, _ in done(answer) } }

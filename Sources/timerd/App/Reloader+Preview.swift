@@ -23,7 +23,7 @@ extension Reloader {
         _ done: @escaping @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     ) {
         loop.later { [self] loop in
-            loop.definitions(of: reading.kept[...]) { [self] kept in
+            loop.definitions(of: reading.kept) { [self] kept in
                 queue.async { [self] in
                     switch reading.jobSet(keeping: kept) {
                     case .success(let jobSet):

@@ -24,11 +24,7 @@ extension Reloader {
         var settings: DaemonSettings
         var warnings: [String]
         var findings: ConfigFindings
-        /// All jobs of the configuration, or of the part of it that can be used.
-        var whole: JobSet
-        var part: ConfigPart?
-        /// What was read, if only the changed files were parsed; `whole` is incomplete then.
-        var change: ConfigChange?
+        var jobs: Jobs
         /// What was asked about this machine.
         var machine: TimeLimitedMachine
         var origins: ConfigOrigins
@@ -39,35 +35,57 @@ extension Reloader {
         /// The errors of the files that are refused.
         var errors: [String]
 
-        init(
-            _ reading: ConfigReading, asking machine: TimeLimitedMachine, part: ConfigPart? = nil,
-            change: ConfigChange? = nil
-        ) {
+        /// Which jobs were read.
+        enum Jobs: Sendable {
+            case all(JobSet)
+            /// Those of the files without errors.
+            case part(ConfigPart)
+            /// Those of the files that have changed.
+            case change(ConfigChange)
+        }
+
+        init(_ reading: ConfigReading, _ jobs: Jobs, asking machine: TimeLimitedMachine) {
+            self.jobs = jobs
             self.machine = machine
             settings = reading.settings
             findings = ConfigFindings(of: reading)
             warnings = findings.warnings.sentences
-            whole = reading.jobSet
-            self.part = part
-            self.change = change
-            origins = part?.origins ?? change?.origins ?? ConfigOrigins(of: reading)
+            let part: ConfigPart?
+            switch jobs {
+            case .all: (part, origins) = (nil, ConfigOrigins(of: reading))
+            case .part(let some): (part, origins) = (some, some.origins)
+            case .change(let change): (part, origins) = (nil, change.origins)
+            }
             contents = reading.contents
             rejected = reading.rejections(with: part)
             errors = reading.errors.map(\.description)
         }
 
-        var refused: [String] { part?.refused ?? [] }
-        var kept: [Job.Name] { part?.kept.map(\.job) ?? [] }
+        var refused: [String] {
+            if case .part(let part) = jobs { part.refused } else { [] }
+        }
 
-        /// - Parameter kept: the definitions in use of the jobs in `kept`.
+        /// The jobs that keep their definitions.
+        var kept: [Job.Name] {
+            switch jobs {
+            case .all: []
+            case .part(let part): part.kept.map(\.job)
+            case .change(let change): change.kept
+            }
+        }
+
+        /// - Parameter kept: the definitions in use of the jobs in `kept`, in its order.
         func jobSet(keeping kept: [Job]) -> Result<JobSet, Errors> {
-            guard let part else { return .success(whole) }
-            let kept = Dictionary(kept.map { ($0.name, $0) }) { first, _ in first }
-            do throws(ConfigError) {
-                return .success(try part.jobSet(keeping: kept))
-            } catch {
-                return .failure(
-                    Errors(sentences: errors + [error.description], number: errors.count + 1))
+            switch jobs {
+            case .all(let jobSet): return .success(jobSet)
+            case .change(let change): return .success(change.jobSet(keeping: kept))
+            case .part(let part):
+                do throws(ConfigError) {
+                    return .success(try part.jobSet(keeping: kept))
+                } catch {
+                    return .failure(
+                        Errors(sentences: errors + [error.description], number: errors.count + 1))
+                }
             }
         }
     }
@@ -94,19 +112,23 @@ extension Reloader {
         defer { Heap.giveBackSoon() }
         do throws(ConfigError) {
             let machine = machine()
-            var reading = try load(changesSince: contents, asking: machine)
-            if machine.hasTimedOut { reading.warnUnchecked(in: path) }
             let origins = state.withLock(\.origins)
-            guard reading.unchanged.isEmpty else {
-                let change = ConfigChange(reading, over: origins)
-                return .success(Readable(reading, asking: machine, change: change))
+            var throttle = ThreadThrottle()
+            var reading = try ConfigReader.load(
+                changesSince: contents, jobs: { origins.jobs(of: $0) }, path: path, ownerUID: user,
+                seed: MachineID.seed,
+                checks: ConfigChecks(at: clocks.now().wall, asking: machine),
+                concurrentRunsMax: concurrentRunsMax
+            ) { throttle.pauseIfDue() }
+            if machine.hasTimedOut { reading.warnUnchecked(in: path) }
+            func readable(_ jobs: Readable.Jobs) -> Result<Readable, Errors> {
+                .success(Readable(reading, jobs, asking: machine))
             }
-            guard !reading.errors.isEmpty else {
-                return .success(Readable(reading, asking: machine))
+            if !reading.unchanged.isEmpty {
+                return readable(.change(ConfigChange(reading, over: origins)))
             }
-            if !isStrict, let part = reading.part(over: origins) {
-                return .success(Readable(reading, asking: machine, part: part))
-            }
+            if reading.errors.isEmpty { return readable(.all(reading.jobSet)) }
+            if !isStrict, let part = reading.part(over: origins) { return readable(.part(part)) }
             return .failure(
                 Errors(
                     sentences: reading.errors.map(\.description), number: reading.errorCount))
@@ -115,36 +137,18 @@ extension Reloader {
         }
     }
 
-    private func load(
-        changesSince contents: ConfigContents?, asking machine: TimeLimitedMachine
-    ) throws(ConfigError) -> ConfigReading {
-        let checks = ConfigChecks(at: clocks.now().wall, asking: machine)
-        var throttle = ThreadThrottle()
-        guard let contents else {
-            return try ConfigReader.load(
-                path: path, ownerUID: user, seed: MachineID.seed, checks: checks,
-                concurrentRunsMax: concurrentRunsMax
-            ) { throttle.pauseIfDue() }
-        }
-        let origins = state.withLock(\.origins)
-        return try ConfigReader.load(
-            changesSince: contents, jobs: { origins.jobs(of: $0) }, path: path, ownerUID: user,
-            seed: MachineID.seed, checks: checks, concurrentRunsMax: concurrentRunsMax
-        ) { throttle.pauseIfDue() }
-    }
-
     /// Applies a configuration of which only the changed files were parsed, with the jobs in use of
     /// the other files if these are still the same. Otherwise reads everything.
     func complete(_ reading: Readable, with change: ConfigChange, _ reload: Reload) {
         loop.later { [self] loop in
             loop.reload(keeping: change.kept, on: queue) { [self] jobs in
-                guard let whole = whole(reading, with: change, jobs) else {
+                guard let jobSet = jobSet(reading, with: change, jobs) else {
                     readEverything(reload)
                     return nil
                 }
                 report(reading, nil, because: reload.cause)
                 accept(reading, reload)
-                return Loop.NewJobSet(whole, rejected: reading.rejected)
+                return Loop.NewJobSet(jobSet, rejected: reading.rejected)
             } done: { [self] notice in
                 queue.async { [self] in reply(to: notice, reading, reload) }
             }
@@ -152,7 +156,7 @@ extension Reloader {
     }
 
     /// - Returns: nil if reading everything may find something else.
-    private func whole(
+    private func jobSet(
         _ reading: Readable, with change: ConfigChange, _ jobs: [Job]
     ) -> JobSet? {
         guard jobs.count == change.kept.count else { return nil }

@@ -170,29 +170,34 @@ final class Reloader: Sendable {
 
     func continueReload(_ reload: Reload, with result: Result<Readable, Errors>) {
         switch result {
-        case .success(let reading):
-            if let change = reading.change {
-                complete(reading, with: change, reload)
-            } else {
-                take(reading, reload)
-            }
+        case .success(let reading): take(reading, reload)
         case .failure(let errors): refuse(errors, reload)
         }
     }
 
-    func take(_ reading: Readable, _ reload: Reload) {
+    private func take(_ reading: Readable, _ reload: Reload) {
+        switch reading.jobs {
+        case .all(let jobSet): take(jobSet, of: reading, reload)
+        case .part: takePart(of: reading, reload)
+        case .change(let change): complete(reading, with: change, reload)
+        }
+    }
+
+    private func take(_ jobSet: JobSet, of reading: Readable, _ reload: Reload) {
+        report(reading, nil, because: reload.cause)
+        accept(reading, reload)
+        let new = Loop.NewJobSet(jobSet, rejected: reading.rejected)
+        loop.later { [self] loop in
+            loop.reload(new) { [self] notice in
+                queue.async { [self] in reply(to: notice, reading, reload) }
+            }
+        }
+    }
+
+    private func takePart(of reading: Readable, _ reload: Reload) {
         let refusal = Self.refusal(of: reading.refused)
         report(reading, refusal, because: reload.cause)
         let rejected = reading.rejected
-        guard reading.part != nil else {
-            accept(reading, reload)
-            let new = Loop.NewJobSet(reading.whole, rejected: rejected)
-            return loop.later { [self] loop in
-                loop.reload(new) { [self] notice in
-                    queue.async { [self] in reply(to: notice, reading, reload) }
-                }
-            }
-        }
         loop.later { [self] loop in
             loop.reload(keeping: reading.kept, on: queue) { [self] kept in
                 switch reading.jobSet(keeping: kept) {

@@ -65,7 +65,8 @@ extension Loop {
             return afterDecision { $0.reload(keeping: names, on: queue, make: make, done: done) }
         }
         isDeciding = true
-        definitions(of: names[...]) { jobs in
+        reloadResumedAt = clocks.now().awake
+        definitions(of: names) { jobs in
             queue.async {
                 let new = make(jobs)
                 self.later { loop in
@@ -77,19 +78,9 @@ extension Loop {
 
     /// The definitions of these jobs, as far as they exist, in their order; collected some at a time.
     func definitions(
-        of names: ArraySlice<Job.Name>, done: @escaping @Sendable ([Job]) -> Void
+        of names: [Job.Name], done: @escaping @Sendable ([Job]) -> Void
     ) {
-        reloadResumedAt = clocks.now().awake
-        collect(names, Collected(), done)
-    }
-
-    /// The same by their names.
-    func definitionsByName(
-        of names: [Job.Name], done: @escaping @Sendable ([Job.Name: Job]) -> Void
-    ) {
-        definitions(of: names[...]) { jobs in
-            done(Dictionary(jobs.map { ($0.name, $0) }) { first, _ in first })
-        }
+        collect(names[...], Collected(), done)
     }
 
     private func collect(

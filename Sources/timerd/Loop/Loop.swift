@@ -121,7 +121,7 @@ actor Loop: QueueActor {
     /// Whether a command for many jobs or a reload has not reached all of its jobs yet, and the work
     /// that waits until it has.
     var isDeciding = false
-    /// When the work on very many jobs began that is in progress, or continued after its last pause.
+    /// When the last reload began, or continued after its last pause.
     var reloadResumedAt = AwakeInstant(nanoseconds: 0)
     var waitingForDecision: [@Sendable (isolated Loop) -> Void] = []
     /// The end of a run while it is being handled.
