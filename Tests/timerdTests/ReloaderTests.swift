@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
 import Glibc
 import Logging
@@ -122,16 +123,22 @@ import TimerCore
         let (fixture, reloader) = try await start()
         for number in 0..<20 {
             try write(many("a", every: 1 + number % 2), to: "a")
-            async let result = reload(reloader)
-            let name = "once-\(number)"
-            let path = "\(folder)/one-off.d/\(name).toml"
-            try "[job.\(name)]\nshell = \"true\"\nat = \"2099-01-01T00:00:00Z\"\n".write(
-                toFile: path, atomically: true, encoding: .utf8)
-            chmod(path, 0o644)
-            await withCheckedContinuation { continuation in
-                reloader.takeOneOff(Job.Name(name)!, by: "a test") { _ in continuation.resume() }
+            let name = Job.Name("once-\(number)")!
+            let both = DispatchGroup()
+            both.enter()
+            reloader.reload(by: "a test") { _ in both.leave() }
+            // The files were read by then, and their jobs are not in use yet.
+            reloader.queue.async { [folder] in
+                let path = "\(folder)/one-off.d/\(name).toml"
+                let text = "[job.\(name)]\nshell = \"true\"\nat = \"2099-01-01T00:00:00Z\"\n"
+                try? text.write(toFile: path, atomically: true, encoding: .utf8)
+                chmod(path, 0o644)
             }
-            _ = await result
+            both.enter()
+            reloader.takeOneOff(name, by: "a test") { _ in both.leave() }
+            await withCheckedContinuation { continuation in
+                both.notify(queue: .global()) { continuation.resume() }
+            }
             let names = await jobs(fixture.loop).map(\.name.description)
             #expect(names.filter { $0.hasPrefix("once-") }.count == number + 1)
         }
