@@ -101,7 +101,9 @@ let package = Package(
             name: "TimerZones", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
         .target(
             name: "TimerConfig",
-            dependencies: ["HostFiles", "TimerCore", "TimerZones", "CTomlPlusPlus", "CLinux"],
+            dependencies: [
+                "HostFiles", "HostThreads", "TimerCore", "TimerZones", "CTomlPlusPlus", "CLinux",
+            ],
             swiftSettings: settings),
         .target(
             name: "TimerStore", dependencies: ["TimerCore", "CSQLite"], swiftSettings: settings),

@@ -4,7 +4,7 @@
 import CLinux
 import Glibc
 
-/// A detached thread that blocks all signals, because the signals of the process are for the
+/// A thread that blocks all signals, because the signals of the process are for the
 /// threads that handle them. Only signals that the thread itself would cause are not blocked.
 package enum WorkerThread {
     private final class Body {
@@ -26,6 +26,16 @@ package enum WorkerThread {
     /// Runs the body on a new thread with this name, of at most 15 bytes.
     /// - Returns: 0, or the errno if no thread can be created.
     package static func start(_ name: String, _ run: sending @escaping () -> Void) -> Int32 {
+        var id = pthread_t()
+        let code = create(name, run, &id)
+        if code == 0 { pthread_detach(id) }
+        return code
+    }
+
+    /// The same with a thread that must be joined.
+    static func create(
+        _ name: String, _ run: sending @escaping () -> Void, _ id: inout pthread_t
+    ) -> Int32 {
         let body = Unmanaged.passRetained(Body(name: name, run: run))
         var blocked = sigset_t()
         var before = sigset_t()
@@ -35,7 +45,6 @@ package enum WorkerThread {
         }
         pthread_sigmask(SIG_SETMASK, &blocked, &before)
         defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-        var id = pthread_t()
         let code = pthread_create(
             &id, nil,
             { body in
@@ -45,7 +54,7 @@ package enum WorkerThread {
                 taken.run()
                 return nil
             }, body.toOpaque())
-        if code == 0 { pthread_detach(id) } else { body.release() }
+        if code != 0 { body.release() }
         return code
     }
 }

@@ -144,7 +144,7 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The text of a file, of which errors show a line.
-struct SourceText {
+struct SourceText: Sendable {
     /// How many characters of a long line are shown.
     static let shownMax = 100
 

@@ -115,7 +115,8 @@ public enum ConfigReader {
     ///   - concurrentRunsMax: the limit for the runs of all jobs in a daemon that is running,
     ///     whatever the files say by now; nil for `max-concurrent`.
     ///   - replacing: a file with other contents, which are used instead of reading it.
-    ///   - eachJob: called after each job, so that the caller can pause.
+    ///   - eachJob: called after each job, so that the caller can pause. Nil: without pauses, and a
+    ///     large file is parsed on another thread meanwhile.
     /// - Throws: `ConfigError` if the main file cannot be read or is no TOML. All other errors are
     ///   in the result.
     public static func load(
@@ -158,16 +159,21 @@ public enum ConfigReader {
         decoder.take(try Document(bytes: main, file: files.main))
         let (others, error) = files.others()
         if let error { decoder.leaveOutFolder(error) }
-        for other in others {
+        // With pauses between the jobs, others need the processors.
+        let parsing = Parsing(isAhead: decoder.eachJob == nil)
+        parsing.each(of: others) { (other) throws(ConfigError) in
+            let bytes = try bytes(of: other.path) { () throws(ConfigError) in
+                try files.read(other)
+            }
+            let hash = ConfigContents.hash(bytes)
+            if known[other.path] == hash { return .unchanged(hash) }
+            return .document(parsing.document(of: bytes, in: other.path), hash)
+        } take: { other, file in
             do throws(ConfigError) {
-                let bytes = try bytes(of: other.path) { () throws(ConfigError) in
-                    try files.read(other)
-                }
-                let hash = ConfigContents.hash(bytes)
-                if known[other.path] == hash {
-                    decoder.keep(file: other.path, hash: hash)
-                } else {
-                    decoder.take(try Document(bytes: bytes, file: other.path), hash: hash)
+                switch try file.get() {
+                case .unchanged(let hash): decoder.keep(file: other.path, hash: hash)
+                case .document(let document, let hash):
+                    decoder.take(try document().get(), hash: hash)
                 }
             } catch {
                 decoder.leaveOut(file: other.path, error)

@@ -32,13 +32,14 @@ extension FileReader {
     /// - Parameter other: the file that has a table with this name already; nil: there is none.
     /// - Returns: nil if the name is not valid.
     mutating func name<Name: ConfiguredName>(
-        _ key: TomlEntry, usedIn other: String?, _ subject: String
+        _ key: TomlEntry, usedIn other: String?,
+        _ subject: @autoclosure () -> String
     ) -> Name? {
-        let name = attempt(subject) { () throws(Fault) in
+        let name = attempt(subject()) { () throws(Fault) in
             try Name.read(key.key, at: key.mark)
         }
         if name != nil, let other {
-            report(Fault(key.mark, "is in \(other) already; give one another name"), subject)
+            report(Fault(key.mark, "is in \(other) already; give one another name"), subject())
         }
         return name
     }

@@ -221,12 +221,13 @@ struct Decoder {
     private mutating func readJob(
         _ key: TomlEntry, _ value: TomlNode, _ defaults: Draft, _ reader: inout FileReader
     ) -> Job? {
-        let subject = "job \"\(key.shown)\""
+        let shown = key.shown
+        func subject() -> String { "job \"\(shown)\"" }
         let before = reader.count
-        reader.job = key.shown
+        reader.job = shown
         defer { reader.job = nil }
         let other = places[key.key]
-        guard let name: Job.Name = reader.name(key, usedIn: other?.file, subject) else {
+        guard let name: Job.Name = reader.name(key, usedIn: other?.file, subject()) else {
             return nil
         }
         if other == nil {
@@ -235,7 +236,7 @@ struct Decoder {
         guard case .table(let entries) = value.value else {
             reader.report(
                 Fault(value.mark, "must be a table, [job.\(key.key)], not \(value.value.kind)"),
-                subject)
+                subject())
             return nil
         }
         var draft = defaults
@@ -244,17 +245,17 @@ struct Decoder {
         draft.drawing = CronSpec.Drawing(seed: isShared ? 0 : seed, job: name)
         for entry in entries {
             guard let found = JobKey.named[entry.key] else {
-                reader.unknown(entry, "key", among: JobKey.all.map(\.name), subject: subject)
+                reader.unknown(entry, "key", among: JobKey.all.map(\.name), subject: subject())
                 continue
             }
-            reader.attempt("\(subject): \(entry.key)") { () throws(Fault) in
+            reader.attempt("\(subject()): \(entry.key)") { () throws(Fault) in
                 try found.read(entry.node, &draft)
             }
         }
-        for fault in draft.strayKeys(among: entries) { reader.report(fault, subject) }
+        for fault in draft.strayKeys(among: entries) { reader.report(fault, subject()) }
         // What was refused above would only be said to be missing.
         guard reader.count == before else { return nil }
-        let job = reader.attempt(subject) { () throws(Fault) in
+        let job = reader.attempt(subject()) { () throws(Fault) in
             try draft.job(named: name, at: key.mark, zones: zones)
         }
         if let job { check(job, draft, key, entries, &reader) }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// One parsed file.
-struct Document {
+struct Document: Sendable {
     let file: String
     var text: SourceText
     let entries: [TomlEntry]

@@ -38,12 +38,12 @@ struct FileReader {
 
     @discardableResult
     mutating func attempt<Value>(
-        _ subject: String, _ body: () throws(Fault) -> Value
+        _ subject: @autoclosure () -> String, _ body: () throws(Fault) -> Value
     ) -> Value? {
         do throws(Fault) {
             return try body()
         } catch {
-            report(error, subject)
+            report(error, subject())
             return nil
         }
     }

@@ -4,12 +4,12 @@
 import CTomlPlusPlus
 
 /// A value of a TOML document with its place.
-struct TomlNode {
+struct TomlNode: Sendable {
     var mark: SourceMark
     var value: TomlValue
 }
 
-enum TomlValue {
+enum TomlValue: Sendable {
     case table([TomlEntry])
     case array([TomlNode])
     case string(String)
@@ -33,7 +33,7 @@ enum TomlValue {
 }
 
 /// One entry of a table, with the place of its key.
-struct TomlEntry {
+struct TomlEntry: Sendable {
     var key: String
     var mark: SourceMark
     var node: TomlNode

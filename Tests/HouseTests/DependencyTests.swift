@@ -37,8 +37,8 @@ import Testing
             (
                 "TimerConfig",
                 [
-                    "TimerCore", "TimerZones", "HostFiles", "CTomlPlusPlus", "CLinux", "Glibc",
-                    "Synchronization",
+                    "TimerCore", "TimerZones", "HostFiles", "HostThreads", "CTomlPlusPlus",
+                    "CLinux", "Glibc", "Synchronization",
                 ]
             ),
             // The machine's zone files, for all that read schedules.
