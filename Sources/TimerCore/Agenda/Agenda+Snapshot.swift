@@ -63,14 +63,28 @@ extension Agenda {
     /// When the timer of a job expires, by one clock or the other; nil if it is not set.
     /// - Complexity: O(1).
     public func alarm(of job: Job.Name) -> Alarm? {
-        guard let slot = slot(of: job) else { return nil }
-        return due[slot].map { .awake($0) } ?? wallDue[slot].map { .wall($0) }
+        slot(of: job).flatMap { alarm(of: $0) }
+    }
+
+    private func alarm(of slot: Int) -> Alarm? {
+        due[slot].map { .awake($0) } ?? wallDue[slot].map { .wall($0) }
     }
 
     /// When the retry timer of a job expires; nil if it is not set.
     /// - Complexity: O(1).
     public func retryAlarm(of job: Job.Name) -> AwakeInstant? {
         slot(of: job).flatMap { retryDue[$0] }
+    }
+
+    /// When the timer and the retry timer of each of these jobs expire, in the order of the names.
+    /// - Complexity: O(*n*) in the number of names.
+    public func alarms(
+        of jobs: some Collection<Job.Name>
+    ) -> [(next: Alarm?, retry: AwakeInstant?)] {
+        jobs.map { job in
+            guard let slot = slot(of: job) else { return (nil, nil) }
+            return (alarm(of: slot), retryDue[slot])
+        }
     }
 
     /// When the timer for incidents expires; nil if it is not set.

@@ -13,6 +13,9 @@ struct SlotIndex: Sendable {
 
     /// The size is a power of two, and at least a fifth of the places are free.
     private var places: [Int32] = []
+    /// Eight bits of the hash of the name at each place. They tell nearly all other names apart
+    /// without a look at their entries, which are all over the memory.
+    private var tags: [UInt8] = []
     private(set) var count = 0
 
     /// The slot of the entry with this name; nil if there is none.
@@ -28,7 +31,7 @@ struct SlotIndex: Sendable {
     mutating func insert(_ slot: Int, in entries: [JobEntry?]) {
         guard let name = entries[slot]?.job.name else { return }
         reserve(count + 1, in: entries)
-        places[place(of: name, in: entries)] = Int32(slot)
+        put(Int32(slot), of: name, in: entries)
         count += 1
     }
 
@@ -43,10 +46,11 @@ struct SlotIndex: Sendable {
         var at = next(hole)
         while let other = nameAt(at, in: entries) {
             // The slot moves up unless its home place is between the hole and its current place.
-            let home = home(of: other)
+            let home = home(other.hashValue)
             let mask = places.count - 1
             if (at - home) & mask >= (at - hole) & mask {
                 places[hole] = places[at]
+                tags[hole] = tags[at]
                 places[at] = Self.free
                 hole = at
             }
@@ -62,16 +66,31 @@ struct SlotIndex: Sendable {
         while count * 5 > size * 4 { size *= 2 }
         let slots = places.filter { $0 != Self.free }
         places = Array(repeating: Self.free, count: size)
+        tags = Array(repeating: 0, count: size)
         for slot in slots {
             guard let name = entries[Int(slot)]?.job.name else { continue }
-            places[place(of: name, in: entries)] = slot
+            put(slot, of: name, in: entries)
         }
+    }
+
+    private mutating func put(_ slot: Int32, of name: Job.Name, in entries: [JobEntry?]) {
+        let hash = name.hashValue
+        let place = place(of: name, hash, in: entries)
+        places[place] = slot
+        tags[place] = Self.tag(hash)
     }
 
     /// The place of the slot with this name, or else the free place where it belongs.
     private func place(of name: Job.Name, in entries: [JobEntry?]) -> Int {
-        var at = home(of: name)
-        while let other = nameAt(at, in: entries), other != name { at = next(at) }
+        place(of: name, name.hashValue, in: entries)
+    }
+
+    private func place(of name: Job.Name, _ hash: Int, in entries: [JobEntry?]) -> Int {
+        let tag = Self.tag(hash)
+        var at = home(hash)
+        while places[at] != Self.free, tags[at] != tag || nameAt(at, in: entries) != name {
+            at = next(at)
+        }
         return at
     }
 
@@ -79,7 +98,10 @@ struct SlotIndex: Sendable {
         places[place] == Self.free ? nil : entries[Int(places[place])]?.job.name
     }
 
-    private func home(of name: Job.Name) -> Int { name.hashValue & (places.count - 1) }
+    private func home(_ hash: Int) -> Int { hash & (places.count - 1) }
+
+    /// Bits that do not decide the home place.
+    private static func tag(_ hash: Int) -> UInt8 { UInt8(truncatingIfNeeded: hash >> 56) }
 
     private func next(_ place: Int) -> Int { (place + 1) & (places.count - 1) }
 }

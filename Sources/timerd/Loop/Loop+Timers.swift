@@ -36,8 +36,8 @@ extension Loop {
         }
         room -= 1
         switch timer {
-        case .next(let job): setTimer(of: job)
-        case .retry(let job): setRetryTimer(of: job)
+        case .next(let job): self.timer(of: job, for: agenda.alarm(of: job))?.arm()
+        case .retry(let job): retryTimer(of: job, for: agenda.retryAlarm(of: job))?.arm()
         }
         return true
     }
@@ -45,10 +45,16 @@ extension Loop {
     private func setSomeTimers() {
         let some = unsetTimers.prefix(Self.timersPerTurn)
         unsetTimers = unsetTimers.dropFirst(some.count)
-        for job in some {
-            setTimer(of: job)
-            setRetryTimer(of: job)
+        // One question about all jobs: each one copies the agenda's references.
+        let alarms = agenda.alarms(of: some)
+        // First all timers, then their instants: Dispatch's thread for timers is then still busy
+        // with one when the next is set, and need not be woken for each.
+        var due: [DueTimer?] = []
+        for (job, (next, retry)) in zip(some, alarms) {
+            due.append(timer(of: job, for: next))
+            due.append(retryTimer(of: job, for: retry))
         }
+        for timer in due { timer?.arm() }
         guard unsetTimers.isEmpty else { return later { $0.setSomeTimers() } }
         unsetTimers = []
         let waiting = waitingForTimers
@@ -62,20 +68,35 @@ extension Loop {
         waitingForTimers.append(body)
     }
 
-    private func setTimer(of job: Job.Name) {
-        switch agenda.alarm(of: job) {
-        case .awake(let instant): timer(of: job).arm(at: instant)
-        case .wall(let instant): timer(of: job).arm(at: instant)
-        case nil: timers.removeValue(forKey: job)?.cancel()
+    /// A timer that must be set, and when it is due.
+    private struct DueTimer {
+        var timer: JobTimer
+        var alarm: Alarm
+
+        func arm() {
+            switch alarm {
+            case .awake(let instant): timer.arm(at: instant)
+            case .wall(let instant): timer.arm(at: instant)
+            }
         }
     }
 
-    private func setRetryTimer(of job: Job.Name) {
-        if let instant = agenda.retryAlarm(of: job) {
-            retryTimer(of: job).arm(at: instant)
-        } else {
-            retryTimers.removeValue(forKey: job)?.cancel()
+    /// The timer of a job for this instant; it is cancelled without one.
+    private func timer(of job: Job.Name, for alarm: Alarm?) -> DueTimer? {
+        guard let alarm else {
+            timers.removeValue(forKey: job)?.cancel()
+            return nil
         }
+        return DueTimer(timer: timer(of: job), alarm: alarm)
+    }
+
+    /// The same for the next retry of the job.
+    private func retryTimer(of job: Job.Name, for instant: AwakeInstant?) -> DueTimer? {
+        guard let instant else {
+            retryTimers.removeValue(forKey: job)?.cancel()
+            return nil
+        }
+        return DueTimer(timer: retryTimer(of: job), alarm: .awake(instant))
     }
 
     /// Sets the timer for incidents as the agenda has it now: one for all jobs.
