@@ -57,6 +57,9 @@ import Testing
         #expect(MemoryLayout<JobEntry?>.stride <= 168)
         #expect(MemoryLayout<Job>.stride <= 112)
         #expect(MemoryLayout<Phase>.size == 8)
+        // Of these there is one or more for each job during a start.
+        #expect(MemoryLayout<JobRecord>.stride <= 200)
+        #expect(MemoryLayout<Action>.stride <= 64)
     }
 
     @Test func anEmptyIndexFindsNothing_andAnUnknownNameIsNotRemoved() {

@@ -5,6 +5,8 @@ extension Agenda {
     /// How long the record of a job that was removed from the configuration is kept, in case the
     /// job returns.
     public static let recordKept: Duration = .seconds(30 * 86_400)
+    /// About how many actions a start has that are not of a job.
+    private static let otherActions = 64
 
     /// Starts a daemon instance: restores the time records of all jobs, and decides about the runs
     /// that the previous instance left open.
@@ -13,22 +15,23 @@ extension Agenda {
         downtimeEnd = now
         startedAt = now
         let ending = past.previousExit(at: now)
-        let credited = CreditedRecords(past, jobSet, at: now)
+        var credited = CreditedRecords(past, jobSet, at: now)
         counts.lost = credited.lostAtMost
-        archived = credited.records.mapValues { record in
-            ArchivedJob(
-                record: record,
-                boxedOutcomes: past.outcomes(of: record.job, record))
-        }
+        // Moved, not copied: jobs are removed from it one by one.
+        swap(&archived, &credited.jobs)
 
         watching.use(jobSet.notifiers)
         watching.recovered = Dictionary(grouping: past.incidents) { $0.id.job }
         let start = past.start(at: now)
-        var timers: [Action] = []
         var change = JobSetChange()
         reserve(for: jobSet.jobs)
+        // One timer for each job. What comes before them is inserted last: it is not known yet, and
+        // a sum of arrays would copy all timers for each of its parts.
+        var actions: [Action] = []
+        actions.reserveCapacity(
+            jobSet.jobs.count + credited.notices.count + past.openRuns.count + Self.otherActions)
         for job in jobSet.jobs {
-            timers += add(job, at: now, start: start, into: &change)
+            actions += add(job, at: now, start: start, into: &change)
             if !past.lastRuns.isEmpty || !past.lastSkips.isEmpty, let slot = slot(of: job.name),
                 entries[slot]?.boxedOutcomes == nil
             {
@@ -40,9 +43,13 @@ extension Agenda {
         archived = Dictionary(uniqueKeysWithValues: archived.map { ($0.key, $0.value) })
         let kept = archiveOthers(at: now, into: &change)
         let (settled, taken) = recoverRuns(past.openRuns, at: now, into: &change)
-        timers += settleIntervals(at: now).timers
-        change.records =
-            jobSlots.compactMap { entries[$0]?.record(at: now, instance: instance) } + kept
+        actions += settleIntervals(at: now).timers
+        change.records.reserveCapacity(jobSlots.count + kept.count)
+        for slot in jobSlots {
+            guard let record = entries[slot]?.record(at: now, instance: instance) else { continue }
+            change.records.append(record)
+        }
+        change.records += kept
         let began = Action.log(
             .daemonStarted(
                 ending, away: past.away(until: now), jobs: jobSet.jobs.count,
@@ -50,9 +57,14 @@ extension Agenda {
         let clock = countStep(since: past, at: now)
         let others = watching.recovered.values.joined().map { IncidentChange.remove($0.id) }
         watching.recovered = [:]
-        return [.storeJobSet(change, durable: true), began] + clock
-            + credited.notices + (others.isEmpty ? [] : [.notify([], incidents: others)])
-            + settled + timers + (taken.isEmpty ? [] : [.start(taken)]) + checkWatched()
+        if !taken.isEmpty { actions.append(.start(taken)) }
+        actions += checkWatched()
+        var first = [.storeJobSet(change, durable: true), began] + clock
+        first += credited.notices
+        if !others.isEmpty { first.append(.notify([], incidents: others)) }
+        first += settled
+        actions.insert(contentsOf: first, at: 0)
+        return actions
     }
 
     /// Reserves memory for the jobs: an array that grows step by step may reserve twice what it
@@ -223,9 +235,9 @@ extension RecoveredState {
     }
 }
 
-/// The records of the previous instance, with the time that counted since they were taken.
+/// The jobs of the previous instance, with the time that counted since their records were taken.
 private struct CreditedRecords {
-    var records: [Job.Name: JobRecord]
+    var jobs: [Job.Name: ArchivedJob] = [:]
     /// Reports what each job got and what it may have lost.
     var notices: [Action] = []
     /// How many jobs were counting when the previous instance ended uncleanly.
@@ -234,24 +246,32 @@ private struct CreditedRecords {
     var lostAtMost = Duration.zero
 
     init(_ past: RecoveredState, _ jobSet: JobSet, at now: Now) {
-        records = Dictionary(past.records.map { ($0.job, $0) }) { _, later in later }
+        jobs.reserveCapacity(past.records.count)
         let isClean = past.previousExit(at: now) == .clean
         // Jobs that count from the boot restart in a new boot: their saved time is from the
         // previous boot.
         let newInBoot = jobSet.newInBoot(past.records, at: now)
-        for record in past.records where past.mayCount(record) {
-            let credit = past.credit(for: record, at: now)
-            records[record.job]?.credit(credit)
-            if !isClean { wereCounting += 1 }
-            guard !isClean || credit.counted > .zero || credit.maxLoss > .zero,
-                !newInBoot.contains(record.job)
-            else { continue }
-            lostAtMost = max(lostAtMost, credit.maxLoss)
-            notices.append(
-                .log(
-                    .recovered(
-                        record.job, accrued: record.accrued + credit.counted,
-                        credited: credit.counted, maxLoss: credit.maxLoss, record.basis)))
+        for var record in past.records {
+            if past.mayCount(record) {
+                let credit = past.credit(for: record, at: now)
+                record.credit(credit)
+                if !isClean { wereCounting += 1 }
+                if !isClean || credit.counted > .zero || credit.maxLoss > .zero,
+                    !newInBoot.contains(record.job)
+                {
+                    report(credit, to: record)
+                }
+            }
+            jobs[record.job] = ArchivedJob(
+                record: record, boxedOutcomes: past.outcomes(of: record.job, record))
         }
+    }
+    private mutating func report(_ credit: Credit, to record: JobRecord) {
+        lostAtMost = max(lostAtMost, credit.maxLoss)
+        notices.append(
+            .log(
+                .recovered(
+                    record.job, accrued: record.accrued, credited: credit.counted,
+                    maxLoss: credit.maxLoss, record.basis)))
     }
 }

@@ -206,6 +206,8 @@ public enum Answer: Hashable, Sendable {
 
 /// Something the shell must do, in the order given. Each action contains all it needs, so that the
 /// shell does not have to ask the agenda.
+///
+/// The large cases are boxed: most actions of a start with very many jobs set a timer.
 public enum Action: Hashable, Sendable {
     /// Set or move the timer of the job to this instant.
     case arm(Job.Name, AwakeInstant)
@@ -232,7 +234,7 @@ public enum Action: Hashable, Sendable {
     /// Continue a suspended run.
     case resume(Run.ID)
     /// Close the row of a run, with the decision whether it failed.
-    case close(RunSummary)
+    indirect case close(RunSummary)
     /// Add the notifications to the outbox and write the changes of incidents, in one transaction.
     /// If the action before it writes a run, the end of a run or records, it is the same
     /// transaction, so that there is exactly one notification about what happened.
@@ -246,9 +248,9 @@ public enum Action: Hashable, Sendable {
     /// the disk before the later actions in the list.
     case storeJobSet(JobSetChange, durable: Bool)
     /// Write the notice to the log.
-    case log(Notice)
+    indirect case log(Notice)
     /// Answer the request that was just handled.
-    case answer(Answer)
+    indirect case answer(Answer)
     /// Tell the fleet that this run does not start: its job is not configured any more.
     case decline(Run.ID)
 }

@@ -105,6 +105,9 @@ public enum Initiator: Hashable, Sendable, CustomStringConvertible {
 
 /// What the store keeps of a job: its ledger as of one reading of the clocks, and its state. It
 /// belongs to the name of the job and is kept when the definition changes.
+///
+/// A start with very many jobs has several records of each at once, so it takes as few bytes as it
+/// can: the flags are together.
 public struct JobRecord: Hashable, Sendable {
     /// The name of the job.
     public var job: Job.Name
@@ -114,46 +117,46 @@ public struct JobRecord: Hashable, Sendable {
     public var active: Duration
     /// Its active time since the last grid point.
     public var accrued: Duration
-    /// Whether its time kept counting after `at`.
-    public var isCounting: Bool
     /// How many firings it had since its timer was last restarted by `start`.
     public var firings: Int
     /// The scheduled instant of its last firing.
-    public var lastScheduled: WallInstant?
-    /// The last value of `paused` in the configuration.
-    public var configuredPaused: Bool
+    @PackedInstant public var lastScheduled: WallInstant?
     /// When the job was removed from the configuration; nil while it is in the configuration.
-    public var removed: WallInstant?
+    @PackedInstant public var removed: WallInstant?
     /// The reading of the clocks to which the record applies.
     public var at: Now
     /// The daemon instance that took it.
     public var instance: DaemonInstance.ID
-    /// Which clock its time was counted by.
-    public var basis: TimeBasis
     /// The maximum part of the elapsed time that may not have been counted because of a crash.
     public var maxLoss: Duration
     /// How many of the next firings will be skipped because a user requested it.
     public var skips: Int
     /// All occurrences by the wall clock up to this instant were processed. Nil in a record of a
     /// version that did not keep it.
-    public var processedThrough: WallInstant?
+    @PackedInstant public var processedThrough: WallInstant?
     /// How often the wall clock was corrected backwards. It distinguishes occurrences with the same
     /// time before and after a correction.
     public var clockEpoch: Int
+    /// When the interval restarted during the pause that the job is in, by the wall clock; nil if
+    /// it did not.
+    @PackedInstant public var endedInPause: WallInstant?
+    /// When a run of the job last succeeded; nil if that is not known.
+    @PackedInstant public var lastSuccess: WallInstant?
+    /// From when on the time without a success counts, if the job has `stale-after` and had no
+    /// later success; nil if it has none.
+    @PackedInstant public var watchedSince: WallInstant?
+    /// Whether its time kept counting after `at`.
+    public var isCounting: Bool
+    /// The last value of `paused` in the configuration.
+    public var configuredPaused: Bool
     /// Whether the firing of the boot of `at` had not happened yet, for a job that fires once in
     /// each boot.
     public var isDueThisBoot: Bool
     /// Whether the interval of the job restarts at the end of its runs, which had not ended at
     /// `at`.
     public var awaitsEnd: Bool
-    /// When the interval restarted during the pause that the job is in, by the wall clock; nil if
-    /// it did not.
-    public var endedInPause: WallInstant?
-    /// When a run of the job last succeeded; nil if that is not known.
-    public var lastSuccess: WallInstant?
-    /// From when on the time without a success counts, if the job has `stale-after` and had no
-    /// later success; nil if it has none.
-    public var watchedSince: WallInstant?
+    /// Which clock its time was counted by.
+    public var basis: TimeBasis
 
     /// Creates a record.
     public init(

@@ -4,16 +4,21 @@
 /// An instant that may be missing, in 8 bytes in place of the 16 of an optional one: each of very many
 /// jobs has some.
 @propertyWrapper
-struct PackedInstant: Hashable, Sendable {
+public struct PackedInstant: Hashable, Sendable, CustomStringConvertible {
     /// No clock reads the least number (`Accepted.clockMicroseconds`), which stands for none.
     private var microseconds: Int64
 
-    init(wrappedValue: WallInstant?) {
+    /// Packs an instant, or none.
+    public init(wrappedValue: WallInstant?) {
         microseconds = wrappedValue?.microsecondsSinceEpoch ?? .min
     }
 
-    var wrappedValue: WallInstant? {
+    /// The instant, or none.
+    public var wrappedValue: WallInstant? {
         get { microseconds == .min ? nil : WallInstant(microsecondsSinceEpoch: microseconds) }
         set { self = Self(wrappedValue: newValue) }
     }
+
+    /// The instant, or "nil".
+    public var description: String { wrappedValue.map { "\($0)" } ?? "nil" }
 }

@@ -42,16 +42,16 @@ extension Loop {
                 continue
             }
             let notes = action.takeNotes(from: &rest)
-            guard let changes = action.durableChanges else {
+            var changes = opening
+            guard action.addDurable(to: &changes, room: history.count + notes.count) else {
                 perform(action, notes, at: now, history: &history, answer: answer)
                 continue
             }
+            changes += history.map(\.change)
+            changes += notes.map(\.change)
             let tail = rest
             let kept = accounts.isEmpty ? self.accounts(of: tail, at: now) : accounts
-            let write = Write(
-                changes: opening + changes + history.map(\.change) + notes.map(\.change),
-                durable: true
-            ) { _ in
+            let write = Write(changes: changes, durable: true) { _ in
                 self.later { loop in
                     if !opening.isEmpty { loop.noteStored() }
                     loop.perform(
@@ -148,7 +148,10 @@ extension Loop {
                 submit(others.map { .save($0) }, durable: durable)
                 submit(waiting.map { .save($0) } + notes.map(\.change), durable: durable)
             }
-        case .storeJobSet(let change, let durable): submit(change.changes, durable: durable)
+        case .storeJobSet(let change, let durable):
+            var changes: [Store.Change] = []
+            change.add(to: &changes)
+            submit(changes, durable: durable)
         case .answer(let word): answer?(word)
         }
     }
@@ -213,18 +216,27 @@ extension Loop {
 }
 
 extension Action {
-    /// What must be on the disk before the next action; nil if nothing must.
-    fileprivate var durableChanges: [Store.Change]? {
+    /// Adds what must be on the disk before the next action. The changes of all jobs may be among
+    /// it, which a sum of arrays would copy for each of its parts.
+    ///
+    /// - Parameter room: how many further changes will be added.
+    /// - Returns: false if nothing must be on the disk.
+    fileprivate func addDurable(to changes: inout [Store.Change], room: Int) -> Bool {
         switch self {
-        case .save(let records, durable: true): records.map { .save($0) }
-        case .storeJobSet(let change, durable: true): change.changes
-        default: nil
+        case .save(let records, durable: true): changes += records.lazy.map { .save($0) }
+        case .storeJobSet(let change, durable: true): change.add(to: &changes, room: room)
+        default: return false
         }
+        return true
     }
 }
 
 extension JobSetChange {
-    fileprivate var changes: [Store.Change] {
-        renamed.map { .rename($0) } + records.map { .save($0) } + erased.map { .erase($0) }
+    fileprivate func add(to changes: inout [Store.Change], room: Int = 0) {
+        changes.reserveCapacity(
+            changes.count + renamed.count + records.count + erased.count + room)
+        changes += renamed.lazy.map { .rename($0) }
+        changes += records.lazy.map { .save($0) }
+        changes += erased.lazy.map { .erase($0) }
     }
 }

@@ -32,10 +32,10 @@ struct RequestQueue {
     mutating func append(_ request: Request) { requests.append(request) }
 
     /// The changes of the first requests: of at least one, and of more while there are not too
-    /// many.
+    /// many. Those of a single request are not copied: it may have the changes of all jobs.
     func batch(of changesMax: Int) -> (changes: [Store.Change], requests: Int) {
-        var changes: [Store.Change] = []
-        var count = 0
+        var changes = requests.first?.changes ?? []
+        var count = min(1, self.count)
         while count < self.count, changes.count < changesMax {
             changes += requests[count].changes
             count += 1
