@@ -182,6 +182,7 @@ actor Loop: QueueActor {
     private func begin(_ beginning: Beginning) {
         unstored = (beginning.unstored, beginning.at.awake)
         eventLogger.follow(beginning.levels)
+        timers.reserveCapacity(beginning.actions.count { $0.timer != nil })
         watch()
         perform(
             beginning.actions[...], at: beginning.at, opening: [.beginInstance(beginning.at)],

@@ -32,7 +32,8 @@ struct RequestQueue {
     mutating func append(_ request: Request) { requests.append(request) }
 
     /// The changes of the first requests: of at least one, and of more while there are not too
-    /// many. Those of a single request are not copied: it may have the changes of all jobs.
+    /// many. Those of a single request, which may have the changes of all jobs, are copied only if
+    /// something is added to them.
     func batch(of changesMax: Int) -> (changes: [Store.Change], requests: Int) {
         var changes = requests.first?.changes ?? []
         var count = min(1, self.count)
