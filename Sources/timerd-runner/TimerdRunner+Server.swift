@@ -91,12 +91,13 @@ extension TimerdRunner {
         var throttle = trace.isRead ? ThreadThrottle() : nil
         trace.note()
         do throws(ConfigError) {
-            let pause = { throttle?.pauseIfDue() ?? () }
+            let pause: (() -> Void)? =
+                throttle == nil ? nil : { throttle?.pauseIfDue() ?? () }
             var changed: [Job.Name] = []
             let reading = try ConfigReader.load(
                 changesSince: last == nil ? nil : trace.contents,
                 jobs: { unchanged in
-                    let jobs = trace.jobs(of: unchanged, eachJob: pause)
+                    let jobs = trace.jobs(of: unchanged, eachJob: pause ?? {})
                     changed = jobs.inOthers
                     return jobs.inThem
                 }, path: path, ownerUID: geteuid(), eachJob: pause)
