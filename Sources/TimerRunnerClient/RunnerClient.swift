@@ -156,7 +156,8 @@ public final class RunnerClient: Sendable {
     public func signal(_ run: Run.ID, _ number: Int32) { mailbox.post(.signal(run, number)) }
 
     /// Calls `done` on the client's thread when every end that has happened before this call is
-    /// reported; or at once if no runner is connected.
+    /// reported; or at once if no runner is connected. The first one on a connection also waits until
+    /// the runner has read the configuration, if it must.
     public func barrier(_ done: @escaping @Sendable () -> Void) { mailbox.post(.barrier(done)) }
 
     /// The end of this run is stored, so the runner can forget it.

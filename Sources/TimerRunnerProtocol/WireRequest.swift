@@ -11,6 +11,8 @@ package enum WireRequest: Hashable {
     case suspend(Run.ID)
     case resume(Run.ID)
     case signal(Run.ID, Int32)
+    /// Requests an answer once every end that has happened is reported. The answer to the first one of
+    /// a connection comes when the runner has also read the configuration, if it must.
     case barrier(UInt64)
     case forget([Run.ID])
     /// Acknowledges all messages up to these numbers: of starts, ends and barriers, and of output.

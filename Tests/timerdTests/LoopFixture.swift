@@ -45,7 +45,18 @@ final class LoopFixture: Sendable {
         func suspend(_ run: Run.ID) {}
         func resume(_ run: Run.ID) {}
         func signal(_ run: Run.ID, _ number: Int32) {}
-        func barrier(_ done: @escaping @Sendable () -> Void) { done() }
+        /// What waits for the runner; nil once it is there.
+        private let barriers = Mutex<[@Sendable () -> Void]?>(nil)
+
+        func holdBarriers() { barriers.withLock { $0 = [] } }
+
+        func answerBarriers() {
+            for done in barriers.withLock({ $0.take() }) ?? [] { done() }
+        }
+
+        func barrier(_ done: @escaping @Sendable () -> Void) {
+            if barriers.withLock({ $0?.append(done) }) == nil { done() }
+        }
         func forget(_ run: Run.ID) {}
         func refresh() {}
         func forgetFormer() {}
@@ -59,9 +70,18 @@ final class LoopFixture: Sendable {
     let folder: String
     let feed = EventFeed()
     private let isReady = DispatchSemaphore(value: 0)
+    /// Whether the runner was there, for each time that the loop was ready.
+    private final class Readiness: Sendable {
+        let reports = Mutex<[Bool]>([])
+    }
+    private let readiness = Readiness()
+    var reportsOfReadiness: [Bool] { readiness.reports.withLock { $0 } }
 
     /// A loop that has loaded the jobs and starts.
-    init(_ jobs: [Job], notifiers: [Notifier] = []) throws {
+    ///
+    /// - Parameter preparationMax: how long the loop waits for a runner that does not answer before
+    ///   `answerBarriers`; nil: the runner answers at once.
+    init(_ jobs: [Job], notifiers: [Notifier] = [], preparationMax: Duration? = nil) throws {
         clocks = try Clocks()
         folder = "/tmp/timerd-loop-\(UUID().uuidString)"
         let directory = try Directory.open(folder)
@@ -74,10 +94,12 @@ final class LoopFixture: Sendable {
         let loadedAt = clocks.now()
         let (agenda, actions) = Agenda.load(
             JobSet(jobs, notifiers: notifiers), past, concurrentRunsMax: 64, at: loadedAt)
-        let isReady = isReady
+        if preparationMax != nil { launcher.holdBarriers() }
         let beginning = Loop.Beginning(
-            agenda: agenda, actions: actions, at: loadedAt, unstored: past.unstored(), rejected: []
-        ) {
+            agenda: agenda, actions: actions, at: loadedAt, unstored: past.unstored(), rejected: [],
+            preparationMax: preparationMax ?? Loop.preparationMax
+        ) { [isReady, readiness] isPrepared in
+            readiness.reports.withLock { $0.append(isPrepared) }
             isReady.signal()
         } onDelayed: { _ in
         }

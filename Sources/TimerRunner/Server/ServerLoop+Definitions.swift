@@ -123,6 +123,7 @@ extension ServerLoop {
             settings.log("closed a connection that \(error.why)")
             connection = nil
         }
+        endPreparation()
     }
 
     /// Waits until no run waits for its definition.

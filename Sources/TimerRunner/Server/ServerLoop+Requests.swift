@@ -22,12 +22,13 @@ extension ServerLoop {
         checkProgram()
         guard version == Wire.version else { return }
         // The requests of the previous scheduler are executed first.
+        preparation = nil
         finishReadings()
         guard self.connection != nil else { return }
         connection.isGreeted = true
         barriers.restart()
         for reply in outbound.connect() + [.complete] { connection.socket.send(reply.bytes) }
-        if definitions.isEmpty { isStale = true }
+        prepare()
     }
 
     private mutating func execute(_ request: WireRequest) throws(Closing) {
@@ -36,7 +37,7 @@ extension ServerLoop {
         case .start(let orders): try start(orders)
         case .end(let run, _), .suspend(let run), .resume(let run), .signal(let run, _):
             if try !hold(request, for: run) { try command(request) }
-        case .barrier(let token): barriers.barrier(token)
+        case .barrier(let token): barrier(token)
         case .forget(let runs):
             var known: [Run.ID] = []
             for run in runs where try !hold(.forget([run]), for: run) { known.append(run) }

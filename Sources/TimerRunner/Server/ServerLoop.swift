@@ -49,6 +49,8 @@ struct ServerLoop {
     /// The reason why the configuration could not be read the last time.
     var unreadable: String?
     let barriers: Barriers
+    /// What a new connection waits for; nil if the definitions in use are up to date.
+    var preparation: Preparation?
     var connection: Connection? {
         didSet { if !isConnected { outbound.disconnect() } }
     }

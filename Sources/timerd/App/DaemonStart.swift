@@ -245,13 +245,23 @@ struct DaemonStart {
             seed: MachineID.seed, at: now)
         return Loop.Beginning(
             agenda: agenda, actions: actions, at: now, unstored: past.unstored(),
-            rejected: reading.rejections, levels: EventLogger.levels(of: reading.jobSet.jobs)
-        ) {
+            rejected: reading.rejections, levels: EventLogger.levels(of: reading.jobSet.jobs),
+            begun: {
+                saved()
+                // After the log entries about the start.
+                eventLogger.afterwards { Heap.giveBackSoon() }
+            }
+        ) { [log] isRunnerPrepared in
+            if !isRunnerPrepared {
+                log.warning(
+                    """
+                    The runner has not read its configuration after \
+                    \(Loop.preparationMax.components.seconds) s; due runs wait for it. If that \
+                    lasts, its log has the reason
+                    """)
+            }
             ready()
             supervision.ready("Started")
-            saved()
-            // After the log entries about the start.
-            eventLogger.afterwards { Heap.giveBackSoon() }
         } onDelayed: { error in
             ready()
             supervision.ready("Runs wait, since the state cannot be saved: \(error)")

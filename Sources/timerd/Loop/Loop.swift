@@ -97,6 +97,9 @@ actor Loop: QueueActor {
     var fleet: (driver: FleetDriver, machine: MachineName)?
     /// Whether the first records of this instance are stored.
     var isBegun = false
+    /// Whether the runner was able to start runs once, and what waits for that.
+    var isRunnerPrepared = false
+    var waitingForRunner: (@Sendable (isolated Loop, _ isPrepared: Bool) -> Void)?
     /// The jobs as the fleet knows them.
     var fleetViews: [Job.Name: FleetJobView] = [:]
     /// The jobs that each machine runs for itself, by their templates.
@@ -145,25 +148,6 @@ actor Loop: QueueActor {
         timerQueue = TimerQueue(executor.queue)
     }
 
-    /// The initial state of a loop.
-    struct Beginning: Sendable {
-        /// The agenda after loading, and the actions that it returned.
-        var agenda: Agenda
-        var actions: [Action]
-        /// When it was loaded. Time counts from then on.
-        var at: Now
-        /// What heartbeats carry until the state is saved.
-        var unstored: Heartbeat.Unstored
-        /// The jobs that were not loaded because of an error.
-        var rejected: [Rejection]
-        /// The log levels of the jobs that do not log everything.
-        var levels = EventLogger.Levels()
-        /// Called once the state is saved and the timers are set.
-        var ready: @Sendable () -> Void
-        /// Called if the state cannot be saved for now. Runs wait until it is saved.
-        var onDelayed: @Sendable (StoreError) -> Void
-    }
-
     /// A loop that starts at once: it saves the loaded state, sets the timers, and starts the runs
     /// that were recorded and not started. Nothing else can reach the loop before that.
     static func started(
@@ -177,31 +161,6 @@ actor Loop: QueueActor {
             supervision: supervision, launcher: launcher)
         loop.later { $0.begin(beginning) }
         return loop
-    }
-
-    private func begin(_ beginning: Beginning) {
-        unstored = (beginning.unstored, beginning.at.awake)
-        eventLogger.follow(beginning.levels)
-        timers.reserveCapacity(beginning.actions.count { $0.timer != nil })
-        watch()
-        perform(
-            beginning.actions[...], at: beginning.at, opening: [.beginInstance(beginning.at)],
-            onDelayed: beginning.onDelayed,
-            done: { loop in
-                loop.afterTimers { loop in
-                    beginning.ready()
-                    loop.isBegun = true
-                    loop.fleet?.driver.begin()
-                    loop.sendStatus()
-                    loop.expireOneOffs()
-                }
-            })
-    }
-
-    /// The records of this instance are stored: from here on its heartbeats need no addition.
-    func noteStored() {
-        unstored = nil
-        if heartbeatTimer != nil { writeHeartbeat(at: clocks.now()) }
     }
 
     /// Handles an event.
@@ -297,6 +256,8 @@ actor Loop: QueueActor {
                 $0.shutDown(closed: closed, onDelayed: onDelayed, drained: drained)
             }
         }
+        // A daemon that stops is not ready any more.
+        waitingForRunner = nil
         let now = clocks.now()
         self.drained = drained
         perform(

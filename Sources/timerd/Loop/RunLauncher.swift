@@ -15,7 +15,8 @@ protocol RunLauncher: Sendable {
     func resume(_ run: Run.ID)
     /// Sends a signal to its process group.
     func signal(_ run: Run.ID, _ number: Int32)
-    /// Calls `done` once every end of a run that happened before this call was reported.
+    /// Calls `done` once every end of a run that happened before this call was reported. The first
+    /// call of a scheduler also waits until the runner has the definitions of the jobs.
     func barrier(_ done: @escaping @Sendable () -> Void)
     /// The end of this run is stored, so the launcher can forget it.
     func forget(_ run: Run.ID)

@@ -1,0 +1,82 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+import TimerCore
+import TimerStore
+
+/// The start of the loop.
+extension Loop {
+    /// How long a start waits for the runner once everything else is done.
+    static let preparationMax: Duration = .seconds(10)
+
+    /// The initial state of a loop.
+    struct Beginning: Sendable {
+        /// The agenda after loading, and the actions that it returned.
+        var agenda: Agenda
+        var actions: [Action]
+        /// When it was loaded. Time counts from then on.
+        var at: Now
+        /// What heartbeats carry until the state is saved.
+        var unstored: Heartbeat.Unstored
+        /// The jobs that were not loaded because of an error.
+        var rejected: [Rejection]
+        /// The log levels of the jobs that do not log everything.
+        var levels = EventLogger.Levels()
+        /// How long to wait for the runner.
+        var preparationMax = Loop.preparationMax
+        /// Called once the state is saved and the timers are set.
+        var begun: @Sendable () -> Void = {}
+        /// Called after that, once the runner can start runs or has had `preparationMax` for it. Not
+        /// called if the loop is shut down before.
+        var ready: @Sendable (_ isRunnerPrepared: Bool) -> Void
+        /// Called if the state cannot be saved for now. Runs wait until it is saved.
+        var onDelayed: @Sendable (StoreError) -> Void
+    }
+
+    func begin(_ beginning: Beginning) {
+        unstored = (beginning.unstored, beginning.at.awake)
+        eventLogger.follow(beginning.levels)
+        timers.reserveCapacity(beginning.actions.count { $0.timer != nil })
+        watch()
+        // The first request to the runner, which reads the configuration while the state is saved.
+        launcher.barrier { self.later { $0.noteRunner(isPrepared: true) } }
+        perform(
+            beginning.actions[...], at: beginning.at, opening: [.beginInstance(beginning.at)],
+            onDelayed: beginning.onDelayed,
+            done: { loop in
+                loop.afterTimers { loop in
+                    beginning.begun()
+                    loop.isBegun = true
+                    loop.fleet?.driver.begin()
+                    loop.expireOneOffs()
+                    loop.afterPreparation(atMost: beginning.preparationMax) { loop, isPrepared in
+                        beginning.ready(isPrepared)
+                        loop.sendStatus()
+                    }
+                }
+            })
+    }
+
+    /// Runs `body` once the runner can start runs, or after `span`: if the runner hangs, the units
+    /// that wait for this daemon do not wait for the runner as well.
+    private func afterPreparation(
+        atMost span: Duration, _ body: @escaping @Sendable (isolated Loop, Bool) -> Void
+    ) {
+        guard !agenda.isShutDown else { return }
+        guard !isRunnerPrepared else { return body(self, true) }
+        waitingForRunner = body
+        later(after: span) { $0.noteRunner(isPrepared: false) }
+    }
+
+    private func noteRunner(isPrepared: Bool) {
+        if isPrepared { isRunnerPrepared = true }
+        waitingForRunner.take()?(self, isRunnerPrepared)
+    }
+
+    /// The records of this instance are stored: from here on its heartbeats need no addition.
+    func noteStored() {
+        unstored = nil
+        if heartbeatTimer != nil { writeHeartbeat(at: clocks.now()) }
+    }
+}
