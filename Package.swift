@@ -195,6 +195,7 @@ let package = Package(
         // The tests.
         tests(of: "Systemd", "SystemdActivation"),
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: optimised),
+        .target(name: "ConfigFolder", path: "Tests/ConfigFolder", swiftSettings: settings),
         .target(name: "WebReceiver", path: "Tests/WebReceiver", swiftSettings: settings),
         tests(of: "Timekeeping", "SeededRandom"),
         tests(of: "PausableTimers", "SeededRandom"),
@@ -210,7 +211,7 @@ let package = Package(
             name: "FleetModelTests", dependencies: ["StoreModel", "TimerCore", "TimerFleet"],
             swiftSettings: optimised),
         tests(
-            of: "TimerConfig", "SeededRandom", "TimerCore", "TimerZones",
+            of: "TimerConfig", "ConfigFolder", "SeededRandom", "TimerCore", "TimerZones",
             resources: [.copy("Corpus")]),
         tests(of: "TimerStore", "TimerCore"),
         tests(
@@ -235,8 +236,8 @@ let package = Package(
             ],
             path: "Tests/Etcd", exclude: ["run", "server"], swiftSettings: settings),
         tests(
-            of: "timerd", "timerctl", "timerd-runner", "CLinux", "HostFiles", "Systemd",
-            "SeededRandom", "StoreModel", "TimerConfig", "TimerControl", "TimerFleet",
+            of: "timerd", "timerctl", "timerd-runner", "CLinux", "ConfigFolder", "HostFiles",
+            "Systemd", "SeededRandom", "StoreModel", "TimerConfig", "TimerControl", "TimerFleet",
             "TimerFleetLink", "WebReceiver", "TimerCore", "TimerRunner", "TimerStore", "TimerZones",
             daemons("ArgumentParser", of: "swift-argument-parser"),
             daemons("Logging", of: "swift-log"),

@@ -167,13 +167,13 @@ public enum ConfigReader {
             }
             let hash = ConfigContents.hash(bytes)
             if known[other.path] == hash { return .unchanged(hash) }
-            return .document(parsing.document(of: bytes, in: other.path), hash)
+            return .contents(parsing.contents(bytes, of: other.path), hash)
         } take: { other, file in
             do throws(ConfigError) {
                 switch try file.get() {
                 case .unchanged(let hash): decoder.keep(file: other.path, hash: hash)
-                case .document(let document, let hash):
-                    decoder.take(try document().get(), hash: hash)
+                case .contents(let contents, let hash):
+                    decoder.take(try contents.document(), hash: hash)
                 }
             } catch {
                 decoder.leaveOut(file: other.path, error)

@@ -17,8 +17,22 @@ struct Parsing {
     enum File {
         /// Its contents, which have this hash, are known.
         case unchanged(Int)
-        /// The parsed contents, which may have to be waited for, and their hash.
-        case document(() -> Result<Document, ConfigError>, Int)
+        /// Its contents, parsed or to be parsed, and their hash.
+        case contents(Contents, Int)
+    }
+
+    /// The contents of a file that is read.
+    enum Contents {
+        case bytes([UInt8], file: String)
+        case computation(Computation<Result<Document, ConfigError>>)
+
+        /// The parsed contents, which may have to be waited for.
+        func document() throws(ConfigError) -> Document {
+            switch self {
+            case .bytes(let bytes, let file): try Document(bytes: bytes, file: file)
+            case .computation(let computation): try computation.value().get()
+            }
+        }
     }
 
     /// Calls `take` with each file, in their order.
@@ -36,13 +50,12 @@ struct Parsing {
         }
     }
 
-    /// The parsed contents of a file, which may have to be waited for.
-    func document(of bytes: [UInt8], in file: String) -> () -> Result<Document, ConfigError> {
-        let parse = { @Sendable in
-            Result { () throws(ConfigError) in try Document(bytes: bytes, file: file) }
-        }
-        guard isAhead, bytes.count >= Self.bytesMin else { return parse }
-        let computation = Computation("timerd.parser", parse)
-        return { computation.value() }
+    /// The contents of a file, which are being parsed if it is large.
+    func contents(_ bytes: [UInt8], of file: String) -> Contents {
+        guard isAhead, bytes.count >= Self.bytesMin else { return .bytes(bytes, file: file) }
+        return .computation(
+            Computation("timerd.parser") {
+                Result { () throws(ConfigError) in try Document(bytes: bytes, file: file) }
+            })
     }
 }

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import ConfigFolder
 import Foundation
 import Glibc
 import SeededRandom
@@ -11,37 +12,19 @@ import TimerZones
 @testable import TimerConfig
 
 /// A reload parses only the files that have changed, and finds what reading all of them would find.
-@Suite final class ConfigChangeTests {
-    private let folder = "/tmp/timerd-change-\(UUID().uuidString)"
-    private var main: String { "\(folder)/timerd.toml" }
+@Suite struct ConfigChangeTests {
+    private let folder = ConfigFolder()
 
-    init() {
-        mkdir(folder, 0o755)
-        mkdir("\(folder)/jobs.d", 0o755)
-        mkdir("\(folder)/one-off.d", 0o755)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
+    init() { folder.makeOneOffs() }
 
     private func job(_ name: String, _ more: String = "") -> String {
         "[job.\(name)]\nshell = \"true\"\nevery = \"1h\"\n\(more)\n"
     }
 
-    private func path(_ name: String) -> String {
-        name == "main" ? main : "\(folder)/\(name.contains("/") ? name : "jobs.d/\(name)").toml"
-    }
+    private func path(_ name: String) -> String { folder.path(of: name) }
 
     /// Replaces the files of the configuration.
-    private func write(_ files: [String: String]) throws {
-        for part in ["jobs.d", "one-off.d"] {
-            let names = try FileManager.default.contentsOfDirectory(atPath: "\(folder)/\(part)")
-            for name in names { unlink("\(folder)/\(part)/\(name)") }
-        }
-        for (name, text) in files {
-            try text.write(toFile: path(name), atomically: false, encoding: .utf8)
-            chmod(path(name), 0o644)
-        }
-    }
+    private func write(_ files: [String: String]) throws { try folder.replace(with: files) }
 
     /// A machine that lacks the programs with these names.
     private struct OtherMachine: MachineQueries {
@@ -60,7 +43,7 @@ import TimerZones
         at: WallInstant(microsecondsSinceEpoch: 1_790_000_000_000_000), asking: OtherMachine())
 
     private func load() throws -> ConfigReading {
-        try ConfigReader.load(path: main, ownerUID: geteuid(), checks: checks)
+        try ConfigReader.load(path: folder.main, ownerUID: geteuid(), checks: checks)
     }
 
     /// Reads the changes since an earlier reading that was used.
@@ -69,7 +52,7 @@ import TimerZones
         let contents = try #require(before.contents)
         return try ConfigReader.load(
             changesSince: contents, jobs: { origins.jobs(of: $0) },
-            path: main, ownerUID: geteuid(), checks: checks)
+            path: folder.main, ownerUID: geteuid(), checks: checks)
     }
 
     /// The names of the files that are not parsed after a change of files without an error.
@@ -81,7 +64,7 @@ import TimerZones
         #expect(before.errors.map(\.description) == [])
         try write(new)
         return try load(since: before).unchanged
-            .map { String($0.dropFirst(folder.utf8.count + 1).dropLast(5)) }
+            .map { String($0.dropFirst(folder.path.utf8.count + 1).dropLast(5)) }
             .map { $0.hasPrefix("jobs.d/") ? String($0.dropFirst(7)) : $0 }.sorted()
             .joined(separator: " ")
     }
@@ -202,7 +185,7 @@ import TimerZones
             hold { $0.now = WallInstant(microsecondsSinceEpoch: 1_900_000_000_000_000) } == "m b c")
         #expect(hold { $0.runsAsRoot = true } == "")
         #expect(hold({ _ in }, ZoneFiles(environment: "Asia/Tokyo")) == "m a b")
-        #expect(hold({ _ in }, ZoneFiles(folder: folder, environment: nil)) == "m a c")
+        #expect(hold({ _ in }, ZoneFiles(folder: folder.path, environment: nil)) == "m a c")
     }
 
     // MARK: - Any change

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import ConfigFolder
 import Foundation
 import Glibc
 import Testing
@@ -10,25 +11,14 @@ import TimerCore
 
 /// What a reload uses of a configuration some of whose files have errors.
 @Suite struct ConfigPartTests {
-    private let folder = "/tmp/timerd-part-\(UUID().uuidString)"
+    private let folder = ConfigFolder()
 
     private func job(_ name: String, _ more: String = "") -> String {
         "[job.\(name)]\nshell = \"true\"\nevery = \"1h\"\n\(more)\n"
     }
 
-    private func write(_ files: [String: String]) throws {
-        try? FileManager.default.removeItem(atPath: folder)
-        mkdir(folder, 0o755)
-        mkdir("\(folder)/jobs.d", 0o755)
-        for (name, text) in files {
-            let path = name == "main" ? "\(folder)/timerd.toml" : "\(folder)/jobs.d/\(name).toml"
-            try text.write(toFile: path, atomically: false, encoding: .utf8)
-            chmod(path, 0o644)
-        }
-    }
-
     private func load() throws -> ConfigReading {
-        try ConfigReader.load(path: "\(folder)/timerd.toml", ownerUID: geteuid())
+        try ConfigReader.load(path: folder.main, ownerUID: geteuid())
     }
 
     /// The jobs after a reload from some files to others, each job with its interval; nil if the
@@ -36,10 +26,9 @@ import TimerCore
     private func reload(
         from old: [String: String], to new: [String: String]
     ) throws -> (jobSet: String, origins: ConfigOrigins, refused: String)? {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        try write(old)
+        try folder.replace(with: old)
         let before = try load()
-        try write(new)
+        try folder.replace(with: new)
         guard let part = try load().part(over: ConfigOrigins(of: before)) else { return nil }
         let kept = part.kept.compactMap { kept in
             before.jobSet.jobs.first { $0.name == kept.job }
@@ -58,7 +47,7 @@ import TimerCore
             let found = try #require(try reload(from: files, to: new))
             #expect(found.jobSet == "m a b c* d" && found.refused == "1.toml", "\(bad)")
             #expect(
-                found.origins.jobs(of: "\(folder)/jobs.d/1.toml").map(\.description) == ["a", "b"])
+                found.origins.jobs(of: folder.path(of: "1")).map(\.description) == ["a", "b"])
         }
     }
 
@@ -96,7 +85,7 @@ import TimerCore
                 from: files,
                 to: ["main": job("m"), "1": "[!", "2": job("a").replacing("1h", with: "2h")]))
         #expect(out.jobSet == "m b a*")
-        #expect(out.origins.jobs(of: "\(folder)/jobs.d/1.toml").map(\.description) == ["b"])
+        #expect(out.origins.jobs(of: folder.path(of: "1")).map(\.description) == ["b"])
         let into = try #require(
             try reload(
                 from: files.merging(["2": job("c")]) { $1 },
@@ -116,7 +105,7 @@ import TimerCore
                 to: ["main": job("m"), "1": "[!", "2": job("new", "renamed-from = \"a\"")])
             Issue.record("accepted")
         } catch let error as ConfigError {
-            #expect(error.file == "\(folder)/jobs.d/1.toml")
+            #expect(error.file == folder.path(of: "1"))
             #expect(error.message.contains("its job \"a\" stays as it is, so job \"new\""))
         }
     }
@@ -132,26 +121,24 @@ import TimerCore
     // MARK: - The digest
 
     @Test func theDigestChangesWithContentsAndWithWhatKeepsFilesFromBeingRead() throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        let main = "\(folder)/timerd.toml"
+        let main = folder.main
         func digest() -> Int { ConfigReader.digest(path: main, ownerUID: geteuid()) }
-        try write(["main": job("m"), "1": job("a")])
+        try folder.replace(with: ["main": job("m"), "1": job("a")])
         var seen = [digest()]
         #expect(digest() == seen[0])
         utimes(main, nil)
-        try job("m").write(toFile: main, atomically: true, encoding: .utf8)
-        chmod(main, 0o644)
+        try folder.write(job("m"), to: "main")
         #expect(
             digest() == seen[0], "touching or replacing a file with its own content is no change")
         chmod(main, 0o666)
         seen.append(digest())
         chmod(main, 0o644)
         #expect(digest() == seen[0])
-        rename("\(folder)/jobs.d/1.toml", "\(folder)/jobs.d/2.toml")
+        rename(folder.path(of: "1"), folder.path(of: "2"))
         seen.append(digest())
-        try "x".write(toFile: "\(folder)/jobs.d/2.toml", atomically: false, encoding: .utf8)
+        try folder.write("x", to: "2", atomically: false)
         seen.append(digest())
-        unlink("\(folder)/jobs.d/2.toml")
+        try folder.write(nil, to: "2")
         seen.append(digest())
         unlink(main)
         seen.append(digest())

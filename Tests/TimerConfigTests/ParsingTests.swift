@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import ConfigFolder
 import Foundation
 import Glibc
 import Testing
@@ -10,35 +11,21 @@ import TimerCore
 
 /// A start parses the next large file while it decodes the jobs of the one before. Nothing else is
 /// different from a reading with pauses, which parses one file after the other.
-@Suite final class ParsingTests {
-    private let folder = "/tmp/timerd-parsing-\(UUID().uuidString)"
-    private var main: String { "\(folder)/timerd.toml" }
+@Suite struct ParsingTests {
+    private let folder = ConfigFolder()
     /// Makes a file a large one.
     private static let padding = String(repeating: "# Nothing is said here.\n", count: 4000)
-
-    init() {
-        mkdir(folder, 0o755)
-        mkdir("\(folder)/jobs.d", 0o755)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
 
     private func job(_ name: String, _ more: String = "") -> String {
         "[job.\(name)]\nshell = \"true\"\nevery = \"1h\"\n\(more)\n"
     }
 
     private func write(_ files: [String: String]) throws {
-        try job("main").write(toFile: main, atomically: false, encoding: .utf8)
-        chmod(main, 0o644)
-        for (name, text) in files {
-            let path = "\(folder)/jobs.d/\(name).toml"
-            try text.write(toFile: path, atomically: false, encoding: .utf8)
-            chmod(path, 0o644)
-        }
+        try folder.replace(with: files.merging(["main": job("main")]) { $1 })
     }
 
     private func load(eachJob: (() -> Void)? = nil) throws -> ConfigReading {
-        try ConfigReader.load(path: main, ownerUID: geteuid(), eachJob: eachJob)
+        try ConfigReader.load(path: folder.main, ownerUID: geteuid(), eachJob: eachJob)
     }
 
     private func outcome(_ reading: ConfigReading) -> [String] {

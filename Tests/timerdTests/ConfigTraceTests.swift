@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import ConfigFolder
 import Foundation
 import Glibc
 import SeededRandom
@@ -13,13 +14,12 @@ import TimerCore
 
 /// Whether the runner notices changes of the files without reading them.
 @Suite struct ConfigTraceTests {
-    private let folder = "/tmp/timerd-trace-\(UUID().uuidString)"
-    private var main: String { "\(folder)/timerd.toml" }
+    private let folder = ConfigFolder()
+    private var main: String { folder.main }
 
     private func write(_ jobs: String..., to file: String) throws {
         let text = jobs.map { "[job.\($0)]\nshell = \"true\"\nevery = \"1s\"\n" }.joined()
-        try text.write(toFile: "\(folder)/\(file)", atomically: true, encoding: .utf8)
-        chmod("\(folder)/\(file)", 0o644)
+        try folder.write(text, to: file)
     }
 
     /// Reads the files as the runner does.
@@ -36,12 +36,9 @@ import TimerCore
     }
 
     @Test func theJobsOfFilesThatAreOthersAreAffected() throws {
-        mkdir(folder, 0o755)
-        mkdir("\(folder)/jobs.d", 0o755)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        try write("main", to: "timerd.toml")
-        try write("a", "b", to: "jobs.d/1.toml")
-        try write("c", to: "jobs.d/2.toml")
+        try write("main", to: "main")
+        try write("a", "b", to: "1")
+        try write("c", to: "2")
         let trace = ConfigTrace(main)
         #expect(affected(trace) == "main a b c d")
         try read(trace)
@@ -50,7 +47,7 @@ import TimerCore
         // A job that is in no file may be in one soon.
         #expect(!trace.hasChanged() && affected(trace) == "d")
 
-        try write("a", to: "jobs.d/1.toml")
+        try write("a", to: "1")
         // The result of a check is used for a moment.
         while !trace.hasChanged() { usleep(1000) }
         #expect(affected(trace) == "a b d")
@@ -60,23 +57,21 @@ import TimerCore
         _ = trace.take()
         #expect(affected(trace) == "b d")
 
-        unlink("\(folder)/jobs.d/2.toml")
+        try folder.write(nil, to: "2")
         while !trace.hasChanged() { usleep(1000) }
         #expect(affected(trace) == "b c d")
-        try write("main", "d", to: "timerd.toml")
+        try write("main", "d", to: "main")
         try read(trace)
         #expect(affected(trace) == "main b c d")
         // A change during the reading is found by the next check.
-        try write("a", "b", to: "jobs.d/1.toml")
+        try write("a", "b", to: "1")
         _ = trace.take()
         while !trace.hasChanged() { usleep(1000) }
         #expect(affected(trace) == "a b c")
     }
 
     @Test func howLongTheFilesHaveNotChangedIsKnown() throws {
-        mkdir(folder, 0o755)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        try write("main", to: "timerd.toml")
+        try write("main", to: "main")
         let trace = ConfigTrace(main)
         try read(trace)
         var before = trace.unchangedFor
@@ -88,7 +83,7 @@ import TimerCore
             before = trace.unchangedFor
         }
         let start = SuspendingClock.now
-        try write("main", "a", to: "timerd.toml")
+        try write("main", "a", to: "main")
         try read(trace)
         #expect(trace.unchangedFor <= SuspendingClock.now - start)
         unlink(main)
@@ -114,49 +109,39 @@ import TimerCore
     }
 
     @Test func theJobsOfAFileWithAnErrorAreKept_andAreNotAffectedOnceItWasRead() throws {
-        mkdir(folder, 0o755)
-        mkdir("\(folder)/jobs.d", 0o755)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        try write("main", to: "timerd.toml")
-        try write("a", "b", to: "jobs.d/1.toml")
-        try write("c", to: "jobs.d/2.toml")
+        try write("main", to: "main")
+        try write("a", "b", to: "1")
+        try write("c", to: "2")
         let trace = ConfigTrace(main)
         #expect(try kept(trace) == "")
-        try "[!".write(toFile: "\(folder)/jobs.d/1.toml", atomically: true, encoding: .utf8)
+        try folder.write("[!", to: "1")
         for _ in 0..<3 {
             #expect(try kept(trace) == "a b")
             #expect(!trace.hasChanged() && affected(trace) == "d")
         }
         // With an error in the main file, no job changes.
-        try "[x]\n".write(toFile: main, atomically: true, encoding: .utf8)
-        chmod(main, 0o644)
+        try folder.write("[x]\n", to: "main")
         #expect(try kept(trace) == "a b c main")
-        try write("main", to: "timerd.toml")
-        try write("b", to: "jobs.d/1.toml")
+        try write("main", to: "main")
+        try write("b", to: "1")
         #expect(try kept(trace) == "")
         #expect(affected(trace) == "a d")
     }
 
     /// The allowed users must not depend on an error in their file.
     @Test func theRulesStayWhileTheFileThatHasThemHasAnError() throws {
-        mkdir(folder, 0o755)
-        mkdir("\(folder)/jobs.d", 0o755)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let rules = "[daemon]\nallowed-users = [\"root\"]\nmax-concurrent = 7\n"
-        let settings = "\(folder)/jobs.d/settings.toml"
-        try write(to: "timerd.toml")
-        try rules.write(toFile: settings, atomically: true, encoding: .utf8)
-        chmod(settings, 0o644)
+        try write(to: "main")
+        try folder.write(rules, to: "settings")
         let trace = ConfigTrace(main)
         for text in [rules, "[!", rules + "[x]\n", "[!"] {
-            try text.write(toFile: settings, atomically: true, encoding: .utf8)
-            chmod(settings, 0o644)
+            try folder.write(text, to: "settings")
             trace.note()
             trace.note(try ConfigReader.load(path: main, ownerUID: geteuid()))
             let found = trace.take()
             #expect(found.activeMax == 7 && found.allowedUsers?.users == ["root"], "\(text)")
         }
-        unlink(settings)
+        try folder.write(nil, to: "settings")
         trace.note()
         trace.note(try ConfigReader.load(path: main, ownerUID: geteuid()))
         #expect(trace.take().allowedUsers == nil)
@@ -164,26 +149,22 @@ import TimerCore
 
     /// Of files that have not changed, the definitions of the last reading are kept.
     @Test func readingTheChangesHasTheResultOfReadingEverything() throws {
-        mkdir(folder, 0o755)
-        mkdir("\(folder)/jobs.d", 0o755)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         var random = SeededRandom()
         let trace = ConfigTrace(main)
         var definitions = JobDefinitions()
         var partial = 0
         for _ in 0..<300 {
             for _ in 0...random.int(below: 2) {
-                let file = ["timerd", "jobs.d/1", "jobs.d/2", "jobs.d/3"][random.int(below: 4)]
-                if random.int(below: 6) == 0, file != "timerd" {
-                    unlink("\(folder)/\(file).toml")
+                let file = ["main", "1", "2", "3"][random.int(below: 4)]
+                if random.int(below: 6) == 0, file != "main" {
+                    try folder.write(nil, to: file)
                     continue
                 }
                 let text =
                     ["a", "b", "c", "d"].filter { _ in random.int(below: 3) == 0 }.map {
                         "[job.\($0)]\nshell = \"exit \(random.int(below: 3))\"\nevery = \"1s\"\n"
                     }.joined() + (random.int(below: 10) == 0 ? "[x]\n" : "")
-                try text.write(toFile: "\(folder)/\(file).toml", atomically: true, encoding: .utf8)
-                chmod("\(folder)/\(file).toml", 0o644)
+                try folder.write(text, to: file)
             }
             let other = ConfigTrace(main)
             let expected = try? TimerdRunner.read(main, other, changing: nil).get()
@@ -200,8 +181,7 @@ import TimerCore
             _ = (trace.take(), other.take())
             // A file has changed, and each trace knows which jobs are in it.
             for trace in [trace, other] {
-                try? "# x".write(
-                    toFile: "\(folder)/jobs.d/2.toml", atomically: true, encoding: .utf8)
+                try folder.write("# x", to: "2")
                 while !trace.hasChanged() { usleep(1000) }
             }
             if trace.kept.isEmpty { #expect(affected(trace) == affected(other)) }

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import ConfigFolder
 import Dispatch
 import Foundation
 import Glibc
@@ -15,16 +16,9 @@ import TimerCore
 @testable import timerd
 
 /// Reloads of a configuration of several files.
-@Suite final class ReloaderTests: Sendable {
-    private let folder = "/tmp/timerd-reloader-\(UUID().uuidString)"
-    private var main: String { "\(folder)/timerd.toml" }
-
-    init() {
-        mkdir(folder, 0o755)
-        mkdir("\(folder)/jobs.d", 0o755)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
+@Suite struct ReloaderTests {
+    private let folder = ConfigFolder()
+    private var main: String { folder.main }
 
     private func job(_ name: String, every hours: Int = 1) -> String {
         "[job.\(name)]\nshell = \"true\"\nevery = \"\(hours)h\"\n"
@@ -32,14 +26,8 @@ import TimerCore
 
     /// Writes a file; nil removes it.
     private func write(_ text: String?, to name: String) throws {
-        let path = name == "main" ? main : "\(folder)/jobs.d/\(name).toml"
-        guard let text else {
-            unlink(path)
-            return
-        }
         let settings = name == "main" ? "[daemon]\nauto-reload = false\n" : ""
-        try (settings + text).write(toFile: path, atomically: true, encoding: .utf8)
-        chmod(path, 0o644)
+        try folder.write(text.map { settings + $0 }, to: name)
     }
 
     private func load() throws -> ConfigReading {
@@ -119,7 +107,7 @@ import TimerCore
     @Test func aOneOffJobThatIsMadeMeanwhileStays() async throws {
         try write("", to: "main")
         for name in ["a", "b"] { try write(many(name), to: name) }
-        mkdir("\(folder)/one-off.d", 0o755)
+        folder.makeOneOffs()
         let (fixture, reloader) = try await start()
         for number in 0..<20 {
             try write(many("a", every: 1 + number % 2), to: "a")
@@ -129,10 +117,8 @@ import TimerCore
             reloader.reload(by: "a test") { _ in both.leave() }
             // The files were read by then, and their jobs are not in use yet.
             reloader.queue.async { [folder] in
-                let path = "\(folder)/one-off.d/\(name).toml"
                 let text = "[job.\(name)]\nshell = \"true\"\nat = \"2099-01-01T00:00:00Z\"\n"
-                try? text.write(toFile: path, atomically: true, encoding: .utf8)
-                chmod(path, 0o644)
+                try? folder.write(text, to: "one-off.d/\(name)")
             }
             both.enter()
             reloader.takeOneOff(name, by: "a test") { _ in both.leave() }
