@@ -48,32 +48,48 @@ extension Store {
         /// Moves this many of the applied staged records to the main table; when all are moved,
         /// others can be staged.
         case mergeStaged(max: Int)
-        /// Increments the generation of the database.
-        case mark
         /// The current instance of the daemon ends cleanly.
         case endInstance(Now)
     }
 
     /// Writes the changes in one transaction, in their order.
     ///
-    /// - Parameter durable: whether they survive a power failure when this returns (one fsync).
-    ///   Otherwise they survive the end of the daemon, and a power failure only after the next
-    ///   durable commit or `sync`.
+    /// - Parameters:
+    ///   - isMarked: whether the generation of the database is incremented in the same transaction.
+    ///   - durable: whether they survive a power failure when this returns (one fsync). Otherwise
+    ///     they survive the end of the daemon, and a power failure only after the next durable
+    ///     commit or `sync`.
     /// - Returns: the runs that were refused because a run with that identity is already stored.
     /// - Complexity: O(*m* log *n*) for *m* changes.
     @discardableResult
-    public func commit(_ changes: [Change], durable: Bool) throws(StoreError) -> Set<Run.ID> {
+    public func commit(
+        _ changes: [Change], isMarked: Bool = false, durable: Bool
+    ) throws(StoreError) -> Set<Run.ID> {
         try setDurable(durable)
-        if changes.contains(.mark) { fitLogToRoom() }
-        let refused = try transaction { () throws(StoreError) in
+        if isMarked { fitLogToRoom() }
+        return try transaction(isMarked: isMarked) { () throws(StoreError) in
             var refused: Set<Run.ID> = []
             for change in changes {
                 if let run = try write(change) { refused.insert(run) }
             }
             return refused
         }
-        noteMarks(in: changes)
-        return refused
+    }
+
+    /// A transaction that may also increment the generation of the database.
+    private func transaction<Result>(
+        isMarked: Bool, _ body: () throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        let result = try transaction { () throws(StoreError) in
+            if isMarked {
+                try connection.run(
+                    "UPDATE identity SET generation = generation + 1", doing: "write its generation"
+                )
+            }
+            return try body()
+        }
+        if isMarked { identity.generation += 1 }
+        return result
     }
 
     /// The same, but changes that the database will never accept are skipped. Not synced to the
@@ -82,10 +98,11 @@ extension Store {
     /// - Returns: the runs that were refused because a run with that identity is already stored,
     ///   and the changes that were skipped.
     public func commitWhatIsTaken(
-        _ changes: [Change]
+        _ changes: [Change], isMarked: Bool = false
     ) throws(StoreError) -> (refused: Set<Run.ID>, leftOut: [(change: Change, error: StoreError)]) {
         try setDurable(false)
-        let taken = try transaction { () throws(StoreError) in
+        if isMarked { fitLogToRoom() }
+        return try transaction(isMarked: isMarked) { () throws(StoreError) in
             var refused: Set<Run.ID> = []
             var leftOut: [(change: Change, error: StoreError)] = []
             for change in changes {
@@ -99,8 +116,6 @@ extension Store {
             }
             return (refused: refused, leftOut: leftOut)
         }
-        noteMarks(in: changes)
-        return taken
     }
 
     /// - Returns: the run that was refused because a run with its identity is already stored.
@@ -131,16 +146,9 @@ extension Store {
                 "DELETE FROM job WHERE name = ?", [.text(job.description)],
                 doing: "erase the record of a job")
             try forgetStaged(job)
-        case .mark:
-            try connection.run(
-                "UPDATE identity SET generation = generation + 1", doing: "write its generation")
         case .endInstance(let now): try endInstance(at: now)
         }
         return nil
-    }
-
-    private func noteMarks(in changes: [Change]) {
-        identity.generation += Int64(changes.count { $0 == .mark })
     }
 
     private func insertInstance(at now: Now) throws(StoreError) {

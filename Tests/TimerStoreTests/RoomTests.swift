@@ -31,8 +31,8 @@ import TimerCore
     private func fire(_ seconds: Range<Int64>, in store: Store) throws {
         for second in seconds {
             let run = run(second)
-            let mark: [Store.Change] = second % 10 == 0 ? [.mark] : []
-            try store.commit([.begin(run, at: now(second).wall)] + mark, durable: false)
+            try store.commit(
+                [.begin(run, at: now(second).wall)], isMarked: second % 10 == 0, durable: false)
             try store.commit(
                 [.close(run.id, .exited(0), RunUsage(), failed: false, at: now(second).wall)],
                 durable: false)

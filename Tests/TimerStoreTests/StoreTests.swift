@@ -176,11 +176,12 @@ import TimerCore
         let old = run("a", at: 1)
         try store.commit([.begin(old, at: now(1).wall)], durable: false)
         let new = run("a", at: 2)
-        let (refused, leftOut) = try store.commitWhatIsTaken([
-            .save(record("good")), .save(bad), .begin(old, at: now(2).wall),
-            .begin(new, at: now(2).wall), .mark,
-        ])
-        #expect(refused == [old.id])
+        let (refused, leftOut) = try store.commitWhatIsTaken(
+            [
+                .save(record("good")), .save(bad), .begin(old, at: now(2).wall),
+                .begin(new, at: now(2).wall),
+            ], isMarked: true)
+        #expect(refused == [old.id] && store.identity.generation == 1)
         #expect(leftOut.map(\.change) == [.save(bad)] && leftOut.first?.error.code == .refused)
         let past = try Store(path: path).beginInstance(at: now(3))
         #expect(past.records == [record("good")])
@@ -210,11 +211,13 @@ import TimerCore
         defer { clean() }
         let store = try Store(path: path)
         #expect(store.identity.id.count == 32 && store.identity.generation == 0)
-        try store.commit([.mark, .save(record("a"))], durable: true)
+        try store.commit([.save(record("a"))], isMarked: true, durable: true)
         #expect(store.identity.generation == 1)
         var bad = record("bad")
         bad.accrued = .nanoseconds(-1)
-        #expect(throws: StoreError.self) { try store.commit([.mark, .save(bad)], durable: true) }
+        #expect(throws: StoreError.self) {
+            try store.commit([.save(bad)], isMarked: true, durable: true)
+        }
         #expect(store.identity.generation == 1)
         #expect(try Store(path: path).identity == store.identity)
         let other = try Store(path: "\(path)-other")

@@ -19,6 +19,7 @@ final class RecorderFixture: Sendable {
     private let said = Mutex<[String]>([])
     private let hasSaid = DispatchSemaphore(value: 0)
     let errors = Mutex<[Bool]>([])
+    let log = LogMessages()
     /// Whether the store can be opened, if it could not at first.
     let isOpenable = Flag()
 
@@ -29,7 +30,7 @@ final class RecorderFixture: Sendable {
         folder = "/tmp/timerd-recorder-\(UUID().uuidString)"
         mkdir(folder, 0o700)
         let path = "\(folder)/\(Store.fileName)"
-        let log = Logger(label: "recorder") { _ in SwiftLogNoOpLogHandler() }
+        let log = log.logger()
         let isOpenable = isOpenable
         let clock: @Sendable () -> WallInstant = { WallInstant(secondsSinceEpoch: 1_795_000_100) }
         let open: @Sendable () throws(StoreError) -> sending Store = { () throws(StoreError) in

@@ -61,6 +61,9 @@ import TimerCore
         fixture.keep("last", [.save(RecorderFixture.record("c"))], durable: true)
         let heard = fixture.heard(4).map { String($0.prefix { $0 != " " }) }
         #expect(heard == ["first", "bad", "again", "last"])
+        #expect(fixture.log.all.count == 1)
+        #expect(
+            fixture.log.all.first?.hasSuffix("; not saved: the time record of job bad") == true)
         #expect(try fixture.count("SELECT count(*) FROM job") == 2)
         #expect(try fixture.count("SELECT count(*) FROM run") == 1)
     }

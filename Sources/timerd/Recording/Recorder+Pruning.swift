@@ -48,7 +48,7 @@ extension Store.Change {
         switch self {
         case .close, .skip, .pause: true
         case .beginInstance, .begin, .save, .rename, .erase, .stage, .applyStaged, .mergeStaged,
-            .mark, .endInstance, .notify, .incident, .createMessage, .messageResult, .retryMessage,
+            .endInstance, .notify, .incident, .createMessage, .messageResult, .retryMessage,
             .fleet:
             false
         }

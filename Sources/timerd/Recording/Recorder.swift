@@ -179,13 +179,12 @@ actor Recorder: QueueActor {
     private func drain() {
         isDraining = false
         guard !pending.isEmpty else { return }
-        var (changes, count) = pending.batch(of: Self.changesPerCommit)
+        let (changes, count) = pending.batch(of: Self.changesPerCommit)
         let hasChanges = !changes.isEmpty
         let isMarked = hasChanges && isMarkDue
-        if isMarked { changes.append(.mark) }
         do throws(StoreError) {
             let began = DispatchTime.now()
-            let refused = try write(changes)
+            let refused = try write(changes, isMarked: isMarked)
             if hasChanges {
                 meter.addWrite(
                     .nanoseconds(
@@ -205,17 +204,19 @@ actor Recorder: QueueActor {
 
     /// A change that the store will never accept, because it breaks a rule of the schema, must not
     /// block the others. Only this change is dropped, and logged.
-    private func write(_ changes: [Store.Change]) throws(StoreError) -> Set<Run.ID> {
+    private func write(
+        _ changes: [Store.Change], isMarked: Bool
+    ) throws(StoreError) -> Set<Run.ID> {
         guard !changes.isEmpty else { return [] }
         let store = try openStore()
         do throws(StoreError) {
-            return try store.commit(changes, durable: false)
+            return try store.commit(changes, isMarked: isMarked, durable: false)
         } catch {
             guard error.code == .refused else { throw error }
         }
-        var (refused, leftOut) = try store.commitWhatIsTaken(changes)
+        var (refused, leftOut) = try store.commitWhatIsTaken(changes, isMarked: isMarked)
         for (change, error) in leftOut {
-            log.error("\(error); this change is not saved: \(change)")
+            log.error("\(error); not saved: \(change.summary)")
             if case .begin(let run, _) = change { refused.insert(run.id) }
         }
         return refused

@@ -22,7 +22,7 @@ struct Unwritten: Sendable {
             case .begin: starts += 1
             case .close: ends += 1
             case .save(let record), .stage(let record): names.insert(record.job)
-            case .beginInstance, .rename, .erase, .mark, .endInstance, .applyStaged, .mergeStaged,
+            case .beginInstance, .rename, .erase, .endInstance, .applyStaged, .mergeStaged,
                 .skip, .pause, .notify, .incident, .createMessage, .messageResult, .retryMessage,
                 .fleet:
                 break
