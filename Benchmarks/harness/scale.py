@@ -165,25 +165,32 @@ CALL = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", re.M
 
 def idle(seconds, who, keys):
     """Wake-ups and processor time first, undisturbed; system calls in a second stretch, under strace."""
-    with daemon.folder() as path, daemon.Timerd(path, files(IDLE_JOBS, keys)) as process:
-        process.wait_until_ready()
-        # A request must not leave anything behind that wakes the process.
-        timed([places.TIMERCTL, "list", "--socket", process.socket], 1)
-        time.sleep(3)
-        switches, processor, written = process.switches(), process.processor_seconds(), process.written()
-        time.sleep(seconds)
-        figure = {
-            "case": "scale", "who": who, "idle_jobs": IDLE_JOBS, "seconds": seconds,
-            "wakeups": process.wakeups(switches),
-            "cpu_s": round(process.processor_seconds() - processor, 3),
-            "written_bytes": process.written() - written}
-        summary = path / "strace"
-        subprocess.run(
-            ["timeout", "-s", "INT", str(seconds), "strace", "-c", "-f", "-o", summary,
-             *(word for pid in process.pids() for word in ("-p", str(pid)))], stderr=subprocess.DEVNULL)
-        calls = {name: int(count) for count, name in CALL.findall(summary.read_text())}
-        calls.pop("total", None)
-        return {**figure, "syscalls": sum(calls.values()), "calls": calls}
+    with daemon.folder() as path:
+        # A clean stop leaves a copy of the database. Otherwise the daily one would come in the minute of this.
+        with daemon.Timerd(path, files(IDLE_JOBS, keys)) as process:
+            process.wait_until_ready()
+        with daemon.Timerd(path, files(IDLE_JOBS, keys)) as process:
+            process.wait_until_ready()
+            # A request must not leave anything behind that wakes the process.
+            timed([places.TIMERCTL, "list", "--socket", process.socket], 1)
+            return idle_figure(process, path / "strace", who, seconds)
+
+
+def idle_figure(process, summary, who, seconds):
+    time.sleep(3)
+    switches, processor, written = process.switches(), process.processor_seconds(), process.written()
+    time.sleep(seconds)
+    figure = {
+        "case": "scale", "who": who, "idle_jobs": IDLE_JOBS, "seconds": seconds,
+        "wakeups": process.wakeups(switches),
+        "cpu_s": round(process.processor_seconds() - processor, 3),
+        "written_bytes": process.written() - written}
+    subprocess.run(
+        ["timeout", "-s", "INT", str(seconds), "strace", "-c", "-f", "-o", summary,
+         *(word for pid in process.pids() for word in ("-p", str(pid)))], stderr=subprocess.DEVNULL)
+    calls = {name: int(count) for count, name in CALL.findall(summary.read_text())}
+    calls.pop("total", None)
+    return {**figure, "syscalls": sum(calls.values()), "calls": calls}
 
 
 def idle_peer(who, start, seconds):

@@ -30,6 +30,9 @@ extension ClientLoop {
             token += 1
             barriers.append((token, done))
             send(.barrier(token))
+        case .prepare(let done):
+            prepared = done
+            send(.prepare)
         case .forget(let run):
             runs[run] = nil
             send(.forget([run]))

@@ -25,6 +25,7 @@ extension ClientLoop {
             mustAcknowledge = true
             socket = consume fresh
             search.end()
+            if prepared != nil { send(.prepare) }
             reconcile(greeting.holdings)
             handler(.back(isSame: isSame)) {}
         } catch {

@@ -25,7 +25,9 @@ struct ClientLoop: ~Copyable {
     var unknownRuns: Set<Run.ID> = []
     /// In the order of their tokens: the response to one also answers all before it.
     var barriers: ArraySlice<(token: UInt64, done: @Sendable () -> Void)> = []
-    var token: UInt64 = 0
+    var token = Wire.preparedToken
+    /// Called once a runner has read the configuration; nil if that is not awaited.
+    var prepared: (@Sendable () -> Void)?
     var down: (@Sendable () -> Void)?
     var isClosing = false
     /// The runner was told to shut down: the client does not reconnect.
@@ -193,6 +195,7 @@ struct ClientLoop: ~Copyable {
         switch reply {
         case .event(let number, let event): take(number, event)
         case .barrierReached(let number, let token):
+            if token == Wire.preparedToken { prepared.take()?() }
             while let first = barriers.first, first.token <= token {
                 barriers.removeFirst()
                 first.done()

@@ -156,9 +156,12 @@ public final class RunnerClient: Sendable {
     public func signal(_ run: Run.ID, _ number: Int32) { mailbox.post(.signal(run, number)) }
 
     /// Calls `done` on the client's thread when every end that has happened before this call is
-    /// reported; or at once if no runner is connected. The first one on a connection also waits until
-    /// the runner has read the configuration, if it must.
+    /// reported; or at once if no runner is connected.
     public func barrier(_ done: @escaping @Sendable () -> Void) { mailbox.post(.barrier(done)) }
+
+    /// Calls `done` on the client's thread when a runner has read the configuration, so that runs
+    /// start at once. Without a connection to a runner, it waits for one. Call it at most once.
+    public func prepare(_ done: @escaping @Sendable () -> Void) { mailbox.post(.prepare(done)) }
 
     /// The end of this run is stored, so the runner can forget it.
     public func forget(_ run: Run.ID) { mailbox.post(.forget(run), hasTime: true) }

@@ -14,6 +14,8 @@ package import TimerCore
 package enum Wire {
     /// The version of the protocol; both sides must have the same.
     package static let version: UInt64 = 7
+    /// Answers `prepare`. No barrier has this token.
+    package static let preparedToken: UInt64 = 0
     /// The most bytes of a frame from the runner: the longest tail of a run fits.
     package static let replyBytesMax = 4 << 20
     /// The most bytes of a frame from the scheduler: `runsPerFrame` runs with the longest names fit,

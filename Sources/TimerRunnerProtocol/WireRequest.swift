@@ -11,9 +11,12 @@ package enum WireRequest: Hashable {
     case suspend(Run.ID)
     case resume(Run.ID)
     case signal(Run.ID, Int32)
-    /// Requests an answer once every end that has happened is reported. The answer to the first one of
-    /// a connection comes when the runner has also read the configuration, if it must.
+    /// Requests an answer once every end that has happened is reported. The token is not
+    /// `Wire.preparedToken`.
     case barrier(UInt64)
+    /// Requests an answer, with `Wire.preparedToken`, once the runner has read the configuration.
+    /// For a runner of an earlier version it is a barrier, which is answered at once.
+    case prepare
     case forget([Run.ID])
     /// Acknowledges all messages up to these numbers: of starts, ends and barriers, and of output.
     case seen(events: UInt64, output: UInt64)
@@ -67,6 +70,9 @@ package enum WireRequest: Hashable {
         case .barrier(let token):
             writer.put(UInt8(7))
             writer.put(token)
+        case .prepare:
+            writer.put(UInt8(7))
+            writer.put(Wire.preparedToken)
         case .forget(let runs):
             writer.put(UInt8(8))
             writer.put(runs) { $0.put($1) }
@@ -110,7 +116,9 @@ package enum WireRequest: Hashable {
             let run = try reader.run()
             guard let number = Int32(exactly: try reader.signed()) else { throw .init() }
             self = .signal(run, number)
-        case 7: self = .barrier(try reader.unsigned())
+        case 7:
+            let token = try reader.unsigned()
+            self = token == Wire.preparedToken ? .prepare : .barrier(token)
         case 8:
             var runs: [Run.ID] = []
             for _ in 0..<(try reader.count(of: 8, most: Wire.runsPerFrame)) {

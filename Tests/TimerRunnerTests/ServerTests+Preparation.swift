@@ -22,8 +22,8 @@ extension ServerTests {
         private let gate = DispatchSemaphore(value: 0)
         let jobs = Mutex<RunnerServer.Definitions>([:])
 
-        func fixture(fails: Bool = false) throws -> ServerFixture {
-            try ServerFixture { settings in
+        func fixture(in folder: String? = nil, fails: Bool = false) throws -> ServerFixture {
+            try ServerFixture(in: folder) { settings in
                 settings.hasChanged = { self.changed.withLock { $0 } }
                 settings.isAffected = { _ in false }
                 settings.definitions = { _ in
@@ -43,14 +43,14 @@ extension ServerTests {
         func release() { gate.signal() }
     }
 
-    /// How many readings had ended when the first barrier of a client was answered, and the client.
+    /// How many readings had ended when a client heard that the runner is prepared.
     private func readings(
-        atBarrierOf fixture: ServerFixture, _ files: SlowFiles
+        whenPrepared fixture: ServerFixture, _ files: SlowFiles
     ) throws -> Int {
         let client = try fixture.client { _, seen in seen() }
         let answered = DispatchSemaphore(value: 0)
         let ended = Mutex(0)
-        client.barrier {
+        client.prepare {
             ended.withLock { $0 = files.ended.withLock { $0 } }
             answered.signal()
         }
@@ -61,78 +61,96 @@ extension ServerTests {
         return ended.withLock { $0 }
     }
 
+    private func tokens(of scheduler: ServerLimitTests.Intruder) -> [UInt64] {
+        scheduler.replies.compactMap {
+            if case .barrierReached(_, let token) = $0 { token } else { nil }
+        }
+    }
+
     @Test(arguments: [false, true])
-    func theFirstBarrierWaitsForTheDefinitions_evenIfTheyCannotBeRead(fails: Bool) throws {
+    func aRunnerIsPreparedOnceItHasTheDefinitions_orCannotReadThem(fails: Bool) throws {
         let files = SlowFiles()
         let job = job("exit 3")
         files.jobs.withLock { $0 = [job.name: Definition(job)] }
         let fixture = try files.fixture(fails: fails)
-        #expect(try readings(atBarrierOf: fixture, files) == 1)
+        #expect(try readings(whenPrepared: fixture, files) == 1)
         fixture.stop()
     }
 
     /// Files that have changed are read for a new scheduler before any run is due. Jobs that did not
     /// change run meanwhile, and a decision that needs a barrier does not wait.
-    @Test func theFirstBarrierWaitsForFilesThatHaveChanged_andNothingElseDoes() throws {
+    @Test func filesThatHaveChangedAreReadFirst_andNothingElseWaitsForThem() throws {
         let files = SlowFiles()
         let probe = ServerLimitTests.job
         files.jobs.withLock { $0 = [probe.name: Definition(probe)] }
         let fixture = try files.fixture()
-        _ = try readings(atBarrierOf: fixture, files)
+        _ = try readings(whenPrepared: fixture, files)
         files.changed.withLock { $0 = true }
         do {
             let scheduler = ServerLimitTests.Intruder(fixture)
-            func tokens() -> [UInt64] {
-                scheduler.replies.compactMap {
-                    if case .barrierReached(_, let token) = $0 { token } else { nil }
-                }
-            }
+            scheduler.say(.prepare)
             scheduler.say(.barrier(1))
             scheduler.say(.start([ServerLimitTests.order(1)]))
             #expect(!scheduler.isClosed { ServerLimitTests.ends($0) == 1 })
-            #expect(tokens() == [])
+            #expect(tokens(of: scheduler) == [1])
             files.waitUntilBegun(2)
             files.release()
-            #expect(!scheduler.isClosed { _ in tokens() == [1] })
-        }
-        do {
-            let next = ServerLimitTests.Intruder(fixture)
-            next.say(.barrier(1))
-            next.say(.barrier(2))
-            #expect(
-                !next.isClosed {
-                    if case .barrierReached(_, token: 2) = $0.last { true } else { false }
-                })
-            files.waitUntilBegun(3)
-            files.release()
+            #expect(!scheduler.isClosed { _ in tokens(of: scheduler) == [1, Wire.preparedToken] })
+            // One answer is enough, however often it asks.
+            for _ in 0..<1000 { scheduler.say(.prepare) }
+            scheduler.say(.barrier(2))
+            #expect(!scheduler.isClosed { _ in tokens(of: scheduler).last == 2 })
+            #expect(tokens(of: scheduler) == [1, Wire.preparedToken, 2])
         }
         fixture.stop()
     }
 
-    /// A scheduler that went away while its barrier was held leaves nothing for the next one.
-    @Test func theNextSchedulerGetsNoAnswerToABarrierOfAnother() throws {
+    /// A scheduler that went away while it waited leaves nothing for the next one.
+    @Test func theNextSchedulerGetsOnlyItsOwnAnswer() throws {
         let files = SlowFiles()
         let probe = ServerLimitTests.job
         files.jobs.withLock { $0 = [probe.name: Definition(probe)] }
         let fixture = try files.fixture()
         do {
             let first = ServerLimitTests.Intruder(fixture)
-            first.say(.barrier(9))
+            first.say(.prepare)
             #expect(!first.isClosed { !$0.isEmpty })
             files.waitUntilBegun(1)
         }
         do {
             let next = ServerLimitTests.Intruder(fixture)
+            #expect(!next.isClosed { $0.contains(.complete) })
+            files.release()
+            files.release()
             next.say(.barrier(1))
-            #expect(
-                !next.isClosed { $0.contains { if case .complete = $0 { true } else { false } } })
-            files.release()
-            files.release()
-            #expect(
-                !next.isClosed {
-                    if case .barrierReached(_, token: 1) = $0.last { true } else { false }
-                })
+            #expect(!next.isClosed { _ in tokens(of: next).contains(1) })
+            next.say(.prepare)
+            #expect(!next.isClosed { _ in tokens(of: next).contains(Wire.preparedToken) })
+            next.say(.barrier(2))
+            #expect(!next.isClosed { _ in tokens(of: next).contains(2) })
+            #expect(tokens(of: next) == [1, Wire.preparedToken, 2])
         }
         fixture.stop()
+    }
+
+    /// A runner that ended before it was prepared is not: the client asks the next one.
+    @Test func aRunnerThatGoesAwayIsNotPrepared() throws {
+        let files = SlowFiles()
+        let job = job("exit 3")
+        files.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let first = try files.fixture()
+        let client = try first.client { _, seen in seen() }
+        let answered = DispatchSemaphore(value: 0)
+        client.prepare { answered.signal() }
+        files.waitUntilBegun(1)
+        first.stop(keepsFolder: true)
+        files.release()
+        let second = try files.fixture(in: first.folder)
+        files.waitUntilBegun(2)
+        #expect(answered.wait(timeout: .now()) == .timedOut)
+        files.release()
+        #expect(answered.wait(timeout: .now() + 30) == .success)
+        client.close()
+        second.stop()
     }
 }

@@ -30,7 +30,7 @@ import TimerCore
                     variables: RunVariables($0 == 2 ? ["A": "1", "B": ""] : [:]))
             }),
         .end(run, grace: .milliseconds(10)), .suspend(run), .resume(run), .signal(run, SIGHUP),
-        .barrier(.max), .forget([run, run]), .seen(events: 7, output: .max),
+        .barrier(.max), .prepare, .forget([run, run]), .seen(events: 7, output: .max),
         .shutDown(grace: .zero),
         .refresh, .forgetFormer, .discard([Job.Name("restic-1")!, Job.Name("a")!]),
         .send(message(.mail(Array("To: a\n\nb".utf8)))),

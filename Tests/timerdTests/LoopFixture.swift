@@ -46,17 +46,19 @@ final class LoopFixture: Sendable {
         func resume(_ run: Run.ID) {}
         func signal(_ run: Run.ID, _ number: Int32) {}
         /// What waits for the runner; nil once it is there.
-        private let barriers = Mutex<[@Sendable () -> Void]?>(nil)
+        private let waiting = Mutex<[@Sendable () -> Void]?>(nil)
 
-        func holdBarriers() { barriers.withLock { $0 = [] } }
+        func hold() { waiting.withLock { $0 = [] } }
 
-        func answerBarriers() {
-            for done in barriers.withLock({ $0.take() }) ?? [] { done() }
+        func release() {
+            for done in waiting.withLock({ $0.take() }) ?? [] { done() }
         }
 
-        func barrier(_ done: @escaping @Sendable () -> Void) {
-            if barriers.withLock({ $0?.append(done) }) == nil { done() }
+        func prepare(_ done: @escaping @Sendable () -> Void) {
+            if waiting.withLock({ $0?.append(done) }) == nil { done() }
         }
+
+        func barrier(_ done: @escaping @Sendable () -> Void) { done() }
         func forget(_ run: Run.ID) {}
         func refresh() {}
         func forgetFormer() {}
@@ -79,8 +81,8 @@ final class LoopFixture: Sendable {
 
     /// A loop that has loaded the jobs and starts.
     ///
-    /// - Parameter preparationMax: how long the loop waits for a runner that does not answer before
-    ///   `answerBarriers`; nil: the runner answers at once.
+    /// - Parameter preparationMax: how long the loop waits for a runner that is not prepared before
+    ///   `release`; nil: the runner answers at once.
     init(_ jobs: [Job], notifiers: [Notifier] = [], preparationMax: Duration? = nil) throws {
         clocks = try Clocks()
         folder = "/tmp/timerd-loop-\(UUID().uuidString)"
@@ -94,9 +96,9 @@ final class LoopFixture: Sendable {
         let loadedAt = clocks.now()
         let (agenda, actions) = Agenda.load(
             JobSet(jobs, notifiers: notifiers), past, concurrentRunsMax: 64, at: loadedAt)
-        if preparationMax != nil { launcher.holdBarriers() }
+        if preparationMax != nil { launcher.hold() }
         let beginning = Loop.Beginning(
-            agenda: agenda, actions: actions, at: loadedAt, unstored: past.unstored(), rejected: [],
+            actions: actions, at: loadedAt, unstored: past.unstored(), rejected: [],
             preparationMax: preparationMax ?? Loop.preparationMax
         ) { [isReady, readiness] isPrepared in
             readiness.reports.withLock { $0.append(isPrepared) }
@@ -104,7 +106,7 @@ final class LoopFixture: Sendable {
         } onDelayed: { _ in
         }
         loop = Loop.started(
-            with: beginning, clocks: clocks, recorder: recorder,
+            agenda, with: beginning, clocks: clocks, recorder: recorder,
             heartbeatWriter: HeartbeatWriter(file: try HeartbeatFile(in: directory), log: log),
             eventLogger: EventLogger(log: log, hasFields: false, feed: feed) { clocks.wall },
             supervision: Supervision(

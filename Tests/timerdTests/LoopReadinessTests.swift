@@ -26,7 +26,7 @@ import TimerCore
         try await waitUntilBegun(fixture)
         #expect(await fixture.snapshot().jobs.count == 2)
         #expect(fixture.reportsOfReadiness == [])
-        fixture.launcher.answerBarriers()
+        fixture.launcher.release()
         await fixture.waitUntilReady()
         #expect(fixture.reportsOfReadiness == [true])
     }
@@ -35,7 +35,7 @@ import TimerCore
     @Test func aLoopIsReadyWithoutARunnerThatHangs() async throws {
         let fixture = try LoopFixture(jobs, preparationMax: .zero)
         await fixture.waitUntilReady()
-        fixture.launcher.answerBarriers()
+        fixture.launcher.release()
         _ = await fixture.snapshot()
         #expect(fixture.reportsOfReadiness == [false])
     }
@@ -49,7 +49,7 @@ import TimerCore
                 loop.shutDown(closed: { _ in }, drained: { continuation.resume() })
             }
         }
-        fixture.launcher.answerBarriers()
+        fixture.launcher.release()
         _ = await fixture.snapshot()
         #expect(fixture.reportsOfReadiness == [])
     }

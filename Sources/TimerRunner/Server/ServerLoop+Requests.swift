@@ -37,7 +37,8 @@ extension ServerLoop {
         case .start(let orders): try start(orders)
         case .end(let run, _), .suspend(let run), .resume(let run), .signal(let run, _):
             if try !hold(request, for: run) { try command(request) }
-        case .barrier(let token): barrier(token)
+        case .barrier(let token): barriers.barrier(token)
+        case .prepare: answerOncePrepared()
         case .forget(let runs):
             var known: [Run.ID] = []
             for run in runs where try !hold(.forget([run]), for: run) { known.append(run) }
@@ -71,7 +72,8 @@ extension ServerLoop {
         case .resume(let run): runner.resume(run)
         case .signal(let run, let number): runner.signal(run, number)
         case .forget(let runs): forget(runs)
-        case .hello, .start, .barrier, .seen, .shutDown, .refresh, .forgetFormer, .discard, .send:
+        case .hello, .start, .barrier, .prepare, .seen, .shutDown, .refresh, .forgetFormer,
+            .discard, .send:
             break
         }
     }

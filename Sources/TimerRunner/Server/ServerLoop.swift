@@ -64,6 +64,8 @@ struct ServerLoop {
     final class Connection {
         var socket: FrameSocket
         var isGreeted = false
+        /// Whether the scheduler was told that the configuration is read.
+        var isPrepared = false
 
         init(_ descriptor: Int32) {
             socket = FrameSocket(descriptor, frameBytesMax: Wire.requestBytesMax)

@@ -53,8 +53,9 @@ struct DaemonStart {
         let runner = try reachRunner(runtime, &past)
 
         let recorder = try makeRecorder(store, reading, past, in: state)
+        // The saved state is not needed any more after this: with very many jobs it is large.
         let daemon = startDaemon(
-            reading, past, recorder, runner, heartbeat, in: state, supervision, as: machine
+            reading, consume past, recorder, runner, heartbeat, in: state, supervision, as: machine
         ) {
             extraTime.end()
         }
@@ -67,7 +68,8 @@ struct DaemonStart {
             version: Timerd.versionNumber, pid: getpid(), since: daemon.since,
             config: options.config)
         let server = try listen(
-            on: socket, web: webSocket, for: daemon, about, Reloader.InUse(reading, digest: digest))
+            on: socket, web: webSocket, for: daemon, about,
+            Reloader.InUse(consume reading, digest: digest))
         try withExtendedLifetime((watch, state, runtime)) { try serve(daemon, server) }
     }
 
@@ -95,14 +97,14 @@ struct DaemonStart {
             [clocks] in clocks.now().wall
         }
         let heartbeatWriter = HeartbeatWriter(file: heartbeat, log: log)
-        let beginning = beginning(
+        let (agenda, beginning) = beginning(
             reading, past, supervision: supervision, eventLogger: eventLogger, ready: ready
         ) {
             copies.begin()
             recorder.prune()
         }
         let loop = Loop.started(
-            with: beginning, clocks: clocks, recorder: recorder,
+            consume agenda, with: beginning, clocks: clocks, recorder: recorder,
             heartbeatWriter: heartbeatWriter, eventLogger: eventLogger, supervision: supervision,
             launcher: runner)
         let sender = sender(
@@ -238,13 +240,13 @@ struct DaemonStart {
         _ reading: ConfigReading, _ past: RecoveredState, supervision: Supervision,
         eventLogger: EventLogger,
         ready: @escaping @Sendable () -> Void, saved: @escaping @Sendable () -> Void
-    ) -> Loop.Beginning {
+    ) -> (Agenda, Loop.Beginning) {
         let now = clocks.now()
         let (agenda, actions) = Agenda.load(
             reading.jobSet, past, concurrentRunsMax: reading.settings.maxConcurrent,
             seed: MachineID.seed, at: now)
-        return Loop.Beginning(
-            agenda: agenda, actions: actions, at: now, unstored: past.unstored(),
+        let beginning = Loop.Beginning(
+            actions: actions, at: now, unstored: past.unstored(),
             rejected: reading.rejections, levels: EventLogger.levels(of: reading.jobSet.jobs),
             begun: {
                 saved()
@@ -266,6 +268,7 @@ struct DaemonStart {
             ready()
             supervision.ready("Runs wait, since the state cannot be saved: \(error)")
         }
+        return (agenda, beginning)
     }
 }
 

@@ -27,7 +27,9 @@ final class ExtraTime: Sendable {
     private func ask(times: Int) {
         guard times > 0 else { return }
         Daemon.background.asyncAfter(deadline: .now() + Self.interval) { [weak self] in
-            guard let self, !isOver.load(ordering: .relaxed) else { return }
+            guard let self, !isOver.load(ordering: .relaxed), !supervision.isStopping else {
+                return
+            }
             supervision.extendTimeout(Self.span)
             ask(times: times - 1)
         }

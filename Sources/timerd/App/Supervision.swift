@@ -13,6 +13,7 @@ final class Supervision: Sendable {
     private let notify: Notify
     private let log: Logger
     private let hasFailed = Mutex(false)
+    private let hasStopped = Mutex(false)
 
     init(notify: Notify, watchdogInterval: Duration?, log: Logger) {
         self.notify = notify
@@ -23,10 +24,23 @@ final class Supervision: Sendable {
     /// Whether a service manager listens.
     var isSupervised: Bool { notify.isSupervised }
 
-    func ready(_ status: String) { note(notify.ready(status: status)) }
+    /// Whether `stopping` was called.
+    var isStopping: Bool { hasStopped.withLock { $0 } }
+
+    /// Does nothing after `stopping`: the manager would take the daemon for one that runs.
+    func ready(_ status: String) {
+        hasStopped.withLock { if !$0 { note(notify.ready(status: status)) } }
+    }
+
     func status(_ text: String) { note(notify.status(text)) }
     func keepAlive() { note(notify.watchdog()) }
-    func stopping() { note(notify.stopping()) }
+    func stopping() {
+        hasStopped.withLock { hasStopped in
+            hasStopped = true
+            note(notify.stopping())
+        }
+    }
+
     func extendTimeout(_ span: Duration) { note(notify.extendTimeout(span)) }
     func reloading(at now: Now) { note(notify.reloading(monotonic: now.awake.nanoseconds / 1000)) }
 

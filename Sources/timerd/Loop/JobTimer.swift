@@ -44,6 +44,14 @@ struct JobTimer {
         source.schedule(wallDeadline: DispatchWallTime(timespec: time), leeway: .nanoseconds(0))
     }
 
+    /// Fires at the instant of the clock that the alarm is of.
+    func arm(at alarm: Alarm) {
+        switch alarm {
+        case .awake(let instant): arm(at: instant)
+        case .wall(let instant): arm(at: instant)
+        }
+    }
+
     /// Cancels the timer for ever.
     func cancel() { source.cancel() }
 }

@@ -10,10 +10,9 @@ extension Loop {
     /// How long a start waits for the runner once everything else is done.
     static let preparationMax: Duration = .seconds(10)
 
-    /// The initial state of a loop.
+    /// The initial state of a loop, beside its agenda.
     struct Beginning: Sendable {
-        /// The agenda after loading, and the actions that it returned.
-        var agenda: Agenda
+        /// The actions that the agenda returned when it was loaded.
         var actions: [Action]
         /// When it was loaded. Time counts from then on.
         var at: Now
@@ -40,18 +39,20 @@ extension Loop {
         timers.reserveCapacity(beginning.actions.count { $0.timer != nil })
         watch()
         // The first request to the runner, which reads the configuration while the state is saved.
-        launcher.barrier { self.later { $0.noteRunner(isPrepared: true) } }
+        launcher.prepare { self.later { $0.noteRunner(isPrepared: true) } }
         perform(
             beginning.actions[...], at: beginning.at, opening: [.beginInstance(beginning.at)],
             onDelayed: beginning.onDelayed,
-            done: { loop in
+            done: {
+                [begun = beginning.begun, ready = beginning.ready, max = beginning.preparationMax]
+                loop in
                 loop.afterTimers { loop in
-                    beginning.begun()
+                    begun()
                     loop.isBegun = true
                     loop.fleet?.driver.begin()
                     loop.expireOneOffs()
-                    loop.afterPreparation(atMost: beginning.preparationMax) { loop, isPrepared in
-                        beginning.ready(isPrepared)
+                    loop.afterPreparation(atMost: max) { loop, isPrepared in
+                        ready(isPrepared)
                         loop.sendStatus()
                     }
                 }

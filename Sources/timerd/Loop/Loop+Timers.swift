@@ -73,12 +73,7 @@ extension Loop {
         var timer: JobTimer
         var alarm: Alarm
 
-        func arm() {
-            switch alarm {
-            case .awake(let instant): timer.arm(at: instant)
-            case .wall(let instant): timer.arm(at: instant)
-            }
-        }
+        func arm() { timer.arm(at: alarm) }
     }
 
     /// The timer of a job for this instant; it is cancelled without one.

@@ -131,11 +131,11 @@ actor Loop: QueueActor {
     var ended: (run: Run.ID, end: RunEnd)?
 
     private init(
-        beginning: Beginning, clocks: Clocks, recorder: Recorder,
+        _ agenda: consuming Agenda, beginning: Beginning, clocks: Clocks, recorder: Recorder,
         heartbeatWriter: HeartbeatWriter,
         eventLogger: EventLogger, supervision: Supervision, launcher: any RunLauncher
     ) {
-        agenda = beginning.agenda
+        self.agenda = agenda
         rejected = beginning.rejected
         since = beginning.at.wall
         configAccepted = beginning.at.wall
@@ -150,13 +150,16 @@ actor Loop: QueueActor {
 
     /// A loop that starts at once: it saves the loaded state, sets the timers, and starts the runs
     /// that were recorded and not started. Nothing else can reach the loop before that.
+    ///
+    /// - Parameter agenda: the agenda after loading. There must be no other copy of it, because the
+    ///   first change of each of its tables would copy that then.
     static func started(
-        with beginning: Beginning, clocks: Clocks, recorder: Recorder,
+        _ agenda: consuming Agenda, with beginning: Beginning, clocks: Clocks, recorder: Recorder,
         heartbeatWriter: HeartbeatWriter,
         eventLogger: EventLogger, supervision: Supervision, launcher: any RunLauncher
     ) -> Loop {
         let loop = Loop(
-            beginning: beginning, clocks: clocks, recorder: recorder,
+            agenda, beginning: beginning, clocks: clocks, recorder: recorder,
             heartbeatWriter: heartbeatWriter, eventLogger: eventLogger,
             supervision: supervision, launcher: launcher)
         loop.later { $0.begin(beginning) }
@@ -251,13 +254,13 @@ actor Loop: QueueActor {
         closed: @escaping @Sendable (Now) -> Void,
         onDelayed: (@Sendable (StoreError) -> Void)? = nil, drained: @escaping @Sendable () -> Void
     ) {
+        // A daemon that stops is not ready any more.
+        waitingForRunner = nil
         guard !isDeciding else {
             return afterDecision {
                 $0.shutDown(closed: closed, onDelayed: onDelayed, drained: drained)
             }
         }
-        // A daemon that stops is not ready any more.
-        waitingForRunner = nil
         let now = clocks.now()
         self.drained = drained
         perform(

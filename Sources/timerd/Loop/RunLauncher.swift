@@ -15,9 +15,10 @@ protocol RunLauncher: Sendable {
     func resume(_ run: Run.ID)
     /// Sends a signal to its process group.
     func signal(_ run: Run.ID, _ number: Int32)
-    /// Calls `done` once every end of a run that happened before this call was reported. The first
-    /// call of a scheduler also waits until the runner has the definitions of the jobs.
+    /// Calls `done` once every end of a run that happened before this call was reported.
     func barrier(_ done: @escaping @Sendable () -> Void)
+    /// Calls `done` once runs start at once, because the runner has the definitions of the jobs.
+    func prepare(_ done: @escaping @Sendable () -> Void)
     /// The end of this run is stored, so the launcher can forget it.
     func forget(_ run: Run.ID)
     /// The configuration is being read again. The runner reads it too, and keeps its earlier
