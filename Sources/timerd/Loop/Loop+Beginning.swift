@@ -67,12 +67,21 @@ extension Loop {
         guard !agenda.isShutDown else { return }
         guard !isRunnerPrepared else { return body(self, true) }
         waitingForRunner = body
-        later(after: span) { $0.noteRunner(isPrepared: false) }
+        let timer = JobTimer(source: makeTimer { $0.noteRunner(isPrepared: false) })
+        timer.arm(at: clocks.awake + span)
+        preparationTimer = timer
     }
 
     private func noteRunner(isPrepared: Bool) {
         if isPrepared { isRunnerPrepared = true }
+        endPreparation()
         waitingForRunner.take()?(self, isRunnerPrepared)
+    }
+
+    /// Cancels the timer, so that it does not wake an idle daemon.
+    func endPreparation() {
+        preparationTimer?.cancel()
+        preparationTimer = nil
     }
 
     /// The records of this instance are stored: from here on its heartbeats need no addition.

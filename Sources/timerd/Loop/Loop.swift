@@ -100,6 +100,8 @@ actor Loop: QueueActor {
     /// Whether the runner was able to start runs once, and what waits for that.
     var isRunnerPrepared = false
     var waitingForRunner: (@Sendable (isolated Loop, _ isPrepared: Bool) -> Void)?
+    /// Ends that wait.
+    var preparationTimer: JobTimer?
     /// The jobs as the fleet knows them.
     var fleetViews: [Job.Name: FleetJobView] = [:]
     /// The jobs that each machine runs for itself, by their templates.
@@ -256,6 +258,7 @@ actor Loop: QueueActor {
     ) {
         // A daemon that stops is not ready any more.
         waitingForRunner = nil
+        endPreparation()
         guard !isDeciding else {
             return afterDecision {
                 $0.shutDown(closed: closed, onDelayed: onDelayed, drained: drained)
