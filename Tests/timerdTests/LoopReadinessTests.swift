@@ -12,18 +12,9 @@ import TimerCore
         Job(name: Job.Name($0)!, command: .shell("true"), schedule: .every(.seconds(3600)))
     }
 
-    /// Waits until the state is saved and the timers are set.
-    private func waitUntilBegun(_ fixture: LoopFixture) async throws {
-        try await fixture.wait {
-            await withCheckedContinuation { continuation in
-                fixture.loop.later { continuation.resume(returning: $0.isBegun) }
-            }
-        }
-    }
-
     @Test func aLoopIsReadyOnceTheRunnerIs_andWorksBefore() async throws {
         let fixture = try LoopFixture(jobs, preparationMax: .seconds(3600))
-        try await waitUntilBegun(fixture)
+        await fixture.waitUntilBegun()
         #expect(await fixture.snapshot().jobs.count == 2)
         #expect(fixture.reportsOfReadiness == [])
         fixture.launcher.release()
@@ -43,7 +34,7 @@ import TimerCore
     /// READY after STOPPING would make the service manager take the daemon for one that runs.
     @Test func aLoopThatIsShutDownBeforeIsNeverReady() async throws {
         let fixture = try LoopFixture(jobs, preparationMax: .seconds(3600))
-        try await waitUntilBegun(fixture)
+        await fixture.waitUntilBegun()
         await withCheckedContinuation { continuation in
             fixture.loop.later { loop in
                 loop.shutDown(closed: { _ in }, drained: { continuation.resume() })
