@@ -144,12 +144,14 @@ extension ServerTests {
         client.prepare { answered.signal() }
         files.waitUntilBegun(1)
         first.stop(keepsFolder: true)
-        files.release()
-        let second = try files.fixture(in: first.folder)
-        files.waitUntilBegun(2)
+        let others = SlowFiles()
+        others.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let second = try others.fixture(in: first.folder)
+        others.waitUntilBegun(1)
         #expect(answered.wait(timeout: .now()) == .timedOut)
-        files.release()
+        others.release()
         #expect(answered.wait(timeout: .now() + 30) == .success)
+        files.release()
         client.close()
         second.stop()
     }
