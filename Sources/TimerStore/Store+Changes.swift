@@ -66,7 +66,6 @@ extension Store {
         _ changes: [Change], isMarked: Bool = false, durable: Bool
     ) throws(StoreError) -> Set<Run.ID> {
         try setDurable(durable)
-        if isMarked { fitLogToRoom() }
         return try transaction(isMarked: isMarked) { () throws(StoreError) in
             var refused: Set<Run.ID> = []
             for change in changes {
@@ -80,6 +79,7 @@ extension Store {
     private func transaction<Result>(
         isMarked: Bool, _ body: () throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
+        if isMarked { fitLogToRoom() }
         let result = try transaction { () throws(StoreError) in
             if isMarked {
                 try connection.run(
@@ -101,7 +101,6 @@ extension Store {
         _ changes: [Change], isMarked: Bool = false
     ) throws(StoreError) -> (refused: Set<Run.ID>, leftOut: [(change: Change, error: StoreError)]) {
         try setDurable(false)
-        if isMarked { fitLogToRoom() }
         return try transaction(isMarked: isMarked) { () throws(StoreError) in
             var refused: Set<Run.ID> = []
             var leftOut: [(change: Change, error: StoreError)] = []

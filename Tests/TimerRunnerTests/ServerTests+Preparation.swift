@@ -20,7 +20,9 @@ extension ServerTests {
         let begun = Mutex(0)
         let ended = Mutex(0)
         private let gate = DispatchSemaphore(value: 0)
-        let jobs = Mutex<RunnerServer.Definitions>([:])
+        private let jobs: RunnerServer.Definitions
+
+        init(_ job: Job) { jobs = [job.name: Definition(job)] }
 
         func fixture(in folder: String? = nil, fails: Bool = false) throws -> ServerFixture {
             try ServerFixture(in: folder) { settings in
@@ -30,8 +32,7 @@ extension ServerTests {
                     self.begun.withLock { $0 += 1 }
                     self.gate.wait()
                     self.ended.withLock { $0 += 1 }
-                    return fails
-                        ? .failure(.init("cannot read it")) : .success(self.jobs.withLock { $0 })
+                    return fails ? .failure(.init("cannot read it")) : .success(self.jobs)
                 }
             }
         }
@@ -69,9 +70,7 @@ extension ServerTests {
 
     @Test(arguments: [false, true])
     func aRunnerIsPreparedOnceItHasTheDefinitions_orCannotReadThem(fails: Bool) throws {
-        let files = SlowFiles()
-        let job = job("exit 3")
-        files.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let files = SlowFiles(job("exit 3"))
         let fixture = try files.fixture(fails: fails)
         #expect(try readings(whenPrepared: fixture, files) == 1)
         fixture.stop()
@@ -80,9 +79,7 @@ extension ServerTests {
     /// Files that have changed are read for a new scheduler before any run is due. Jobs that did not
     /// change run meanwhile, and a decision that needs a barrier does not wait.
     @Test func filesThatHaveChangedAreReadFirst_andNothingElseWaitsForThem() throws {
-        let files = SlowFiles()
-        let probe = ServerLimitTests.job
-        files.jobs.withLock { $0 = [probe.name: Definition(probe)] }
+        let files = SlowFiles(ServerLimitTests.job)
         let fixture = try files.fixture()
         _ = try readings(whenPrepared: fixture, files)
         files.changed.withLock { $0 = true }
@@ -107,9 +104,7 @@ extension ServerTests {
 
     /// A scheduler that went away while it waited leaves nothing for the next one.
     @Test func theNextSchedulerGetsOnlyItsOwnAnswer() throws {
-        let files = SlowFiles()
-        let probe = ServerLimitTests.job
-        files.jobs.withLock { $0 = [probe.name: Definition(probe)] }
+        let files = SlowFiles(ServerLimitTests.job)
         let fixture = try files.fixture()
         do {
             let first = ServerLimitTests.Intruder(fixture)
@@ -135,17 +130,14 @@ extension ServerTests {
 
     /// A runner that ended before it was prepared is not: the client asks the next one.
     @Test func aRunnerThatGoesAwayIsNotPrepared() throws {
-        let files = SlowFiles()
-        let job = job("exit 3")
-        files.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let files = SlowFiles(job("exit 3"))
         let first = try files.fixture()
         let client = try first.client { _, seen in seen() }
         let answered = DispatchSemaphore(value: 0)
         client.prepare { answered.signal() }
         files.waitUntilBegun(1)
         first.stop(keepsFolder: true)
-        let others = SlowFiles()
-        others.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let others = SlowFiles(job("exit 3"))
         let second = try others.fixture(in: first.folder)
         others.waitUntilBegun(1)
         #expect(answered.wait(timeout: .now()) == .timedOut)

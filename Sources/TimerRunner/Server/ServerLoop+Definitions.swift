@@ -123,7 +123,7 @@ extension ServerLoop {
             settings.log("closed a connection that \(error.why)")
             connection = nil
         }
-        endPreparation()
+        answerIfPrepared()
     }
 
     /// Waits until no run waits for its definition.

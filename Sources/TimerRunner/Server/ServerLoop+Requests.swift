@@ -22,13 +22,12 @@ extension ServerLoop {
         checkProgram()
         guard version == Wire.version else { return }
         // The requests of the previous scheduler are executed first.
-        preparation = nil
         finishReadings()
         guard self.connection != nil else { return }
         connection.isGreeted = true
         barriers.restart()
         for reply in outbound.connect() + [.complete] { connection.socket.send(reply.bytes) }
-        prepare()
+        prepare(connection)
     }
 
     private mutating func execute(_ request: WireRequest) throws(Closing) {
@@ -38,7 +37,10 @@ extension ServerLoop {
         case .end(let run, _), .suspend(let run), .resume(let run), .signal(let run, _):
             if try !hold(request, for: run) { try command(request) }
         case .barrier(let token): barriers.barrier(token)
-        case .prepare: answerOncePrepared()
+        case .prepare:
+            guard let connection, connection.question == .none else { return }
+            connection.question = .asked
+            answerIfPrepared()
         case .forget(let runs):
             var known: [Run.ID] = []
             for run in runs where try !hold(.forget([run]), for: run) { known.append(run) }

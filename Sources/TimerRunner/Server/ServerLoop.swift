@@ -49,8 +49,6 @@ struct ServerLoop {
     /// The reason why the configuration could not be read the last time.
     var unreadable: String?
     let barriers: Barriers
-    /// What a new connection waits for; nil if the definitions in use are up to date.
-    var preparation: Preparation?
     var connection: Connection? {
         didSet { if !isConnected { outbound.disconnect() } }
     }
@@ -64,8 +62,12 @@ struct ServerLoop {
     final class Connection {
         var socket: FrameSocket
         var isGreeted = false
-        /// Whether the scheduler was told that the configuration is read.
-        var isPrepared = false
+        /// The number of the reading of the configuration after which its runs start at once.
+        var reading: UInt64 = 0
+        /// Whether the scheduler asked for that, which is answered once, however often it asks.
+        var question = Question.none
+
+        enum Question { case none, asked, answered }
 
         init(_ descriptor: Int32) {
             socket = FrameSocket(descriptor, frameBytesMax: Wire.requestBytesMax)

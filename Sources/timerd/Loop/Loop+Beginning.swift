@@ -33,6 +33,13 @@ extension Loop {
         var onDelayed: @Sendable (StoreError) -> Void
     }
 
+    /// What waits for the runner, and the timer that ends the wait. It is cancelled with the wait, so
+    /// that it does not wake an idle daemon.
+    struct RunnerWait {
+        var timer: JobTimer
+        var body: @Sendable (isolated Loop, _ isPrepared: Bool) -> Void
+    }
+
     func begin(_ beginning: Beginning) {
         unstored = (beginning.unstored, beginning.at.awake)
         eventLogger.follow(beginning.levels)
@@ -66,22 +73,16 @@ extension Loop {
     ) {
         guard !agenda.isShutDown else { return }
         guard !isRunnerPrepared else { return body(self, true) }
-        waitingForRunner = body
         let timer = JobTimer(source: makeTimer { $0.noteRunner(isPrepared: false) })
         timer.arm(at: clocks.awake + span)
-        preparationTimer = timer
+        waitingForRunner = RunnerWait(timer: timer, body: body)
     }
 
     private func noteRunner(isPrepared: Bool) {
         if isPrepared { isRunnerPrepared = true }
-        endPreparation()
-        waitingForRunner.take()?(self, isRunnerPrepared)
-    }
-
-    /// Cancels the timer, so that it does not wake an idle daemon.
-    func endPreparation() {
-        preparationTimer?.cancel()
-        preparationTimer = nil
+        guard let wait = waitingForRunner.take() else { return }
+        wait.timer.cancel()
+        wait.body(self, isPrepared)
     }
 
     /// The records of this instance are stored: from here on its heartbeats need no addition.

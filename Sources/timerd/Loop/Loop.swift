@@ -99,9 +99,7 @@ actor Loop: QueueActor {
     var isBegun = false
     /// Whether the runner was able to start runs once, and what waits for that.
     var isRunnerPrepared = false
-    var waitingForRunner: (@Sendable (isolated Loop, _ isPrepared: Bool) -> Void)?
-    /// Ends that wait.
-    var preparationTimer: JobTimer?
+    var waitingForRunner: RunnerWait?
     /// The jobs as the fleet knows them.
     var fleetViews: [Job.Name: FleetJobView] = [:]
     /// The jobs that each machine runs for itself, by their templates.
@@ -257,8 +255,7 @@ actor Loop: QueueActor {
         onDelayed: (@Sendable (StoreError) -> Void)? = nil, drained: @escaping @Sendable () -> Void
     ) {
         // A daemon that stops is not ready any more.
-        waitingForRunner = nil
-        endPreparation()
+        waitingForRunner.take()?.timer.cancel()
         guard !isDeciding else {
             return afterDecision {
                 $0.shutDown(closed: closed, onDelayed: onDelayed, drained: drained)
