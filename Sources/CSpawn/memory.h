@@ -18,7 +18,8 @@ typedef struct {
 /// in a start.
 ///
 /// It scans the memory of this process from time to time, because the memory grows. Memory mapped since the last scan
-/// is copied as usual. At each scan it also looks for attributes of this process that a child has to reset.
+/// is copied as usual, except what the heap has grown by (brk(2)), which is marked before each start. At each scan it
+/// also looks for attributes of this process that a child has to reset.
 ///
 /// Call it before each start. It is not thread-safe: `spawn.c` calls it with its lock held.
 void cspawn_prepare_memory(const void *first, const void *second, cspawn_inherited *inherited);
