@@ -108,6 +108,25 @@ extension RunRegistry {
         }
     }
 
+    @Test func roomForTheNextRecordIsMadeBefore_andOnlyOnce() throws {
+        try withFolder { path, directory in
+            let registry = try RunRegistry(in: directory)
+            var status = stat()
+            func bytes() -> Int {
+                stat("\(path)/\(RunRegistry.fileName)", &status)
+                return Int(status.st_size)
+            }
+            let page = RunRegistry.Slot.perPage * RunRegistry.Slot.bytes
+            #expect(bytes() == 0)
+            for _ in 0..<3 { registry.prepare() }
+            #expect(bytes() == page)
+            for number in 0..<RunRegistry.Slot.perPage { _ = try registry.make(for: run(number)) }
+            #expect(bytes() == page)
+            registry.prepare()
+            #expect(bytes() == 2 * page)
+        }
+    }
+
     /// The description of a failed start may contain paths of any length.
     @Test(arguments: [0, 10, 400, 480, 500, 5000])
     func anEndIsReadAsItWasRecorded_howeverLongItsText(_ length: Int) throws {

@@ -61,17 +61,18 @@ extension RunRegistry {
 
         /// Allocates a slot for the run; nil if the file cannot grow.
         mutating func take(for run: Run.ID, growing file: Int32) -> Int? {
-            if free.isEmpty {
-                // Disk space is allocated first: without it, a process that writes there would be
-                // killed (mmap(2), SIGBUS).
-                let size = off_t(pages.count * Self.pageBytes)
-                guard posix_fallocate(file, size, off_t(Self.pageBytes)) == 0, map(file) else {
-                    return nil
-                }
-            }
-            guard let place = free.popLast() else { return nil }
+            guard reserve(growing: file), let place = free.popLast() else { return nil }
             places[run] = place
             return place
+        }
+
+        /// Makes sure that there is a free slot; false if the file cannot grow.
+        mutating func reserve(growing file: Int32) -> Bool {
+            guard free.isEmpty else { return true }
+            // Disk space is allocated first: without it, a process that writes there would be
+            // killed (mmap(2), SIGBUS).
+            let size = off_t(pages.count * Self.pageBytes)
+            return posix_fallocate(file, size, off_t(Self.pageBytes)) == 0 && map(file)
         }
 
         /// Maps the next page.

@@ -141,6 +141,10 @@ final class RunRegistry: Sendable {
         return Place(record: slot.record, file: file, offset: Int64(place * Slot.bytes))
     }
 
+    /// Makes room for one more record, so that the next run does not wait for it. Without room, that
+    /// run fails and says why.
+    func prepare() { _ = slots.withLock { $0.reserve(growing: file) } }
+
     /// Records how the run ended, for the next runner, in case this one ends before the run is
     /// forgotten.
     func recordEnd(_ end: RunEnd, of run: Run.ID) {

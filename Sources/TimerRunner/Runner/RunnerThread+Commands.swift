@@ -38,6 +38,7 @@ extension RunnerThread {
             // This follows a reload, which allocates much memory. The scan of that memory is done
             // now, so that the next run does not wait for it.
             cspawn_prepare()
+            registry.prepare()
         case .shutDown(let grace): shutDown(grace)
         }
     }
