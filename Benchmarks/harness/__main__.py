@@ -3,8 +3,8 @@
 
 """Runs the cases named on the command line, or all of them, and writes the report.
 
-Each case yields figures, one line of JSON each, kept below .build/results/; the report is made of the
-latest of every case. What is printed last is which goals were missed, and why."""
+Each case yields figures, one line of JSON each, kept in results/; the report is made of the latest of every
+case. What is printed last is which goals were missed, and why."""
 
 import json
 import os

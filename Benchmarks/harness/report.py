@@ -1,7 +1,7 @@
 # Copyright 2026 the timerd authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Makes RESULTS.md and plots/ of the figures below .build/results."""
+"""Makes RESULTS.md and plots/ of the figures in results/."""
 
 import json
 import math
