@@ -12,17 +12,20 @@ import TimerCore
 /// What a new process gets a copy of.
 @Suite struct CopiedMemoryTests {
     /// Without this, a burst of starts would copy the memory that it is using, for each of them.
-    @Test func whatTheHeapGrewByIsNotCopied() throws {
-        let fixture = try RunnerFixture()
-        defer { fixture.runner.shutdown(grace: .zero) }
-        // The first start scans all memory.
-        #expect(fixture.shell("true").outcome == .exited(0))
-        let grown = try #require(sbrk(1 << 20))
-        try #require(grown != UnsafeMutableRawPointer(bitPattern: -1))
-        // A page in the middle, which other threads that grow the heap do not share.
-        let middle = UInt(bitPattern: grown) + 1 << 19
-        #expect(fixture.shell("true").outcome == .exited(0))
-        #expect(try Self.flags(at: middle).contains("dc"))
+    /// In a process of its own: `sbrk` may not be called while another thread makes the heap grow.
+    @Test func whatTheHeapGrewByIsNotCopied() async {
+        await #expect(processExitsWith: .success) {
+            let fixture = try RunnerFixture()
+            defer { fixture.runner.shutdown(grace: .zero) }
+            // The first start scans all memory.
+            #expect(fixture.shell("true").outcome == .exited(0))
+            let grown = try #require(sbrk(1 << 20))
+            try #require(grown != UnsafeMutableRawPointer(bitPattern: -1))
+            // A page in the middle, which what else makes the heap grow does not share.
+            let middle = UInt(bitPattern: grown) + 1 << 19
+            #expect(fixture.shell("true").outcome == .exited(0))
+            #expect(try CopiedMemoryTests.flags(at: middle).contains("dc"))
+        }
     }
 
     /// The flags of the memory at this address (proc(5), VmFlags).

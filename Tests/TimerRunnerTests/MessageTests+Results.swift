@@ -62,8 +62,8 @@ extension MessageTests {
         let configuration = fixture.server.configuration
         func said() -> [String] { configuration.said.withLock { $0 } }
         for _ in 0..<5 { fixture.client.send(fixture.order("ops", .mail([]))) }
-        while said().isEmpty { usleep(1000) }
-        #expect(said()[0].contains("4 messages that wait, at most 3"))
+        wait { !said().isEmpty }
+        #expect(said().first?.contains("4 messages that wait, at most 3") == true)
         for _ in 0..<100 { mayRead.signal() }
     }
 

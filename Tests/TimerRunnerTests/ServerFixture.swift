@@ -70,6 +70,11 @@ final class ServerFixture: Sendable {
         return true
     }
 
+    /// Waits until the configuration was read this often; the last reading may not have ended.
+    func waitForReadings(_ count: Int, sourceLocation: SourceLocation = #_sourceLocation) {
+        wait(sourceLocation: sourceLocation) { configuration.reads.withLock { $0 } >= count }
+    }
+
     var socket: String { "\(folder)/s" }
 
     /// A connection like that of a scheduler; -1 if it fails.
@@ -106,5 +111,17 @@ final class ServerFixture: Sendable {
                 body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
+    }
+}
+
+/// Waits until this is so. After a minute that is an issue: nobody learns which test it is that never ends.
+func wait(sourceLocation: SourceLocation = #_sourceLocation, until isSo: () -> Bool) {
+    let end = RunnerClock.awake() + 60_000_000_000
+    while !isSo() {
+        guard RunnerClock.awake() < end else {
+            Issue.record("this did not happen within a minute", sourceLocation: sourceLocation)
+            return
+        }
+        usleep(1000)
     }
 }

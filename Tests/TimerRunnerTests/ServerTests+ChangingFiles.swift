@@ -79,7 +79,7 @@ extension ServerTests {
         client.start([run(other)])
         #expect(outcome(events.end(of: run(other))) == "exited(4)")
         let reads = fixture.configuration.reads.withLock { $0 }
-        while fixture.configuration.reads.withLock({ $0 }) < reads + 3 { usleep(1000) }
+        fixture.waitForReadings(reads + 3)
         func ends() -> Int {
             events.events.count { if case .ended(run(kept, 1).id, _) = $0 { true } else { false } }
         }
@@ -109,7 +109,7 @@ extension ServerTests {
             files.changed.withLock { $0 = true }
             client.start([run(kept)])
             if isLeftAlone {
-                while fixture.configuration.reads.withLock({ $0 }) < 4 { usleep(1000) }
+                fixture.waitForReadings(4)
                 files.age.withLock { $0 = .milliseconds(20) }
             }
             #expect(outcome(events.end(of: run(kept))) == Self.notFound)
@@ -130,7 +130,7 @@ extension ServerTests {
         let kept = job("exit 3", "kept")
         files.changed.withLock { $0 = true }
         client.start([run(kept)])
-        while fixture.configuration.reads.withLock({ $0 }) < 2 { usleep(1000) }
+        fixture.waitForReadings(2)
         client.close()
         let other = ReceivedEvents()
         let next = try fixture.client { other.take($0, $1) }
@@ -220,7 +220,7 @@ extension ServerTests {
         fixture.configuration.jobs.withLock { $0[added.name] = Definition(added) }
         let before = looks.withLock { $0 }
         client.start([run(added)])
-        while looks.withLock({ $0 }) == before { usleep(1000) }
+        wait { looks.withLock { $0 } > before }
         gate.signal()
         #expect(outcome(events.end(of: run(added))) == "exited(4)")
         #expect(outcome(events.end(of: run(edited, 1))) == "exited(3)")

@@ -105,10 +105,10 @@ extension ServerTests {
         let events = ReceivedEvents()
         let client = try fixture.client { events.take($0, $1) }
         let job = job("exit 3")
-        while fixture.configuration.reads.withLock({ $0 }) < 1 { sched_yield() }
+        fixture.waitForReadings(1)
         fixture.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
         client.refresh()
-        while fixture.configuration.reads.withLock({ $0 }) < 2 { sched_yield() }
+        fixture.waitForReadings(2)
         client.start([run(job)])
         #expect(outcome(events.end(of: run(job))) == "exited(3)")
         #expect(fixture.configuration.reads.withLock { $0 } == 2)
@@ -175,7 +175,7 @@ extension ServerTests {
                 $0 = [jobs[number].name: Definition(jobs[number])]
             }
             client.refresh()
-            while fixture.configuration.reads.withLock({ $0 }) == reads { sched_yield() }
+            fixture.waitForReadings(reads + 1)
             client.start([run(jobs[0], 10 + number)])
             #expect(outcome(events.end(of: run(jobs[0], 10 + number))) == "exited(3)")
         }

@@ -74,12 +74,16 @@ extension ServerTests {
 
     /// Requests to a runner that is ending are handled by the next one, once.
     @Test func aRunRequestedFromAReplacedRunnerIsStartedByTheNextOne() throws {
-        let fixture = try ServerFixture { $0.isReplaced = { true } }
+        let replaced = Mutex(false)
+        let fixture = try ServerFixture { $0.isReplaced = { replaced.withLock { $0 } } }
         let job = job("exit 3")
         fixture.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
         let events = ReceivedEvents()
+        // It may end before it answers a client, and the next one exists only below.
         let client = try fixture.client(timeout: .seconds(60)) { events.take($0, $1) }
+        replaced.withLock { $0 = true }
         client.start((0..<20).map { run(job, $0) })
+        fixture.server.refresh()
         #expect(fixture.endsByItself(within: 60))
         let next = try ServerFixture(in: fixture.folder)
         next.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }

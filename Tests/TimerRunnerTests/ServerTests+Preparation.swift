@@ -37,8 +37,8 @@ extension ServerTests {
             }
         }
 
-        func waitUntilBegun(_ count: Int) {
-            while begun.withLock({ $0 }) < count { usleep(1000) }
+        func waitUntilBegun(_ count: Int, sourceLocation: SourceLocation = #_sourceLocation) {
+            wait(sourceLocation: sourceLocation) { begun.withLock { $0 } >= count }
         }
 
         func release() { gate.signal() }

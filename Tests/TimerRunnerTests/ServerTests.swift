@@ -63,12 +63,15 @@ import TimerCore
     @Test func theLastRequestOfALostConnectionIsExecuted() throws {
         let fixture = try ServerFixture()
         let client = try fixture.client { _, _ in }
-        while fixture.configuration.reads.withLock({ $0 }) < 1 { sched_yield() }
+        // The first reading must have ended: it needs the lock that the test takes.
+        let isPrepared = DispatchSemaphore(value: 0)
+        client.prepare { isPrepared.signal() }
+        #expect(isPrepared.wait(timeout: .now() + 60) == .success)
         let job = job("true")
         fixture.configuration.jobs.withLock { _ in
             client.start([run(job)])
             // It is reading the configuration now, and waits for the lock that the test holds.
-            while fixture.configuration.reads.withLock({ $0 }) < 2 { sched_yield() }
+            fixture.waitForReadings(2)
             client.forget(run(job).id)
             client.close()
         }

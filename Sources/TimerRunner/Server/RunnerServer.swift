@@ -113,8 +113,8 @@ public final class RunnerServer: Sendable {
         guard code == 0 else { throw Runner.Failure("cannot start a thread", code) }
     }
 
-    /// Schedules a reload of the configuration.
-    private func refresh() {
+    /// Schedules a check whether the program was replaced, and a reload of the configuration.
+    func refresh() {
         requests.state.withLock { $0.mustRefresh = true }
         EventFD.signal(wake)
     }
