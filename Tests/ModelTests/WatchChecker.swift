@@ -70,6 +70,8 @@ struct WatchChecker {
 
     private mutating func follow(_ episode: WatchEpisode) {
         (before, now) = (now, episode)
+        // Also while no job is watched: the success of another may be that of one that gets its name.
+        wasSet = wasSet || now.isSet
         switch now.event {
         case .load:
             times = [:]
@@ -111,8 +113,10 @@ struct WatchChecker {
 
     private mutating func rename(_ from: Int, _ to: Int) {
         for kind in Self.kinds {
-            lastTold[Key(job: to, kind: kind)] = lastTold.removeValue(
-                forKey: Key(job: from, kind: kind))
+            var told = lastTold.removeValue(forKey: Key(job: from, kind: kind))
+            // If the clock was set back by now, the interval may have begun again.
+            if let earliest = told?.earliest { told?.earliest = min(earliest, now.wall) }
+            lastTold[Key(job: to, kind: kind)] = told
             before.open[Key(job: to, kind: kind)] = before.open.removeValue(
                 forKey: Key(job: from, kind: kind))
         }
@@ -149,7 +153,6 @@ struct WatchChecker {
     /// first loaded with the key. Until the next success it is not known if the job was away, or had
     /// another name or not the key.
     private mutating func noteStaleTime(_ job: Int, _ facts: WatchEpisode.Job) {
-        wasSet = wasSet || now.isSet
         guard !wasSet else { return staleTimes[job] = .some(nil) }
         if facts.stale == nil { staleTimes[job] = .some(nil) }
         let hasSucceeded = now.happened.contains {
