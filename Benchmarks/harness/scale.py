@@ -177,7 +177,8 @@ def idle(seconds, who, keys):
 
 
 def idle_figure(process, summary, who, seconds):
-    time.sleep(3)
+    # The threads of Dispatch that the start needed end after some seconds without work.
+    time.sleep(15)
     switches, processor, written = process.switches(), process.processor_seconds(), process.written()
     time.sleep(seconds)
     figure = {
