@@ -56,6 +56,30 @@ extension FromEndTests {
         #expect(world.started.count == (seconds < 60 ? 1 : 2))
     }
 
+    /// A run that is active counts by the new definition also for a pause that ends with the same reload.
+    @Test func aReloadThatEndsThePauseWaitsForTheEnd() {
+        var paused = Job.every(.seconds(60)).with {
+            $0.onResume = .fireIfDue
+            $0.concurrency = .allow
+        }
+        var world = load(paused)
+        world.pass(.seconds(60))
+        paused.paused = true
+        world.handle(.reload(JobSet([paused])))
+        world.pass(.seconds(300))
+        var changed = paused
+        changed.paused = false
+        changed.from = .end
+        world.handle(.reload(JobSet([changed])))
+        #expect(world.started.count == 1 && world.show("backup").remaining == nil)
+        world.pass(.seconds(300))
+        world.endRuns()
+        world.pass(.seconds(59))
+        #expect(world.started.count == 1)
+        world.pass(.seconds(1))
+        #expect(world.started.count == 2)
+    }
+
     /// A clock that was set back after the end, and a restart, change nothing of that.
     @Test(arguments: [-200_000, -30, 0, 30], [false, true])
     func theEndInAPauseIsKnownLater(step: Int, restarts: Bool) {

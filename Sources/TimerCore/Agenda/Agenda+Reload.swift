@@ -230,6 +230,8 @@ extension Agenda {
         let ended = entry.applyPause(configured: job.paused, at: now)
         entry.leaveFinishedIfRecurring(at: now)
         if let ended {
+            // `settleIntervals` does this at the end of the event, after the job would have fired.
+            if entry.countsFromEnd, !runs[slot].isEmpty { entry.awaitEnd(at: now) }
             unpause(slot, &entry, ended, by: .configuration, at: now, into: &batch)
         } else {
             batch.timers += updateTimer(slot, &entry, at: now, isNewSchedule: isNewSchedule)
