@@ -48,6 +48,8 @@ inside rm -f /var/lib/man-db/auto-update
 inside systemctl stop timerd.socket timerd timerd-runner
 make -s -C "$repository" uninstall DESTDIR="$MACHINE_ROOT" PREFIX=/usr
 inside rm -rf /etc/timerd /var/lib/timerd /run/timerd/daemon/heartbeat
+# What a test of sessions leaves on this computer when it is killed; the machine has a copy.
+inside sh -c 'rm -f /etc/pam.d/timerd-test-*'
 inside sh -c 'for name in timerd timerd-web timerd-notify; do userdel $name; groupdel $name; done; systemctl daemon-reload' \
     2>/dev/null || true
 expect 'make uninstall left nothing' equals '' left /usr/bin /usr/lib /usr/libexec /usr/share /usr/local
