@@ -114,7 +114,8 @@ final class ServerFixture: Sendable {
     }
 }
 
-/// Waits until this is so. After a minute that is an issue: nobody learns which test it is that never ends.
+/// Waits until the condition is true. After a minute it records an issue and returns: a test that waited for ever
+/// would stop the whole run without being named.
 func wait(sourceLocation: SourceLocation = #_sourceLocation, until isSo: () -> Bool) {
     let end = RunnerClock.awake() + 60_000_000_000
     while !isSo() {
