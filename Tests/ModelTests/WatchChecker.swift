@@ -49,9 +49,12 @@ struct WatchChecker {
     /// When a run of each job succeeded last, by the wall clock.
     var successes: [Int: Int64] = [:]
     var isShutDown = false
-    /// Whether the wall clock was ever set. The time without a success counts by it, and is not checked
-    /// any more.
-    var wasSet = false
+    /// By how much the wall clock was set back since the last success of each job, less what it was
+    /// set forward again: that much longer is the time without a success than the clock says.
+    private var setBack: [Int: Int64] = [:]
+    /// Whether the clock was ever set. With the next start it is not known then which of two
+    /// successes was the last one.
+    private var wasSet = false
     var faults: [String] = []
 
     /// The first violation of a law; nil if there is none.
@@ -122,6 +125,7 @@ struct WatchChecker {
         }
         times[from] = nil
         staleTimes[to] = .some(nil)
+        setBack[to] = nil
     }
 
     private mutating func forget(_ job: Int) {
@@ -151,23 +155,43 @@ struct WatchChecker {
 
     /// The time of the wall clock in which a job was armed since its last success, or since it was
     /// first loaded with the key. Until the next success it is not known if the job was away, or had
-    /// another name or not the key.
+    /// another name or not the key, or if the clock was set before a start.
     private mutating func noteStaleTime(_ job: Int, _ facts: WatchEpisode.Job) {
-        guard !wasSet else { return staleTimes[job] = .some(nil) }
+        let undone = undoneStep(job)
         if facts.stale == nil { staleTimes[job] = .some(nil) }
         let hasSucceeded = now.happened.contains {
             if case .ended(job, hasSucceeded: true, _, _, _) = $0 { true } else { false }
         }
-        if hasSucceeded { successes[job] = now.wall }
+        if hasSucceeded { (successes[job], setBack[job]) = (now.wall, 0) }
         if hasSucceeded || staleTimes[job] == nil { return staleTimes[job] = 0 }
-        guard let known = staleTimes[job], var time = known else { return }
+        guard let undone, let known = staleTimes[job], var time = known else {
+            return staleTimes[job] = .some(nil)
+        }
         if before.jobs[job]?.isArmed == true {
-            time += now.wall - before.wall
+            time += now.wall - before.wall + undone
         } else if let until = before.jobs[job]?.pausedUntil, hasPauseEnded(job, facts) {
+            guard setBack[job] ?? 0 == 0, !now.isSet else {
+                return staleTimes[job] = .some(nil)
+            }
             // It ended on time, even if no daemon ran then. A run may have succeeded since.
             time += max(0, now.wall - max(until, successes[job] ?? until))
         }
         staleTimes[job] = time
+    }
+
+    /// What must be added to the time of the wall clock since the event before: what it was set back
+    /// by, but not what it was set forward by after it had been set back. Nil if it is not known.
+    private mutating func undoneStep(_ job: Int) -> Int64? {
+        let sum = setBack[job] ?? 0
+        if case .load = now.event {
+            setBack[job] = 0
+            return wasSet ? nil : 0
+        }
+        guard now.isSet else { return 0 }
+        let step = (now.wall - before.wall) - (now.boot - before.boot)
+        setBack[job] = max(0, sum - step)
+        // The daemon takes a second for two readings of the clocks that are not of the same instant.
+        return abs(step) > 1_001_000_000 ? max(0, sum - step) - sum : nil
     }
 
     /// Whether a pause with an end is over. If the configuration or a user ended it, it may have been

@@ -89,6 +89,75 @@ extension IncidentTests {
         #expect(world.kinds.last == .stale)
     }
 
+    /// By 2000 s or more the last success is in the future then; with less than 6000 s the clock comes
+    /// to it once more.
+    @Test(arguments: [10, 2000, 100_000])
+    func theTimeWithoutASuccessGoesOnIfTheClockIsSetBack(by seconds: Int) {
+        let stale = job { $0.staleAfter = .seconds(7000) }
+        var world = world([stale], [mail([.stale, .recovery])])
+        world.endRuns()
+        world.pass(.seconds(1000))
+        world.step(.seconds(-seconds))
+        world.endRuns(.exited(1))
+        world.pass(.seconds(5999))
+        #expect(world.kinds.isEmpty)
+        world.pass(.seconds(2))
+        #expect(world.kinds == [.stale])
+        // A success counts although it is earlier, by the clock, than the one before it.
+        world.pass(.seconds(3600))
+        world.endRuns()
+        #expect(world.kinds == [.stale, .recovery])
+        world.pass(.seconds(6999))
+        #expect(world.kinds.count == 2)
+        world.pass(.seconds(2))
+        #expect(world.kinds.last == .stale)
+    }
+
+    @Test func aClockThatWasWrongForAMomentMakesNoJobStale() {
+        let stale = job { $0.staleAfter = .seconds(7000) }
+        var world = world([stale], [mail([.stale, .recovery])])
+        world.endRuns()
+        world.pass(.seconds(1000))
+        world.step(.seconds(-100_000))
+        world.pass(.seconds(10))
+        world.step(.seconds(100_000))
+        world.pass(.seconds(5989))
+        #expect(world.kinds.isEmpty)
+        world.pass(.seconds(2))
+        #expect(world.kinds == [.stale])
+    }
+
+    /// With the next start it is only known that the last success is in the future.
+    @Test func theTimeWithoutASuccessBeginsAgainIfTheClockWasSetBackWithoutTheDaemon() {
+        let stale = job { $0.staleAfter = .seconds(7000) }
+        var world = world([stale], [mail([.stale, .recovery])])
+        world.endRuns()
+        world.pass(.seconds(1000))
+        world.stopCleanly()
+        world.wall -= 100_000_000_000
+        world.load([stale])
+        world.pass(.seconds(6999))
+        #expect(world.kinds.isEmpty)
+        world.pass(.seconds(2))
+        #expect(world.kinds == [.stale])
+    }
+
+    @Test func aPauseWhileTheClockIsSetBackDoesNotMakeAJobStale() {
+        let stale = job { $0.staleAfter = .seconds(7000) }
+        var world = world([stale], [mail([.stale, .recovery])])
+        world.endRuns()
+        world.pass(.seconds(1000))
+        _ = world.order(.pause, "backup")
+        world.pass(.seconds(1000))
+        world.step(.seconds(-100_000))
+        world.pass(.seconds(50_000))
+        _ = world.order(.resume, "backup")
+        world.pass(.seconds(5999))
+        #expect(world.kinds.isEmpty)
+        world.pass(.seconds(2))
+        #expect(world.kinds == [.stale])
+    }
+
     @Test func theTimeOfAPauseDoesNotMakeAJobStale() {
         let stale = job { $0.staleAfter = .seconds(7000) }
         var world = world([stale], [mail([.stale, .recovery])])

@@ -81,11 +81,43 @@ extension JobWatch {
 
     private mutating func updateInactiveTime(_ facts: Facts) {
         let now = facts.now.wall
+        followClock(lastSuccess: facts.lastSuccess, at: facts.now)
         if facts.phase == .armed {
             endInactiveTime(lastSuccess: facts.lastSuccess, at: now)
         } else if inactiveSince == nil {
             inactiveSince = now
         }
+    }
+
+    /// Follows the wall clock, by which the time without a success counts. If it is set back, that
+    /// time does not become less, and if it was wrong for a while, not more.
+    mutating func followClock(lastSuccess: WallInstant?, at now: Now) {
+        if lastSuccess != clock.success {
+            if let success = lastSuccess, clock.setBack > .zero {
+                watchedSince = min(watchedSince, success)
+            }
+            (clock.success, clock.setBack) = (lastSuccess, .zero)
+        }
+        let boot = Duration.nanoseconds(now.boot.nanoseconds)
+        let offset = now.wall - WallInstant(secondsSinceEpoch: 0) - boot
+        let step = offset - (clock.offset ?? offset)
+        let before = clock.setBack
+        // The two clocks are not read at the same instant.
+        if clock.offset == nil || step > .seconds(1) || step < .seconds(-1) {
+            clock.offset = offset
+            clock.setBack = max(.zero, clock.setBack - step)
+        }
+        // Before this start it may have been set back, too.
+        clock.setBack = max(clock.setBack, lastAnchor(lastSuccess) - now.wall)
+        if let since = inactiveSince {
+            inactiveSince = min(since - (clock.setBack - before), now.wall)
+        }
+    }
+
+    /// The last success or the start of the watch, whichever is later, by the wall clock as it was
+    /// set then.
+    private func lastAnchor(_ lastSuccess: WallInstant?) -> WallInstant {
+        max(watchedSince, lastSuccess ?? watchedSince)
     }
 
     /// From this instant on the time without a success counts again, if it did not.
@@ -96,10 +128,10 @@ extension JobWatch {
 
     /// The instant to store, from which the time without a success counts.
     func watchedSince(lastSuccess: WallInstant?, at now: WallInstant) -> WallInstant {
-        let anchor = max(watchedSince, lastSuccess ?? watchedSince)
+        let anchor = lastAnchor(lastSuccess)
         guard let inactiveSince else { return watchedSince }
         // The time while the job is not armed does not count.
-        let pause = now - max(inactiveSince, anchor)
+        let pause = now - max(inactiveSince, anchor - clock.setBack)
         return pause > .zero ? anchor + pause : anchor
     }
 
@@ -135,7 +167,7 @@ extension JobWatch {
     /// When the job is stale if no run succeeds until then.
     private func staleAt(_ facts: Facts) -> WallInstant? {
         guard let span = facts.job.policy.staleAfter else { return nil }
-        return max(watchedSince, facts.lastSuccess ?? watchedSince) + span
+        return lastAnchor(facts.lastSuccess) - clock.setBack + span
     }
 
     /// When the job has been paused for too long.
@@ -158,7 +190,7 @@ extension JobWatch {
         return switch kind {
         case .late: time(lateAt, \.due)
         case .long: time(longAt, \.began)
-        case .stale: facts.lastSuccess ?? watchedSince
+        case .stale: (facts.lastSuccess ?? watchedSince) - clock.setBack
         case .pausedLong: if case .paused(let pause) = facts.phase { pause.since } else { nil }
         default: nil
         }

@@ -16,6 +16,8 @@ struct JobWatch: Hashable, Sendable {
     /// Since when the time without a success does not count, because the job is not armed; nil
     /// while it is.
     var inactiveSince: WallInstant?
+    /// What is known about changes of the wall clock. It is not stored.
+    var clock = Clock()
     /// When active runs were due and when they started, by a clock that cannot be set.
     var runTimes: [Run.ID: RunTimes] = [:]
 
@@ -23,6 +25,17 @@ struct JobWatch: Hashable, Sendable {
     struct RunTimes: Hashable {
         var due: BootInstant
         var began: BootInstant?
+    }
+
+    /// The changes of the wall clock since the last success.
+    struct Clock: Hashable {
+        /// By how much it was set back, less what it was set forward again: the time without a
+        /// success is longer by that than the clock says.
+        var setBack: Duration = .zero
+        /// Its distance from the clock that counts from the boot; nil before the first event.
+        var offset: Duration?
+        /// The last success, as of the last event.
+        var success: WallInstant?
     }
 
     /// - Parameters:
