@@ -14,6 +14,16 @@ final class ConfigTrace: Sendable {
     /// times the duration of the check: with few files that is a millisecond, and with very many a
     /// hundredth of the time is spent on checking.
     private static let freshness = 100
+    /// A check that had to wait for the disk says nothing about the next one, so no result is used
+    /// for longer than this.
+    private static let freshnessMax = Duration.seconds(5)
+
+    /// For how long the result of a check is used.
+    ///
+    /// - Parameter duration: how long the check took.
+    static func freshness(afterCheckOf duration: Duration) -> Duration {
+        min(duration * freshness, freshnessMax)
+    }
 
     /// The attributes of a file that change when it is written or replaced.
     private struct Print: Hashable {
@@ -222,7 +232,7 @@ final class ConfigTrace: Sendable {
         let found = look()
         let seen = SuspendingClock.now
         return state.withLock { state in
-            state.freshUntil = seen + (seen - now) * Self.freshness
+            state.freshUntil = seen + Self.freshness(afterCheckOf: seen - now)
             Self.compare(found, &state)
             return state.last?.prints != found
         }

@@ -35,6 +35,29 @@ import TimerCore
             .joined(separator: " ")
     }
 
+    /// The result of a check is used for a moment.
+    private func waitForChange(_ trace: ConfigTrace, _ location: SourceLocation = #_sourceLocation)
+    {
+        let end = SuspendingClock.now + .seconds(60)
+        while !trace.hasChanged() {
+            guard SuspendingClock.now < end else {
+                Issue.record("no change is found", sourceLocation: location)
+                return
+            }
+            usleep(1000)
+        }
+    }
+
+    @Test(arguments: [
+        (Duration.zero, Duration.zero), (.microseconds(20), .milliseconds(2)),
+        (.milliseconds(5), .milliseconds(500)), (.milliseconds(50), .seconds(5)),
+        // The disk stood still meanwhile.
+        (.seconds(10), .seconds(5)),
+    ])
+    func theResultOfACheckIsUsedForALimitedTime(check: Duration, use: Duration) {
+        #expect(ConfigTrace.freshness(afterCheckOf: check) == use)
+    }
+
     @Test func theJobsOfFilesThatAreOthersAreAffected() throws {
         try write("main", to: "main")
         try write("a", "b", to: "1")
@@ -48,8 +71,7 @@ import TimerCore
         #expect(!trace.hasChanged() && affected(trace) == "d")
 
         try write("a", to: "1")
-        // The result of a check is used for a moment.
-        while !trace.hasChanged() { usleep(1000) }
+        waitForChange(trace)
         #expect(affected(trace) == "a b d")
         // A reading that began since does not count before its result is used.
         try read(trace)
@@ -58,7 +80,7 @@ import TimerCore
         #expect(affected(trace) == "b d")
 
         try folder.write(nil, to: "2")
-        while !trace.hasChanged() { usleep(1000) }
+        waitForChange(trace)
         #expect(affected(trace) == "b c d")
         try write("main", "d", to: "main")
         try read(trace)
@@ -66,7 +88,7 @@ import TimerCore
         // A change during the reading is found by the next check.
         try write("a", "b", to: "1")
         _ = trace.take()
-        while !trace.hasChanged() { usleep(1000) }
+        waitForChange(trace)
         #expect(affected(trace) == "a b c")
     }
 
@@ -182,7 +204,7 @@ import TimerCore
             // A file has changed, and each trace knows which jobs are in it.
             for trace in [trace, other] {
                 try folder.write("# x", to: "2")
-                while !trace.hasChanged() { usleep(1000) }
+                waitForChange(trace)
             }
             if trace.kept.isEmpty { #expect(affected(trace) == affected(other)) }
         }
