@@ -203,7 +203,7 @@ let package = Package(
         .testTarget(
             name: "LawTests", dependencies: ["SeededRandom", "TimerCore", "TimerZones"],
             swiftSettings: optimised),
-        .testTarget(name: "ModelTests", dependencies: ["TimerCore"], swiftSettings: settings),
+        .testTarget(name: "ModelTests", dependencies: ["TimerCore"], swiftSettings: optimised),
         .target(
             name: "StoreModel", dependencies: ["TimerFleet"], path: "Tests/StoreModel",
             swiftSettings: optimised),

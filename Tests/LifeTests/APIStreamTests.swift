@@ -8,7 +8,7 @@ import TimerControl
 import TimerCore
 
 /// `timerctl api` with answers that are longer than a pipe and a socket hold.
-@Suite struct APIStreamTests {
+@Suite(.ownThreads) struct APIStreamTests {
     private static let count = 3000
 
     private func make() throws -> LiveDaemon {

@@ -8,7 +8,7 @@ import TimerControl
 import TimerCore
 
 /// The control API of a real daemon: its answers, and what timerctl prints of them.
-@Suite struct APITests {
+@Suite(.ownThreads) struct APITests {
     /// Jobs of each kind, with the names in the examples of timerd-api(7).
     static let jobs = """
         [job.heartbeat]

@@ -10,7 +10,7 @@ import TimerCore
 
 /// The daemon's guarantee for the active time of a job, measured on the real program in real time:
 /// a kill loses at most a second, and no time is ever gained.
-@Suite struct ActiveTimeTests {
+@Suite(.ownThreads) struct ActiveTimeTests {
     /// The extra time that is allowed between a firing and its report, on a busy machine.
     static let slack = 0.5
 

@@ -9,7 +9,7 @@ import TimerCore
 
 /// Changes of the configuration that the daemon notices without a request, and files of `jobs.d`
 /// with errors.
-@Suite struct AutoReloadTests {
+@Suite(.ownThreads) struct AutoReloadTests {
     private func job(_ name: String, every span: String = "1h") -> String {
         "[job.\(name)]\nevery = \"\(span)\"\nshell = \"true\"\n"
     }

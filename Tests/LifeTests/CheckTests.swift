@@ -7,7 +7,7 @@ import Testing
 import TimerControl
 
 /// `timerd check`, and which of its warnings a reload repeats.
-@Suite struct CheckTests {
+@Suite(.ownThreads) struct CheckTests {
     private let good = "[job.a]\nevery = \"1h\"\nshell = \"true\"\n"
     private let doubtful = "[job.a]\nevery = \"1h\"\ncommand = [\"no-such-program-1\"]\n"
 

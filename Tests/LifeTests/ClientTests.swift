@@ -8,7 +8,7 @@ import TimerControl
 import TimerCore
 
 /// What clients of the control socket may do to a real daemon.
-@Suite struct ClientTests {
+@Suite(.ownThreads) struct ClientTests {
     private func connect(to path: String) throws -> Int32 {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

@@ -9,7 +9,7 @@ import TimerCore
 /// The real program with a wall clock that is set while it runs. The machine's clock does not
 /// change: a preloaded library adds a difference to the time that the program reads, and subtracts
 /// it from the timers that it sets.
-@Suite struct ClockTests {
+@Suite(.ownThreads) struct ClockTests {
     private static let library = """
         #define _GNU_SOURCE
         #include <fcntl.h>

@@ -8,7 +8,7 @@ import TimerControl
 import TimerCore
 
 /// `timerctl edit`, with editors that are scripts.
-@Suite struct EditTests {
+@Suite(.ownThreads) struct EditTests {
     private let jobs = "[job.a]\nevery = \"1h\"\nshell = \"true\"\n"
 
     /// A daemon with a job in each of two files.

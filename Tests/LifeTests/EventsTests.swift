@@ -9,7 +9,7 @@ import TimerControl
 import TimerCore
 
 /// The events of a real daemon, with readers that read and readers that do not.
-@Suite struct EventsTests {
+@Suite(.ownThreads) struct EventsTests {
     /// Follows the events on a thread of its own.
     private final class Follower: Sendable {
         private struct State {

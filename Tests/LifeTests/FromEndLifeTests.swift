@@ -8,7 +8,7 @@ import TimerControl
 import TimerCore
 
 /// An interval that is counted from the end of each run, when the daemon is killed meanwhile.
-@Suite struct FromEndLifeTests {
+@Suite(.ownThreads) struct FromEndLifeTests {
     /// The run ends while no daemon runs. The next daemon learns when that was, and counts the
     /// interval from there.
     @Test func theIntervalBeginsAtTheRealEnd_thoughNoDaemonSawIt() throws {

@@ -6,7 +6,7 @@ import Glibc
 import Testing
 
 /// `timerctl import` as a user runs it: what is printed where, the files, and the exit status.
-@Suite struct ImportVerbTests {
+@Suite(.ownThreads) struct ImportVerbTests {
     private func run(
         _ program: String, _ arguments: [String], input: String = "", zone: String = "UTC"
     ) throws -> ProgramResult {

@@ -13,7 +13,7 @@ import TimerCore
 /// the jobs wrote with the guarantees of timerd.
 ///
 /// `TIMERD_KILLS=1000` takes 10 minutes for each arrangement.
-@Suite(.serialized) struct KillCampaignTests {
+@Suite(.ownThreads, .serialized) struct KillCampaignTests {
     private static let rounds =
         ProcessInfo.processInfo.environment["TIMERD_KILLS"].flatMap { Int($0) } ?? 25
 

@@ -7,7 +7,7 @@ import Testing
 import TimerControl
 import TimerCore
 
-@Suite struct LifecycleTests {
+@Suite(.ownThreads) struct LifecycleTests {
     private func name(_ text: String) -> Job.Name { Job.Name(text)! }
 
     @Test func isReadyOnlyWhenItAnswers_andSaysWhatIsNext() throws {

@@ -10,7 +10,7 @@ import TimerControl
 import TimerCore
 
 /// Starts after the saved state was lost, and the commands that restore it.
-@Suite(.serialized) struct LostStateTests {
+@Suite(.ownThreads, .serialized) struct LostStateTests {
     private static let jobs = """
         [job.a]
         every = "1h"

@@ -8,7 +8,7 @@ import TimerControl
 import TimerCore
 
 /// Jobs that write more than a log can take delay only themselves.
-@Suite struct LoudJobTests {
+@Suite(.ownThreads) struct LoudJobTests {
     @Test func jobsThatWriteWithoutEndHoldUpNoOther() throws {
         let daemon = try LiveDaemon(
             """

@@ -9,7 +9,7 @@ import TimerControl
 import TimerCore
 
 /// Commands for many jobs, and very many clients, with a real daemon.
-@Suite struct ManyJobsTests {
+@Suite(.ownThreads) struct ManyJobsTests {
     private func jobs(_ count: Int) -> String {
         (0..<count).map { "[job.job-\($0)]\nevery = \"1h\"\nFIRE\n" }.joined()
     }

@@ -6,7 +6,7 @@ import Glibc
 import Testing
 
 /// The disk of the saved state becomes full while a job fails, and while a message is being sent.
-@Suite(.serialized, .enabled(if: geteuid() == 0, "mounts a file system"))
+@Suite(.ownThreads, .serialized, .enabled(if: geteuid() == 0, "mounts a file system"))
 struct MessageDiskTests {
     private static let config = """
         [job.loud]

@@ -13,7 +13,7 @@ import WebReceiver
 /// arrives once more only for a kill of the *runner* between the start of the attempt and the
 /// record of its result; each copy has the same identity and the same contents. A kill of the
 /// scheduler alone repeats nothing. `TIMERD_KILLS=54` makes three kills of each kind.
-@Suite(.serialized, .enabled(if: access("/usr/bin/curl", X_OK) == 0))
+@Suite(.ownThreads, .serialized, .enabled(if: access("/usr/bin/curl", X_OK) == 0))
 struct MessageKillTests {
     private static let rounds =
         ProcessInfo.processInfo.environment["TIMERD_KILLS"].flatMap { Int($0) } ?? 6

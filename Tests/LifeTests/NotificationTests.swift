@@ -10,7 +10,7 @@ import WebReceiver
 /// The outbox of the real programs with a real receiver: both programs are killed while messages are
 /// being sent. `TIMERD_KILLS=50` kills more often.
 @Suite(
-    .serialized, .enabled(if: access("/usr/bin/curl", X_OK) == 0))
+    .ownThreads, .serialized, .enabled(if: access("/usr/bin/curl", X_OK) == 0))
 struct NotificationTests {
     private static let rounds =
         ProcessInfo.processInfo.environment["TIMERD_KILLS"].flatMap { Int($0) } ?? 8

@@ -8,7 +8,7 @@ import TimerControl
 import TimerCore
 
 /// `timerctl at` and `in` with a real daemon and its runner.
-@Suite struct OneOffTests {
+@Suite(.ownThreads) struct OneOffTests {
     /// Its standard output and standard error. The socket comes first, because arguments after `--`
     /// belong to the command.
     private func timerctl(

@@ -7,7 +7,7 @@ import TimerControl
 
 /// The work of an administrator over ssh, on a terminal of 80 columns and 24 rows, without a
 /// manual.
-@Suite(.enabled(if: Tmux.isInstalled, "no tmux")) struct OperatorPathTests {
+@Suite(.ownThreads, .enabled(if: Tmux.isInstalled, "no tmux")) struct OperatorPathTests {
     /// Twelve jobs. One fails while a file is missing, and another one runs in the next hour.
     private static func jobs(_ folder: String) -> String {
         """

@@ -7,7 +7,7 @@ import Testing
 import TimerControl
 
 /// How much the programs log and print.
-@Suite struct QuietTests {
+@Suite(.ownThreads) struct QuietTests {
     private func jobs(_ numbers: some Sequence<Int>, every: String = "1h") -> String {
         numbers.map { "[job.job-\($0)]\nevery = \"\(every)\"\nFIRE\n" }.joined()
     }

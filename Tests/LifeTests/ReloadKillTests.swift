@@ -8,7 +8,7 @@ import TimerControl
 import TimerCore
 
 /// A reload that changes many jobs, and a daemon that is killed at any instant of it.
-@Suite struct ReloadKillTests {
+@Suite(.ownThreads) struct ReloadKillTests {
     private static let count = 2000
 
     /// In each round all jobs have another interval; some are removed, some renamed, and some are

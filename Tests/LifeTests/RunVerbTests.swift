@@ -8,7 +8,7 @@ import TimerControl
 import TimerCore
 
 /// `timerctl run`, `retry`, `log` and `show RUN` with the real programs.
-@Suite struct RunVerbTests {
+@Suite(.ownThreads) struct RunVerbTests {
     /// The output of a program on each stream, and its exit status.
     struct Spoken {
         var status: Int32

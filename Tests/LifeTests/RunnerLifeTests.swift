@@ -9,7 +9,7 @@ import TimerControl
 import TimerCore
 
 /// Jobs keep running without the scheduler. Also most of what can happen to the runner.
-@Suite struct RunnerLifeTests {
+@Suite(.ownThreads) struct RunnerLifeTests {
     /// A daemon whose jobs' commands may name its `FOLDER`.
     func make(_ jobs: String) throws -> LiveDaemon {
         let daemon = try LiveDaemon(jobs)

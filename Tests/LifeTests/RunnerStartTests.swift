@@ -8,7 +8,7 @@ import TimerControl
 import TimerCore
 
 /// The start of a runner, and what may happen during it.
-@Suite struct RunnerStartTests {
+@Suite(.ownThreads) struct RunnerStartTests {
     private static let canTrace = access("/usr/bin/strace", X_OK) == 0
 
     /// A runner of this daemon's, started by hand.

@@ -9,7 +9,7 @@ import TimerCore
 
 /// Runs whose process cannot be started: system calls of the real runner are made to fail.
 @Suite(
-    .serialized,
+    .ownThreads, .serialized,
     .enabled(
         if: access("/usr/bin/strace", X_OK) == 0 && geteuid() == 0,
         "strace makes the calls fail, and only root may look into a process that is not its child"))

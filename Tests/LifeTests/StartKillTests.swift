@@ -11,7 +11,7 @@ import TimerCore
 
 /// A daemon is killed, and the next one is killed during its start: together they lose at most a
 /// second each, and gain nothing.
-@Suite(.serialized) struct StartKillTests {
+@Suite(.ownThreads, .serialized) struct StartKillTests {
     /// How many points of a start are tried; `TIMERD_KILLS` sets a higher number.
     private static let points =
         ProcessInfo.processInfo.environment["TIMERD_KILLS"].flatMap { Int($0) } ?? 24

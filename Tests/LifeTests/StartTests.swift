@@ -8,7 +8,7 @@ import TimerControl
 import TimerCore
 
 /// What happens in the first milliseconds of a start.
-@Suite(.serialized) struct StartTests {
+@Suite(.ownThreads, .serialized) struct StartTests {
     private let jobs = "[job.a]\nevery = \"100h\"\nFIRE\n"
 
     private func spawn(

@@ -8,7 +8,7 @@ import TimerControl
 
 /// A control socket that a service manager holds, without a daemon: commands that only read start
 /// none.
-@Suite struct StoppedTests {
+@Suite(.ownThreads) struct StoppedTests {
     /// A user's runtime directory with the socket, and a systemctl that gives a fixed answer.
     private final class Manager {
         let folder = "/tmp/timerd-stopped-\(UUID().uuidString)"

@@ -8,7 +8,7 @@ import TimerControl
 import TimerCore
 
 /// `timerctl top` in a real terminal, with a real daemon.
-@Suite(.enabled(if: Tmux.isInstalled, "no tmux")) struct TopScreenTests {
+@Suite(.ownThreads, .enabled(if: Tmux.isInstalled, "no tmux")) struct TopScreenTests {
     private func open(_ daemon: LiveDaemon, columns: Int = 80, rows: Int = 24) throws -> Tmux {
         let tmux = try Tmux(
             in: daemon.folder, columns: columns, rows: rows, ["TIMERD_SOCKET": daemon.socket])

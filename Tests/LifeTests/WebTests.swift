@@ -9,7 +9,7 @@ import TimerCore
 import WebReceiver
 
 /// A real web server beside a real daemon.
-@Suite struct WebTests {
+@Suite(.ownThreads) struct WebTests {
     /// The web server of a daemon, on a port that is free.
     private final class Web {
         let process = Process()

@@ -7,7 +7,7 @@ import TimerControl
 import TimerCore
 
 /// The environment variable TZ, as containers set it: for the log, for the jobs, and for the client.
-@Suite struct ZoneEnvironmentTests {
+@Suite(.ownThreads) struct ZoneEnvironmentTests {
     private let jobs = "[job.a]\ncalendar = \"daily\"\nFIRE\n"
 
     @Test func theLogAndTheJobsAreInTheZoneOfTheEnvironment() throws {

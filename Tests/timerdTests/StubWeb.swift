@@ -19,6 +19,9 @@ final class StubWeb: Sendable {
     private let reply:
         @Sendable (ControlRequest) -> Result<ControlClient.Reply, ControlClient.Failure>
 
+    /// To make the page takes 0.1 s in a debug build.
+    private static let page = WebPage()
+
     init(
         _ reply:
             @escaping @Sendable (ControlRequest) -> Result<
@@ -38,7 +41,7 @@ final class StubWeb: Sendable {
 
     func responder(hosts: [String] = []) -> WebResponder {
         WebResponder(
-            rules: WebRules(port: 8321), page: WebPage(), hosts: { hosts },
+            rules: WebRules(port: 8321), page: Self.page, hosts: { hosts },
             ask: { request, credentials, done in
                 self.asked.withLock { $0.append((request, credentials)) }
                 done(self.reply(request))
