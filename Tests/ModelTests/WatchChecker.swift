@@ -131,7 +131,10 @@ struct WatchChecker {
     private mutating func forget(_ job: Int) {
         times[job] = nil
         staleTimes[job] = .some(nil)
-        for kind in Self.kinds { before.open[Key(job: job, kind: kind)] = nil }
+        for kind in Self.kinds {
+            before.open[Key(job: job, kind: kind)] = nil
+            toldRuns[Key(job: job, kind: kind)] = nil
+        }
     }
 
     // MARK: - Facts

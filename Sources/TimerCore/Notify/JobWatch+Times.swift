@@ -96,7 +96,7 @@ extension JobWatch {
             if let success = lastSuccess, clock.setBack > .zero {
                 watchedSince = min(watchedSince, success)
             }
-            (clock.success, clock.setBack) = (lastSuccess, .zero)
+            clock = Clock(success: lastSuccess)
         }
         let boot = Duration.nanoseconds(now.boot.nanoseconds)
         let offset = now.wall - WallInstant(secondsSinceEpoch: 0) - boot
