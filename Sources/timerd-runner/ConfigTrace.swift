@@ -13,7 +13,7 @@ final class ConfigTrace: Sendable {
     /// One burst of runs arrives in many requests. The result of a check is used for this many
     /// times the duration of the check: with few files that is a millisecond, and with very many a
     /// hundredth of the time is spent on checking.
-    private static let freshness = 100
+    private static let freshness: Int64 = 100
     /// A check that had to wait for the disk says nothing about the next one, so no result is used
     /// for longer than this.
     private static let freshnessMax = Duration.seconds(5)
@@ -22,7 +22,9 @@ final class ConfigTrace: Sendable {
     ///
     /// - Parameter duration: how long the check took.
     static func freshness(afterCheckOf duration: Duration) -> Duration {
-        min(duration * freshness, freshnessMax)
+        // The operators of `Duration` are for any integer, and are not specialised.
+        let nanoseconds = min(duration, freshnessMax).wholeNanoseconds
+        return min(.nanoseconds(nanoseconds * freshness), freshnessMax)
     }
 
     /// The attributes of a file that change when it is written or replaced.
