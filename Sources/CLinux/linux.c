@@ -104,12 +104,14 @@ int clinux_is_in_memory(int file) {
     return system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;
 }
 
-void clinux_heap_keep_small(void) {
+void clinux_heap_keep_small(int arenas) {
 #ifdef __GLIBC__
-    mallopt(M_ARENA_MAX, 2);
+    mallopt(M_ARENA_MAX, arenas);
     mallopt(M_MMAP_THRESHOLD, 256 * 1024);
     // Without this, glibc would return and request 128 KiB thousands of times a second under load.
     mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+#else
+    (void)arenas;
 #endif
 }
 

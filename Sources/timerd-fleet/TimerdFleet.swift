@@ -50,7 +50,7 @@ enum TimerdFleet {
         umask(0o077)
         WorkerThread.showName("timerd-fleet")
         // Its threads mostly wait for etcd, and not for each other's allocations.
-        clinux_heap_keep_small()
+        clinux_heap_keep_small(2)
         // A library of TLS may cause it.
         signal(SIGPIPE, SIG_IGN)
         let notify = Notify.take()

@@ -123,7 +123,9 @@ struct TimerdRunner: ParsableCommand {
     func run() throws {
         umask(0o077)
         RunnerProcess.showName("timerd-runner")
-        clinux_heap_keep_small()
+        // One for each thread of the first reading, so that what one of them frees does not lie between
+        // pieces of another that stay.
+        clinux_heap_keep_small(5)
         let notify = takeNotify()
         let program = OwnProgram()
         do {

@@ -12,7 +12,7 @@ enum Heap {
     private static let queue = DispatchQueue(label: "timerd.heap", qos: .utility)
 
     /// Configures malloc to keep little free memory. Must be called before any thread is created.
-    static func configureMalloc() { clinux_heap_keep_small() }
+    static func configureMalloc() { clinux_heap_keep_small(2) }
 
     /// Gives free memory back to the system after a delay.
     static func giveBackSoon() {
