@@ -230,6 +230,7 @@ def run(long):
     # With 100 000 one of them takes longer to start than all the rest of this.
     for count in COUNTS[:2] if long else COUNTS[:1]:
         yield from peers(count)
-    yield idle(60, "timerd", 'every = "1d"')
+    # Whichever moment it begins at, this has four checkpoints.
+    yield idle(100, "timerd", 'every = "1d"')
     yield idle(60, PAUSED, 'every = "1d"\npaused = true')
     yield from idle_peers(60)
