@@ -198,6 +198,38 @@ import TimerCore
         #expect(try fixture.count("SELECT count(*) FROM instance WHERE id = 1") == 1)
     }
 
+    /// The daemon follows the recorder a moment after the first write was handed to it.
+    @Test func whoFollowsLateIsToldWhatIsSo() throws {
+        let fixture = try RecorderFixture(isThere: false)
+        let told = Mutex<[String]>([])
+        func follow() {
+            fixture.recorder.follow(
+                Recorder.Followers { error in
+                    told.withLock { $0.append("error \(error != nil)") }
+                } notified: {
+                    told.withLock { $0.append("notified") }
+                } marked: { mark in
+                    told.withLock { $0.append("mark \(mark)") }
+                })
+        }
+        fixture.recorder.follow(Recorder.Followers())
+        let notification = JobNotification(
+            notifier: Notifier.Name("ops")!, kind: .failure, job: Job.Name("a")!,
+            at: RecorderFixture.now(0).wall)
+        fixture.keep("begin", [.beginInstance(RecorderFixture.now(0)), .notify(notification)])
+        #expect(fixture.heard(1) == ["begin delayed"])
+        follow()
+        fixture.recorder.follow(Recorder.Followers())
+        fixture.isOpenable.value.store(true, ordering: .relaxed)
+        #expect(fixture.heard(2) == ["begin delayed", "begin"])
+        #expect(told.withLock { $0 } == ["error true"])
+        follow()
+        follow()
+        fixture.keep("more", [.save(RecorderFixture.record("a"))])
+        _ = fixture.heard(3)
+        #expect(told.withLock { $0 } == ["error true", "mark 1", "notified", "mark 1"])
+    }
+
     /// What would be lost if the daemon ended at this moment.
     @Test func unwrittenRecordsAreCounted() throws {
         let fixture = try RecorderFixture()

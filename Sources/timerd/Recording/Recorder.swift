@@ -49,6 +49,8 @@ actor Recorder: QueueActor {
     let history: Duration
     let wall: @Sendable () -> WallInstant
     private var followers = Followers()
+    /// Whether notifications were added to the outbox before anything followed them.
+    private var hasUnreported = false
     private var pending = RequestQueue()
     /// How many requests have arrived so far.
     private var taken: UInt64 = 0
@@ -109,9 +111,18 @@ actor Recorder: QueueActor {
 
     private static let noStore = StoreError(code: .other, path: "", what: "there is no store")
 
-    /// Must be called before anything is submitted.
+    /// Calls these from now on, and at once for what is so already: the first changes may have been
+    /// written, or refused, before.
     nonisolated func follow(_ followers: Followers) {
-        later { $0.followers = followers }
+        later { recorder in
+            recorder.followers = followers
+            if let storeError = recorder.storeError { followers.storeError?(storeError.error) }
+            if !recorder.isMarkDue, let store = recorder.store {
+                followers.marked?(store.identity.generation)
+            }
+            if recorder.hasUnreported { followers.notified?() }
+            recorder.hasUnreported = false
+        }
     }
 
     /// Writes the changes after everything that was submitted before.
@@ -196,7 +207,10 @@ actor Recorder: QueueActor {
             }
             finish(count, refused, hasWritten: hasChanges)
             noteCloses(changes.count { $0.isHistory })
-            if changes.contains(where: \.isNotification) { followers.notified?() }
+            if changes.contains(where: \.isNotification) {
+                hasUnreported = followers.notified == nil
+                followers.notified?()
+            }
         } catch {
             wait(because: error)
         }
