@@ -192,9 +192,10 @@ struct WatchChecker {
         }
         guard now.isSet else { return 0 }
         let step = (now.wall - before.wall) - (now.boot - before.boot)
-        setBack[job] = max(0, sum - step)
-        // The daemon takes a second for two readings of the clocks that are not of the same instant.
-        return abs(step) > 1_001_000_000 ? max(0, sum - step) - sum : nil
+        let rest = max(0, sum - step)
+        setBack[job] = rest
+        // The daemon takes half a second for two readings of the clocks that are not of the same instant.
+        return abs(step) > 501_000_000 ? rest - sum : nil
     }
 
     /// Whether a pause with an end is over. If the configuration or a user ended it, it may have been

@@ -89,20 +89,33 @@ extension IncidentTests {
         #expect(world.kinds.last == .stale)
     }
 
-    /// By 2000 s or more the last success is in the future then; with less than 6000 s the clock comes
-    /// to it once more.
-    @Test(arguments: [10, 2000, 100_000])
-    func theTimeWithoutASuccessGoesOnIfTheClockIsSetBack(by seconds: Int) {
+    /// A job whose run succeeded 1000 s ago, and that is stale 7000 s after a success.
+    private func staleWorld() -> (World, Job) {
         let stale = job { $0.staleAfter = .seconds(7000) }
         var world = world([stale], [mail([.stale, .recovery])])
         world.endRuns()
         world.pass(.seconds(1000))
+        return (world, stale)
+    }
+
+    /// Nothing is told for so many seconds, and then that the job is stale.
+    private func expectStale(
+        after seconds: Int, _ world: inout World, _ location: SourceLocation = #_sourceLocation
+    ) {
+        world.pass(.seconds(seconds))
+        #expect(world.kinds.isEmpty, sourceLocation: location)
+        world.pass(.seconds(2))
+        #expect(world.kinds == [.stale], sourceLocation: location)
+    }
+
+    /// By 2000 s or more the last success is in the future then; with less than 6000 s the clock comes
+    /// to it once more.
+    @Test(arguments: [10, 2000, 100_000])
+    func theTimeWithoutASuccessGoesOnIfTheClockIsSetBack(by seconds: Int) {
+        var (world, _) = staleWorld()
         world.step(.seconds(-seconds))
         world.endRuns(.exited(1))
-        world.pass(.seconds(5999))
-        #expect(world.kinds.isEmpty)
-        world.pass(.seconds(2))
-        #expect(world.kinds == [.stale])
+        expectStale(after: 5999, &world)
         // A success counts although it is earlier, by the clock, than the one before it.
         world.pass(.seconds(3600))
         world.endRuns()
@@ -114,55 +127,34 @@ extension IncidentTests {
     }
 
     @Test func aClockThatWasWrongForAMomentMakesNoJobStale() {
-        let stale = job { $0.staleAfter = .seconds(7000) }
-        var world = world([stale], [mail([.stale, .recovery])])
-        world.endRuns()
-        world.pass(.seconds(1000))
+        var (world, _) = staleWorld()
         world.step(.seconds(-100_000))
         world.pass(.seconds(10))
         world.step(.seconds(100_000))
-        world.pass(.seconds(5989))
-        #expect(world.kinds.isEmpty)
-        world.pass(.seconds(2))
-        #expect(world.kinds == [.stale])
+        expectStale(after: 5989, &world)
     }
 
     /// With the next start it is only known that the last success is in the future.
     @Test func theTimeWithoutASuccessBeginsAgainIfTheClockWasSetBackWithoutTheDaemon() {
-        let stale = job { $0.staleAfter = .seconds(7000) }
-        var world = world([stale], [mail([.stale, .recovery])])
-        world.endRuns()
-        world.pass(.seconds(1000))
+        var (world, stale) = staleWorld()
         world.stopCleanly()
         world.wall -= 100_000_000_000
         world.load([stale])
-        world.pass(.seconds(6999))
-        #expect(world.kinds.isEmpty)
-        world.pass(.seconds(2))
-        #expect(world.kinds == [.stale])
+        expectStale(after: 6999, &world)
     }
 
     @Test func aPauseWhileTheClockIsSetBackDoesNotMakeAJobStale() {
-        let stale = job { $0.staleAfter = .seconds(7000) }
-        var world = world([stale], [mail([.stale, .recovery])])
-        world.endRuns()
-        world.pass(.seconds(1000))
+        var (world, _) = staleWorld()
         _ = world.order(.pause, "backup")
         world.pass(.seconds(1000))
         world.step(.seconds(-100_000))
         world.pass(.seconds(50_000))
         _ = world.order(.resume, "backup")
-        world.pass(.seconds(5999))
-        #expect(world.kinds.isEmpty)
-        world.pass(.seconds(2))
-        #expect(world.kinds == [.stale])
+        expectStale(after: 5999, &world)
     }
 
     @Test func theTimeOfAPauseDoesNotMakeAJobStale() {
-        let stale = job { $0.staleAfter = .seconds(7000) }
-        var world = world([stale], [mail([.stale, .recovery])])
-        world.endRuns()
-        world.pass(.seconds(1000))
+        var (world, stale) = staleWorld()
         _ = world.order(.pause, "backup")
         world.pass(.seconds(50_000))
         world.kill()
@@ -170,19 +162,13 @@ extension IncidentTests {
         world.pass(.seconds(50_000))
         _ = world.order(.resume, "backup")
         #expect(world.kinds.isEmpty)
-        world.pass(.seconds(5999))
-        #expect(world.kinds.isEmpty)
-        world.pass(.seconds(2))
-        #expect(world.kinds == [.stale])
+        expectStale(after: 5999, &world)
     }
 
     /// A pause that the configuration begins while no daemon runs begins when it is read: the time
     /// before counts, as it does while the machine is off.
     @Test func aPauseThatBeginsWithTheNextStartDoesNotEndTheTimeBeforeIt() {
-        let stale = job { $0.staleAfter = .seconds(7000) }
-        var world = world([stale], [mail([.stale, .recovery])])
-        world.endRuns()
-        world.pass(.seconds(1000))
+        var (world, stale) = staleWorld()
         world.stopCleanly()
         world.pass(.seconds(2000))
         var paused = stale
@@ -190,18 +176,12 @@ extension IncidentTests {
         world.load([paused])
         world.pass(.seconds(50_000))
         _ = world.order(.resume, "backup")
-        world.pass(.seconds(3999))
-        #expect(world.kinds.isEmpty)
-        world.pass(.seconds(2))
-        #expect(world.kinds == [.stale])
+        expectStale(after: 3999, &world)
     }
 
     /// The daemon starts again 2500 s after it stopped. The job has 500 s of a pause in between.
     private func staleJobPausedWithoutTheDaemon() -> (World, Job) {
-        let stale = job { $0.staleAfter = .seconds(7000) }
-        var world = world([stale], [mail([.stale, .recovery])])
-        world.endRuns()
-        world.pass(.seconds(1000))
+        var (world, stale) = staleWorld()
         world.handle(
             .order(
                 Order(.pause, "backup", by: .user("ada"), until: .after(.seconds(500)))))
@@ -213,19 +193,13 @@ extension IncidentTests {
 
     @Test func aPauseThatEndsWithoutTheDaemonEndsOnTimeForAStaleJob() {
         var (world, _) = staleJobPausedWithoutTheDaemon()
-        world.pass(.seconds(3999))
-        #expect(world.kinds.isEmpty)
-        world.pass(.seconds(2))
-        #expect(world.kinds == [.stale])
+        expectStale(after: 3999, &world)
     }
 
     @Test func aPauseThatAUserEndsAfterItsEndEndedOnTimeForAStaleJob() {
         var (world, _) = staleJobPausedWithoutTheDaemon()
         _ = world.order(.resume, "backup")
-        world.pass(.seconds(3999))
-        #expect(world.kinds.isEmpty)
-        world.pass(.seconds(2))
-        #expect(world.kinds == [.stale])
+        expectStale(after: 3999, &world)
     }
 
     @Test func aPauseThatEndedCountsNoLongerForAStaleJob_alsoIfADaemonStopsBeforeItNotices() {
@@ -233,10 +207,7 @@ extension IncidentTests {
         world.stopCleanly()
         world.pass(.seconds(1000))
         world.load([stale])
-        world.pass(.seconds(2999))
-        #expect(world.kinds.isEmpty)
-        world.pass(.seconds(2))
-        #expect(world.kinds == [.stale])
+        expectStale(after: 2999, &world)
     }
 
     @Test func aJobIsStaleAfterAWhileWithoutAMachine() {

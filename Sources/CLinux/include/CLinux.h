@@ -51,8 +51,8 @@ int clinux_has_access_list(const char *path);
 int clinux_run(const char *const *arguments);
 
 /// Keeps the heap of a process with several threads close to the size that is in use (mallopt(3)): it limits malloc to
-/// so many arenas instead of eight for each core, and allocates large blocks, such as a long response, with mmap, so that
-/// they are returned to the system when they are freed. Without this, glibc raises its mmap threshold when a large
+/// so many arenas instead of eight for each core, and allocates large blocks, such as a long response, with mmap, so
+/// that they are returned to the system when they are freed. Without this, glibc raises its mmap threshold when a large
 /// block is freed, and keeps later ones in an arena. Call it before there are other threads. It does nothing with
 /// another C library than glibc.
 void clinux_heap_keep_small(int arenas);

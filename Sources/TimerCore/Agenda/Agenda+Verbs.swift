@@ -150,12 +150,8 @@ extension Agenda {
         }
         // It ended on time, also if no daemon was running then, or if a user ends it just before its
         // late timer does.
-        if var watch = entry.watch?.wrappedValue {
-            let success = entry.outcomes.lastSuccess
-            watch.followClock(lastSuccess: success, at: now)
-            watch.endInactiveTime(lastSuccess: success, at: end)
-            entry.watch = Boxed(wrappedValue: watch)
-        }
+        let success = entry.watch == nil ? nil : entry.outcomes.lastSuccess
+        entry.watch?.wrappedValue.endInactiveTime(lastSuccess: success, at: end, now: now)
         entry.ledger.credit(entry.countedAfterPause)
         entry.countedAfterPause = .zero
         // The notices say what follows after this firing.

@@ -80,33 +80,30 @@ extension JobWatch {
     }
 
     private mutating func updateInactiveTime(_ facts: Facts) {
-        let now = facts.now.wall
-        followClock(lastSuccess: facts.lastSuccess, at: facts.now)
+        let now = facts.now
         if facts.phase == .armed {
-            endInactiveTime(lastSuccess: facts.lastSuccess, at: now)
-        } else if inactiveSince == nil {
-            inactiveSince = now
+            endInactiveTime(lastSuccess: facts.lastSuccess, at: now.wall, now: now)
+        } else {
+            followClock(lastSuccess: facts.lastSuccess, at: now)
+            inactiveSince = inactiveSince ?? now.wall
         }
     }
 
     /// Follows the wall clock, by which the time without a success counts. If it is set back, that
     /// time does not become less, and if it was wrong for a while, not more.
-    mutating func followClock(lastSuccess: WallInstant?, at now: Now) {
+    private mutating func followClock(lastSuccess: WallInstant?, at now: Now) {
         if lastSuccess != clock.success {
             if let success = lastSuccess, clock.setBack > .zero {
                 watchedSince = min(watchedSince, success)
             }
             clock = Clock(success: lastSuccess)
         }
-        let boot = Duration.nanoseconds(now.boot.nanoseconds)
-        let offset = now.wall - WallInstant(secondsSinceEpoch: 0) - boot
-        let step = offset - (clock.offset ?? offset)
         let before = clock.setBack
-        // The two clocks are not read at the same instant.
-        if clock.offset == nil || step > .seconds(1) || step < .seconds(-1) {
-            clock.offset = offset
+        if let seen = clock.seen, let step = now.step(since: seen) {
+            clock.seen = now
             clock.setBack = max(.zero, clock.setBack - step)
         }
+        clock.seen = clock.seen ?? now
         // Before this start it may have been set back, too.
         clock.setBack = max(clock.setBack, lastAnchor(lastSuccess) - now.wall)
         if let since = inactiveSince {
@@ -121,7 +118,10 @@ extension JobWatch {
     }
 
     /// From this instant on the time without a success counts again, if it did not.
-    mutating func endInactiveTime(lastSuccess: WallInstant?, at instant: WallInstant) {
+    mutating func endInactiveTime(
+        lastSuccess: WallInstant?, at instant: WallInstant, now: Now
+    ) {
+        followClock(lastSuccess: lastSuccess, at: now)
         watchedSince = watchedSince(lastSuccess: lastSuccess, at: instant)
         inactiveSince = nil
     }

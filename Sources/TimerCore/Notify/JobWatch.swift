@@ -32,8 +32,8 @@ struct JobWatch: Hashable, Sendable {
         /// By how much it was set back, less what it was set forward again: the time without a
         /// success is longer by that than the clock says.
         var setBack: Duration = .zero
-        /// Its distance from the clock that counts from the boot; nil before the first event.
-        var offset: Duration?
+        /// The clocks when it was found to be set last, or at the first event; nil before that.
+        var seen: Now?
         /// The last success, as of the last event.
         var success: WallInstant?
     }
