@@ -9,10 +9,8 @@ REASONS = {
         "record, an order and an end on a socket, a session, pipes, limits and memory of its own"),
     "burst: last of 1000, by the best peer's": "the bare loop itself takes half of what APScheduler does or more",
     "burst: last of": (
-        "the first start counts for as much as the work of all, and passes four threads that may sleep"),
-    "burst: start of": "the start passes four threads that may sleep",
+        "both processors have work from the first start to the last, and not all processes can be ready before"),
     "cost": "at 500 firings a second the threads between timer and process sleep and wake for each",
-    "punctual": "the start passes four threads that may sleep",
     "durable": "each run has two writes to the store and two lines of log",
     "growth: reload of one job": (
         "both processes read all the files at the same time, to find which have changed, and parse those"),

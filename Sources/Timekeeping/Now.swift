@@ -129,6 +129,17 @@ extension Now {
         awake + (instant - counted(basis))
     }
 
+    /// The reading at the time when `span` has passed, if no clock is set and the machine does not
+    /// sleep until then. The wall clock is rounded to the microsecond towards zero.
+    @inlinable
+    public func advanced(by span: Duration) -> Now {
+        Now(
+            wall: wall + span, awake: awake + span,
+            boot: BootInstant(
+                nanoseconds: boot.nanoseconds.adding(clamping: span.wholeNanoseconds)),
+            bootID: bootID)
+    }
+
     /// How long the machine was awake, and how long it was switched on, since it booted.
     @inlinable
     public var sinceBoot: (awake: Duration, boot: Duration) {

@@ -137,10 +137,14 @@ public final class RunnerClient: Sendable {
         }
     }
 
-    /// Starts the runs in this order. Without a connection to a runner, they wait for one.
-    public func start(_ runs: [Run]) {
+    /// Starts the runs in this order, but none of their programs before this instant of
+    /// CLOCK_MONOTONIC, which is less than a second from now. Without a connection to a runner, they
+    /// wait for one.
+    public func start(
+        _ runs: [Run], notBefore instant: AwakeInstant = AwakeInstant(nanoseconds: 0)
+    ) {
         guard !runs.isEmpty else { return }
-        mailbox.start(runs.map { RunOrder($0) })
+        mailbox.start(runs.map { RunOrder($0, notBefore: instant) })
     }
 
     /// Terminates a run: SIGTERM to its process group, after `grace` SIGKILL.

@@ -19,6 +19,8 @@ public struct RunRequest: Hashable, Sendable {
     public var message: Message?
     /// What a fleet requires of it; nil for a run of this machine alone.
     public var fleet: FleetStart?
+    /// Its program starts no earlier than this.
+    public var notBefore = AwakeInstant(nanoseconds: 0)
 
     /// A message to send.
     public struct Message: Hashable, Sendable {

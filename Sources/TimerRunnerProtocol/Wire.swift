@@ -13,7 +13,7 @@ package import TimerCore
 /// a new connection the messages that were not acknowledged are sent again.
 package enum Wire {
     /// The version of the protocol; both sides must have the same.
-    package static let version: UInt64 = 7
+    package static let version: UInt64 = 8
     /// Answers `prepare`. No barrier has this token.
     package static let preparedToken: UInt64 = 0
     /// The most bytes of a frame from the runner: the longest tail of a run fits.
@@ -54,11 +54,15 @@ package struct RunOrder: Hashable, Sendable {
     package var variables: RunVariables
     /// What a fleet requires of it; nil for a run of this machine alone.
     package var fleet: FleetStart?
+    /// Its program starts no earlier than this.
+    package var notBefore: AwakeInstant
 
     package init(
         run: Run.ID, fingerprint: UInt64, missed: Int, active: Duration,
-        variables: RunVariables = RunVariables(), fleet: FleetStart? = nil
+        variables: RunVariables = RunVariables(), fleet: FleetStart? = nil,
+        notBefore: AwakeInstant = AwakeInstant(nanoseconds: 0)
     ) {
+        self.notBefore = notBefore
         self.variables = variables
         self.fleet = fleet
         self.run = run
@@ -67,10 +71,10 @@ package struct RunOrder: Hashable, Sendable {
         self.active = active
     }
 
-    package init(_ run: Run) {
+    package init(_ run: Run, notBefore: AwakeInstant = AwakeInstant(nanoseconds: 0)) {
         self.init(
             run: run.id, fingerprint: Definition(run.job).fingerprint, missed: run.firing.missed,
             active: run.firing.active, variables: run.firing.cause.variables,
-            fleet: FleetStart(run.firing.cause))
+            fleet: FleetStart(run.firing.cause), notBefore: notBefore)
     }
 }

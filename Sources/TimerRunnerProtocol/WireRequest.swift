@@ -52,6 +52,7 @@ package enum WireRequest: Hashable {
                     $0.put($1.fence)
                     $0.put($1.before.nanoseconds)
                 }
+                $0.put($1.notBefore.nanoseconds)
             }
         case .end(let run, let grace):
             writer.put(UInt8(3))
@@ -101,12 +102,13 @@ package enum WireRequest: Hashable {
         case 1: self = .hello(version: try reader.unsigned())
         case 2:
             var orders: [RunOrder] = []
-            for _ in 0..<(try reader.count(of: 48, most: Wire.runsPerFrame)) {
+            for _ in 0..<(try reader.count(of: 56, most: Wire.runsPerFrame)) {
                 orders.append(
                     RunOrder(
                         run: try reader.run(), fingerprint: try reader.unsigned(),
                         missed: Int(try reader.signed()), active: try reader.span(),
-                        variables: try reader.variables(), fleet: try reader.fleet()))
+                        variables: try reader.variables(), fleet: try reader.fleet(),
+                        notBefore: AwakeInstant(nanoseconds: try reader.signed())))
             }
             self = .start(orders)
         case 3: self = .end(try reader.run(), grace: try reader.span())

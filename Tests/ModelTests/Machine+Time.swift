@@ -96,6 +96,9 @@ extension Machine {
         if let at = wallTimers[job], at <= wall { wallTimers[job] = nil }
         if let at = retryTimers[job], at <= awake { retryTimers[job] = nil }
         counts.wakes += 1
-        tell(.wake(Self.allNames[job]), .wake(job))
+        let isAhead = draw(below: 2) == 0
+        agenda.ahead = isAhead ? .milliseconds(1 + draw(below: 10)) : .zero
+        defer { agenda.ahead = .zero }
+        tell(.wake(Self.allNames[job]), isAhead ? .wakeAhead(job) : .wake(job))
     }
 }

@@ -106,6 +106,8 @@ enum Told: Equatable {
     case load([PlainJob])
     case reload([PlainJob])
     case wake(Int)
+    /// The same, but a moment before: as of the instant at which it is due.
+    case wakeAhead(Int)
     /// The process of a run of this job started.
     case began(Int)
     /// The timer for incidents expired.

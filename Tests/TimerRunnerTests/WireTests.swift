@@ -27,7 +27,8 @@ import TimerCore
                 RunOrder(
                     run: Run.ID(firing: run.firing, attempt: $0), fingerprint: .max - UInt64($0),
                     missed: $0, active: .seconds(90),
-                    variables: RunVariables($0 == 2 ? ["A": "1", "B": ""] : [:]))
+                    variables: RunVariables($0 == 2 ? ["A": "1", "B": ""] : [:]),
+                    notBefore: AwakeInstant(nanoseconds: $0 == 3 ? .max : Int64($0)))
             }),
         .end(run, grace: .milliseconds(10)), .suspend(run), .resume(run), .signal(run, SIGHUP),
         .barrier(.max), .prepare, .forget([run, run]), .seen(events: 7, output: .max),

@@ -17,7 +17,7 @@ import TimerStore
 final class LoopFixture: Sendable {
     /// Records the runs that are started.
     final class Launcher: RunLauncher {
-        private let runs = Mutex<[(run: Run, at: Now)]>([])
+        private let runs = Mutex<[(run: Run, at: Now, notBefore: AwakeInstant)]>([])
         private let clocks: Clocks
         /// A structure, for the reason in `MutexTests`.
         private struct Follower {
@@ -32,11 +32,11 @@ final class LoopFixture: Sendable {
             follower.withLock { $0.call = call }
         }
 
-        var started: [(run: Run, at: Now)] { runs.withLock { $0 } }
+        var started: [(run: Run, at: Now, notBefore: AwakeInstant)] { runs.withLock { $0 } }
 
-        func start(_ started: [Run]) {
+        func start(_ started: [Run], notBefore instant: AwakeInstant) {
             let now = clocks.now()
-            runs.withLock { $0 += started.map { ($0, now) } }
+            runs.withLock { $0 += started.map { ($0, now, instant) } }
             guard let call = follower.withLock({ $0.call }) else { return }
             for run in started { call(run) }
         }

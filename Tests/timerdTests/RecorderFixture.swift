@@ -89,12 +89,16 @@ final class RecorderFixture: Sendable {
     }
 
     /// Submits changes; their result is recorded under this name.
-    func keep(_ name: String, _ changes: [Store.Change], durable: Bool = false) {
-        recorder.write(changes, durable: durable) { [self] refused in
+    func keep(
+        _ name: String, _ changes: [Store.Change], durable: Bool = false, isPatient: Bool = false
+    ) {
+        let request = Recorder.Request(changes: changes, durable: durable, isPatient: isPatient) {
+            [self] refused in
             say(refused.isEmpty ? name : "\(name) without \(refused.count)")
         } onDelayed: { [self] _ in
             say("\(name) delayed")
         }
+        recorder.write([request])
     }
 
     private func say(_ text: String) {

@@ -23,6 +23,29 @@ import TimerCore
         #expect(fixture.heard(200) == (0..<200).map { "\($0)" })
     }
 
+    /// The ends of runs wait for what is written next; nothing waits for them, and none is forgotten.
+    @Test func whatMayWaitIsWrittenInItsOrderAllTheSame() throws {
+        let fixture = try RecorderFixture()
+        for number in 0..<200 {
+            fixture.keep(
+                "\(number)", [.save(RecorderFixture.record("job-\(number % 7)"))],
+                isPatient: number % 3 != 0)
+        }
+        #expect(fixture.heard(200) == (0..<200).map { "\($0)" })
+        fixture.keep("alone", [.save(RecorderFixture.record("a"))], isPatient: true)
+        #expect(fixture.heard(201).last == "alone")
+    }
+
+    /// A reading comes after all earlier writes, also after those that may wait.
+    @Test func aReadingDoesNotOvertakeWhatMayWait() throws {
+        let fixture = try RecorderFixture()
+        for number in 1...20 {
+            fixture.keep(
+                "\(number)", [.save(RecorderFixture.record("j\(number)"))], isPatient: true)
+            #expect(try fixture.count("SELECT count(*) FROM job") == Int64(number))
+        }
+    }
+
     @Test func durableRequestsFinishInTheirOrder_afterTheirSync() throws {
         let fixture = try RecorderFixture()
         for number in 0..<50 {

@@ -156,6 +156,9 @@ typedef struct {
     /// unrecorded: the file that contains the record, and the offset of the record in it. -1 for none.
     int record_file;
     int64_t record_offset;
+    /// CLOCK_MONOTONIC in nanoseconds: the process sets itself up at once and executes its program no earlier than this.
+    /// 0 for at once. It takes signals like its program would while it waits.
+    int64_t not_before;
 } cspawn_request;
 
 /// The result of a start: a process that is setting itself up, or the step that failed and its errno.

@@ -76,19 +76,59 @@ extension Agenda {
         return batch.actions
     }
 
-    /// Fires everything that is due by now.
+    /// Fires everything that is due by now. If that is ahead of the clocks, what may still change
+    /// until then waits for its own instant.
     mutating func fireDue(at now: Now) -> Batch {
         var batch = Batch()
-        while let slot = due.overdue(at: now.awake) { fire(slot, at: now, into: &batch) }
-        while let slot = wallDue.overdue(at: now.wall) { fire(slot, at: now, into: &batch) }
-        // Jobs that are due but could still wait (`accuracy`) fire in this wake-up too, which saves
-        // a wake-up of their own.
-        while let slot = due.ready(at: now.awake) { fire(slot, at: now, into: &batch) }
-        while let slot = wallDue.ready(at: now.wall) { fire(slot, at: now, into: &batch) }
+        var early: [Int] = []
+        func next() -> Int? {
+            // Jobs that are due but could still wait (`accuracy`) fire in this wake-up too, which
+            // saves a wake-up of their own.
+            due.overdue(at: now.awake) ?? wallDue.overdue(at: now.wall)
+                ?? due.ready(at: now.awake) ?? wallDue.ready(at: now.wall)
+        }
+        while let slot = next() {
+            if isTooEarly(slot, at: now) {
+                early.append(slot)
+                unqueue(slot)
+            } else {
+                fire(slot, at: now, into: &batch)
+            }
+        }
+        for slot in early {
+            guard var entry = entries[slot] else { continue }
+            batch.fired.insert(slot)
+            batch.timers += updateTimer(slot, &entry, at: now)
+        }
         while let next = retryDue.first, next.due <= now.awake {
             release(next.slot, at: now, into: &batch)
         }
         return batch
+    }
+
+    /// Whether the job is due only by a reading that is ahead of the clocks, and must not fire as
+    /// of that.
+    private func isTooEarly(_ slot: Int, at now: Now) -> Bool {
+        guard ahead > .zero, let entry = entries[slot], !mayFireAhead(slot, entry) else {
+            return false
+        }
+        if let instant = due[slot] { return instant > now.awake + (.zero - ahead) }
+        return wallDue[slot].map { $0 > now.wall - ahead } ?? false
+    }
+
+    /// Whether the next firing of this job may be decided a moment before it is due. Not if a run
+    /// is active that can prevent it and may end until then; and neither the end of a pause nor a
+    /// firing that is the fleet's.
+    public func mayFireAhead(_ job: Job.Name) -> Bool {
+        guard let slot = slot(of: job), let entry = entries[slot] else { return false }
+        return mayFireAhead(slot, entry)
+    }
+
+    private func mayFireAhead(_ slot: Int, _ entry: JobEntry) -> Bool {
+        guard entry.phase == .armed, !entry.isShared,
+            case .start = admission(of: .due, slot, entry)
+        else { return false }
+        return true
     }
 
     /// Takes one job out of the queues and fires it, or ends its pause.

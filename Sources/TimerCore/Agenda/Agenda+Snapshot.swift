@@ -184,4 +184,12 @@ public enum Alarm: Hashable, Sendable {
     case awake(AwakeInstant)
     /// When the wall clock reads this.
     case wall(WallInstant)
+
+    /// How much time is left at this reading if no clock is set; negative if it is past.
+    public func left(at now: Now) -> Duration {
+        switch self {
+        case .awake(let instant): instant - now.awake
+        case .wall(let instant): instant - now.wall
+        }
+    }
 }

@@ -65,6 +65,10 @@ public struct Agenda: Sendable {
     /// The runs that were decided up to this event are recorded and started. The shell updates it
     /// before each event.
     public var storedThrough: UInt64 = .max
+    /// By how much the reading of the next event is ahead of the clocks; at least zero. The shell
+    /// decides about a firing shortly before it is due, as of the instant at which it is due, so
+    /// that the process of the run is ready then. It updates this before each event.
+    public var ahead: Duration = .zero
     /// The slots of jobs that are due and wait until an earlier run of the job is recorded. Before
     /// that it is not known whether the earlier run can start.
     var heldUp: Set<Int> = []

@@ -102,8 +102,10 @@ extension RunnerThread {
     /// Creates the pipes and the process and watches them; on an error it leaves nothing behind.
     private mutating func spawn(_ preparation: Preparation) throws(Spawner.Failure) {
         var definition = preparation.request.definition
-        let began = RunnerClock.awake()
-        let beganAt = RunnerClock.wall()
+        // The process is created at once, and waits until its program may start.
+        let delay = Self.delay(until: preparation.request.notBefore, at: RunnerClock.awake())
+        let began = RunnerClock.awake() + delay.wholeNanoseconds
+        let beganAt = RunnerClock.wall() + delay
         let deadline = definition.execution.timeout.flatMap { span -> Int64? in
             let (instant, overflow) = began.addingReportingOverflow(span.wholeNanoseconds)
             return overflow ? nil : instant
@@ -123,7 +125,8 @@ extension RunnerThread {
         let process: Spawner.Process
         let context = Spawner.SpawnContext(
             output: pipes.output.writing, error: pipes.error.writing, signals: signals,
-            record: record, before: preparation.request.fleet?.before)
+            record: record, before: preparation.request.fleet?.before,
+            notBefore: delay > .zero ? preparation.request.notBefore : nil)
         do throws(Spawner.Failure) {
             process = try makeProcess(
                 of: preparation.request.id, definition, &ready, pipes, group, context)
@@ -150,6 +153,13 @@ extension RunnerThread {
         child.deadline = deadline
         add(child)
         awaitLaunch(of: serial)
+    }
+
+    /// How long a program must wait. An instant that is further ahead is not one of this clock, and
+    /// the program does not wait for it.
+    private static func delay(until instant: AwakeInstant, at now: Int64) -> Duration {
+        let left = instant - AwakeInstant(nanoseconds: now)
+        return left <= startDelayMax ? max(.zero, left) : .zero
     }
 
     /// Creates the process in its control group and watches it and its pipes. The caller cleans up

@@ -25,6 +25,8 @@ struct RunnerThread: ~Copyable {
     /// The most bytes read from one pipe when its process has ended: the largest pipe that an
     /// unprivileged process can have (pipe(7), pipe-max-size).
     static let drainBytesMax = 1 << 20
+    /// How long a program may have to wait until it may start.
+    static let startDelayMax: Duration = .seconds(1)
     /// How many processes are reaped before other events are handled.
     static let reapsPerIteration = 256
     /// How long an event may wait, so that it is sent together with further events, in nanoseconds.

@@ -154,5 +154,6 @@ extension RunRequest {
             id: order.run, definition: definition, missed: order.missed, active: order.active,
             variables: order.variables)
         fleet = order.fleet
+        notBefore = order.notBefore
     }
 }

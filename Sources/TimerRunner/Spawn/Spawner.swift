@@ -57,6 +57,8 @@ struct Spawner {
         var record: RunRegistry.Place?
         /// When it is too late to create the process; nil: never.
         var before: BootInstant?
+        /// The process executes its program no earlier than this; nil: at once.
+        var notBefore: AwakeInstant?
     }
 
     /// Creates the process of a run in this context, with the declared text or /dev/null as its
@@ -136,7 +138,8 @@ struct Spawner {
             labels: memory.array(labels), label_count: Int32(labels.count),
             has_no_new_privileges: confinement.noNewPrivileges,
             control_group: context.controlGroup, record: context.record?.record,
-            record_file: context.record?.file ?? -1, record_offset: context.record?.offset ?? 0)
+            record_file: context.record?.file ?? -1, record_offset: context.record?.offset ?? 0,
+            not_before: context.notBefore?.nanoseconds ?? 0)
     }
 
     /// Refuses texts that the program would not get unchanged: C strings end at a NUL byte, and

@@ -16,7 +16,7 @@ final class EventLogger: Sendable {
     /// faster wait for it.
     static let timeout: Duration = .seconds(1)
 
-    private let queue = DispatchQueue(label: EventLogger.label, qos: .utility)
+    private let queue = EntryQueue(label: EventLogger.label)
     private let log: Logger
     /// Whether the log has fields.
     let hasFields: Bool
@@ -80,13 +80,14 @@ final class EventLogger: Sendable {
     ///   - account: the time records when the notice was created; nil for a log without fields.
     ///   - tail: for the end of a run, the last part of its output.
     ///   - isPart: whether it belongs to a command for many jobs, which has an entry of its own.
+    ///   - lead: how long before `time` this is; its entry is not written before that.
     func log(
         _ notice: Notice, at time: WallInstant, _ account: AccountSnapshot?, tail: [UInt8] = [],
-        isPart: Bool = false
+        isPart: Bool = false, lead: Duration = .zero
     ) {
         feed.append(RecordedEvent(content: .notice(notice), time: time, isPart: isPart))
         guard isLogged(notice) else { return }
-        queue.async { [self] in
+        queue.add(after: lead) { [self] in
             let subject = notice.subject
             if case .runEnded(let run, _, _, failed: true) = notice {
                 if level(of: run.firing.job) == .failures { write(tail, of: run) }
@@ -123,7 +124,7 @@ final class EventLogger: Sendable {
     /// Logs something that is no notice of the agenda.
     func log(_ notice: DaemonNotice) {
         feed.append(RecordedEvent(content: .daemonNotice(notice), time: wall()))
-        queue.async { [log] in log.log(notice) }
+        queue.add { [log] in log.log(notice) }
     }
 
     /// Logs a line of a job, and calls `done` when it is written. The caller holds further lines
@@ -131,7 +132,7 @@ final class EventLogger: Sendable {
     func logLine(
         _ line: [UInt8], of run: Run.ID, toStderr: Bool, done: @escaping @Sendable () -> Void
     ) {
-        queue.async { [self] in
+        queue.add { [self] in
             if level(of: run.firing.job) == .all { write(line, of: run, toStderr: toStderr) }
             done()
         }
@@ -139,7 +140,7 @@ final class EventLogger: Sendable {
 
     /// Logs that a job wrote faster than the log could write, so that lines are missing.
     func logDroppedLines(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
-        queue.async { [self] in
+        queue.add { [self] in
             logRunEvent(
                 "output-dropped", of: run, .warning,
                 """
@@ -152,7 +153,7 @@ final class EventLogger: Sendable {
 
     /// Logs that a job wrote more lines than its limit.
     func logRateLimit(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
-        queue.async { [self] in
+        queue.add { [self] in
             // Of the others no line is in the log, so none is missing there.
             logRunEvent(
                 "output-limited", of: run, .warning,
@@ -169,7 +170,7 @@ final class EventLogger: Sendable {
 
     /// Logs that a job writes faster than the log can write, and has to wait.
     func logSlowdown(of run: Run.ID, done: @escaping @Sendable () -> Void) {
-        queue.async { [self] in
+        queue.add { [self] in
             logRunEvent(
                 "output-slowed", of: run, .notice,
                 """
@@ -185,7 +186,7 @@ final class EventLogger: Sendable {
         _ count: Int, _ named: [UInt8], of run: Run.ID, done: @escaping @Sendable () -> Void
     ) {
         let names = Printable.text(String(decoding: named, as: UTF8.self))
-        queue.async { [self] in
+        queue.add { [self] in
             logRunEvent(
                 "leftovers-ended", of: run, .notice,
                 """
@@ -212,12 +213,12 @@ final class EventLogger: Sendable {
     }
 
     /// Calls `body` once everything before this call is logged.
-    func afterwards(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
+    func afterwards(_ body: @escaping @Sendable () -> Void) { queue.add(body) }
 
     /// Waits until everything before this call is logged, for at most this long.
     func flush(within patience: Duration) {
         let isDone = DispatchSemaphore(value: 0)
-        queue.async { isDone.signal() }
+        queue.add { isDone.signal() }
         _ = isDone.wait(timeout: .now() + .nanoseconds(Int(patience.wholeNanoseconds)))
     }
 }

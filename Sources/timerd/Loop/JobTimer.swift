@@ -44,11 +44,16 @@ struct JobTimer {
         source.schedule(wallDeadline: DispatchWallTime(timespec: time), leeway: .nanoseconds(0))
     }
 
-    /// Fires at the instant of the clock that the alarm is of.
-    func arm(at alarm: Alarm) {
+    /// Fires at the instant of the clock that the alarm is of, or `lead` earlier if that is still
+    /// ahead.
+    func arm(at alarm: Alarm, lead: Duration, clocks: Clocks) {
         switch alarm {
-        case .awake(let instant): arm(at: instant)
-        case .wall(let instant): arm(at: instant)
+        case .awake(let instant):
+            let early = instant + (.zero - lead)
+            arm(at: early > clocks.awake ? early : instant)
+        case .wall(let instant):
+            let early = instant - lead
+            arm(at: early > clocks.wall ? early : instant)
         }
     }
 

@@ -29,6 +29,7 @@ extension Loop {
     }
 
     private func beat() {
+        // Not ahead of the clocks, since it proves that the daemon runs.
         let now = clocks.now()
         writeHeartbeat(at: now)
         // In some containers the kernel does not report that the clock was set, so this is checked
@@ -41,6 +42,7 @@ extension Loop {
     /// Writes the time records of all jobs whose time counts, some jobs at a time, so that jobs
     /// that become due meanwhile do not wait for the last of many.
     func beginCheckpoint() {
+        guard isOnTime else { return onTime { $0.beginCheckpoint() } }
         guard checkpointed == nil else { return }
         checkpointed = 0
         checkpointSome()
@@ -100,7 +102,7 @@ extension Loop {
     func sendStatus() {
         statusTimer = nil
         guard supervision.isSupervised else { return }
-        let now = clocks.now()
+        let now = reading()
         supervision.status(
             StatusLine(
                 jobs: agenda.jobCount, paused: agenda.pausedCount, running: agenda.liveRuns,

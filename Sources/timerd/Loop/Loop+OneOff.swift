@@ -24,6 +24,9 @@ extension Loop {
         _ job: Job, jobsMax: Int, by initiator: String,
         reply: @escaping @Sendable (OneOffAnswer) -> Void
     ) {
+        guard isOnTime else {
+            return onTime { $0.include(job, jobsMax: jobsMax, by: initiator, reply: reply) }
+        }
         guard !isDeciding else {
             return afterDecision { $0.include(job, jobsMax: jobsMax, by: initiator, reply: reply) }
         }
@@ -34,7 +37,7 @@ extension Loop {
             return reply(.refused("there are \(jobsMax) jobs, which is the limit (jobs-max)"))
         }
         guard !agenda.isShutDown else { return reply(.refused("the daemon is stopping")) }
-        let now = clocks.now()
+        let now = reading()
         let name = job.name
         perform(
             decide(.include(job), at: now)[...], at: now,
@@ -51,6 +54,7 @@ extension Loop {
     func exclude(
         _ job: Job.Name, by initiator: String, reply: @escaping @Sendable (OneOffAnswer) -> Void
     ) {
+        guard isOnTime else { return onTime { $0.exclude(job, by: initiator, reply: reply) } }
         guard !isDeciding else {
             return afterDecision { $0.exclude(job, by: initiator, reply: reply) }
         }
@@ -74,7 +78,7 @@ extension Loop {
         _ jobs: [Job.Name], done: (@Sendable (isolated Loop) -> Void)? = nil,
         onDelayed: (@Sendable (StoreError) -> Void)? = nil
     ) {
-        let now = clocks.now()
+        let now = reading()
         let actions = decide(.exclude(jobs), at: now)
         // The places of the jobs have changed, so lists and checkpoints in progress restart.
         gathered = []
@@ -87,9 +91,9 @@ extension Loop {
     /// Sets the timer for the removal of finished one-off jobs.
     private func followOneOffs() {
         guard agenda.oneOffs > 0, oneOffTimer == nil,
-            let next = agenda.expiredOneOffs(at: clocks.now().wall).next
+            let next = agenda.expiredOneOffs(at: reading().wall).next
         else { return }
-        let wait = max(Self.expiryPause, next - clocks.now().wall)
+        let wait = max(Self.expiryPause, next - reading().wall)
         oneOffTimer = try? .after(wait, for: self, tolerance: Self.expiryPause, on: timerQueue) {
             loop, _ in loop.assumeIsolated { $0.expireOneOffs() }
         }
@@ -101,7 +105,7 @@ extension Loop {
         guard !isDeciding else { return afterDecision { $0.expireOneOffs(at: instant) } }
         oneOffTimer = nil
         guard agenda.oneOffs > 0 else { return }
-        let expired = agenda.expiredOneOffs(at: instant ?? clocks.now().wall).jobs
+        let expired = agenda.expiredOneOffs(at: instant ?? reading().wall).jobs
         if !expired.isEmpty {
             removeOneOffs(expired) { loop in
                 for job in expired { loop.log(.oneOffRemoved(job)) }

@@ -99,12 +99,7 @@ final class OrderResults: Sendable {
 
 extension Loop {
     /// A write for the recorder.
-    struct Write: Sendable {
-        var changes: [Store.Change]
-        var durable: Bool
-        var onCommit: (@Sendable (Set<Run.ID>) -> Void)?
-        var onDelayed: (@Sendable (StoreError) -> Void)?
-    }
+    typealias Write = RequestQueue.Request
 
     /// Gives the same command to many jobs and answers once all changes are on the disk.
     ///
@@ -119,6 +114,9 @@ extension Loop {
         unknown: @escaping @Sendable (_ jobs: [Job.Name], _ configured: [Job.Name]) -> Void,
         done: @escaping @Sendable ([OrderResults.Result]) -> Void
     ) {
+        guard isOnTime else {
+            return onTime { $0.handle(jobs, order: order, unknown: unknown, done: done) }
+        }
         afterTransaction { loop in
             let configured = loop.agenda.names
             if let jobs {
@@ -197,9 +195,8 @@ extension Loop {
     /// - Parameter jobs: the jobs that it concerns, if the changes do not contain them.
     func submit(_ write: Write, of jobs: [Job.Name] = []) {
         guard transaction?.hold(write, of: jobs) != true else { return }
-        recorder.write(
-            write.changes, durable: write.durable, onCommit: write.onCommit,
-            onDelayed: write.onDelayed)
+        guard gatheredWrites == nil else { return gatheredWrites!.append(write) }
+        recorder.write([write])
     }
 
     func submit(_ changes: [Store.Change], durable: Bool = false) {

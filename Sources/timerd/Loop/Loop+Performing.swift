@@ -38,7 +38,7 @@ extension Loop {
                 let account = accounts.popFirst() ?? account(for: notice, at: now)
                 eventLogger.log(
                     notice, at: now.wall, account, tail: ended?.end.tail ?? [],
-                    isPart: answer?.isPart == true)
+                    isPart: answer?.isPart == true, lead: lead(of: now))
                 continue
             }
             let notes = action.takeNotes(from: &rest)
@@ -128,8 +128,11 @@ extension Loop {
                 run.id, run.outcome, run.usage, failed: run.failed, began: run.began,
                 at: run.ended ?? now.wall, tail: tail)
             let changes = [change] + notes.map(\.change)
+            // The runner keeps the end until it is written, so this write may wait.
             submit(
-                Write(changes: changes, durable: false) { [launcher] _ in launcher.forget(run.id) })
+                Write(changes: changes, durable: false, isPatient: true) { [launcher] _ in
+                    launcher.forget(run.id)
+                })
             fleet?.driver.ended(run.id, run.outcome, at: run.ended ?? now.wall)
         case .decline(let run): fleet?.driver.declined(run)
         case .notify:
@@ -185,7 +188,9 @@ extension Loop {
     /// again.
     nonisolated private func begin(_ runs: [Run], decided: AwakeInstant) {
         guard !runs.isEmpty else { return }
-        guard clocks.awake - decided > Self.startDelayMax else { return launcher.start(runs) }
+        guard clocks.awake - decided > Self.startDelayMax else {
+            return launcher.start(runs, notBefore: decided)
+        }
         later { $0.receive(.recorded(runs)) }
     }
 

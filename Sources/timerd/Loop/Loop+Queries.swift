@@ -7,7 +7,7 @@ import TimerCore
 /// Read access to the state of the jobs.
 extension Loop {
     /// A reading of the clocks for what is shown.
-    func steadyNow() -> Now { steadyReading.steady(clocks.now()) }
+    func steadyNow() -> Now { steadyReading.steady(reading()) }
 
     /// The zones of the schedules, by name.
     func zoneNames() -> [String] { agenda.zoneNames }
@@ -61,7 +61,7 @@ extension Loop {
         _ names: [Job.Name], found: [JobSnapshot] = [],
         _ done: @escaping @Sendable ([JobSnapshot]) -> Void
     ) {
-        let now = clocks.now()
+        let now = reading()
         let some = names.prefix(Self.jobsPerTurn)
         let found =
             found

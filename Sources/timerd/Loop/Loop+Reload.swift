@@ -43,6 +43,7 @@ extension Loop {
     /// Applies a new configuration. `done` gets the changes once they are on the disk; nil if the
     /// daemon stops.
     func reload(_ new: NewJobSet, done: @escaping @Sendable (Notice?) -> Void) {
+        guard isOnTime else { return onTime { $0.reload(new, done: done) } }
         guard !isDeciding else { return afterDecision { $0.reload(new, done: done) } }
         isDeciding = true
         take(new, done)
@@ -61,11 +62,14 @@ extension Loop {
         make: @escaping @Sendable ([Job]) -> NewJobSet?,
         done: @escaping @Sendable (Notice?) -> Void
     ) {
+        guard isOnTime else {
+            return onTime { $0.reload(keeping: names, on: queue, make: make, done: done) }
+        }
         guard !isDeciding else {
             return afterDecision { $0.reload(keeping: names, on: queue, make: make, done: done) }
         }
         isDeciding = true
-        reloadResumedAt = clocks.now().awake
+        reloadResumedAt = clocks.awake
         definitions(of: names) { jobs in
             queue.async {
                 let new = make(jobs)
@@ -102,10 +106,10 @@ extension Loop {
         rejected = new.rejected
         outdated = new.outdated
         configRefusal = new.refusal
-        if new.refusal == nil { configAccepted = clocks.now().wall }
+        if new.refusal == nil { configAccepted = clocks.wall }
         eventLogger.follow(new.levels)
         notifiersChanged?(new.jobSet.notifiers)
-        let now = clocks.now()
+        let now = reading()
         reloadResumedAt = now.awake
         takePortion(
             decide(.reload(new.jobSet, portion: Self.changesPerTurn), at: now), at: now, done)
@@ -122,7 +126,7 @@ extension Loop {
         }
         perform(actions[...], at: now)
         let next: @Sendable (isolated Loop) -> Void = { loop in
-            let now = loop.clocks.now()
+            let now = loop.reading()
             loop.takePortion(loop.decide(.reloadMore, at: now), at: now, done)
         }
         // Other writes then wait for one part and not for all of them.
@@ -136,11 +140,11 @@ extension Loop {
     /// Runs `body` in a later turn, and after a pause if the last one was long ago, for the reason that `ThreadThrottle`
     /// gives: a large reload would otherwise keep a processor busy for a second.
     private func afterPause(_ body: @escaping @Sendable (isolated Loop) -> Void) {
-        guard clocks.now().awake - reloadResumedAt >= ThreadThrottle.workTime else {
+        guard clocks.awake - reloadResumedAt >= ThreadThrottle.workTime else {
             return later(body)
         }
         later(after: ThreadThrottle.pauseTime) { loop in
-            loop.reloadResumedAt = loop.clocks.now().awake
+            loop.reloadResumedAt = loop.clocks.awake
             body(loop)
         }
     }
@@ -178,7 +182,7 @@ extension Loop {
     }
 
     private func previewSome() {
-        let now = clocks.now()
+        let now = reading()
         guard !previews[0].reload.advance(in: agenda, count: Self.jobsPerTurn, at: now) else {
             return later { $0.previewSome() }
         }

@@ -36,8 +36,8 @@ extension Loop {
         }
         room -= 1
         switch timer {
-        case .next(let job): self.timer(of: job, for: agenda.alarm(of: job))?.arm()
-        case .retry(let job): retryTimer(of: job, for: agenda.retryAlarm(of: job))?.arm()
+        case .next(let job): self.timer(of: job, for: agenda.alarm(of: job))?.arm(by: clocks)
+        case .retry(let job): retryTimer(of: job, for: agenda.retryAlarm(of: job))?.arm(by: clocks)
         }
         return true
     }
@@ -54,7 +54,7 @@ extension Loop {
             due.append(timer(of: job, for: next))
             due.append(retryTimer(of: job, for: retry))
         }
-        for timer in due { timer?.arm() }
+        for timer in due { timer?.arm(by: clocks) }
         guard unsetTimers.isEmpty else { return later { $0.setSomeTimers() } }
         unsetTimers = []
         let waiting = waitingForTimers
@@ -72,8 +72,10 @@ extension Loop {
     private struct DueTimer {
         var timer: JobTimer
         var alarm: Alarm
+        /// How much earlier the timer fires, unless that is past.
+        var lead: Duration = .zero
 
-        func arm() { timer.arm(at: alarm) }
+        func arm(by clocks: Clocks) { timer.arm(at: alarm, lead: lead, clocks: clocks) }
     }
 
     /// The timer of a job for this instant; it is cancelled without one.
@@ -82,7 +84,7 @@ extension Loop {
             timers.removeValue(forKey: job)?.cancel()
             return nil
         }
-        return DueTimer(timer: timer(of: job), alarm: alarm)
+        return DueTimer(timer: timer(of: job), alarm: alarm, lead: Self.lead)
     }
 
     /// The same for the next retry of the job.

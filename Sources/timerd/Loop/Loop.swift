@@ -47,6 +47,12 @@ actor Loop: QueueActor {
     var unstored: (state: Heartbeat.Unstored, since: AwakeInstant)?
     let clocks: Clocks
     var steadyReading = SteadyReading()
+    /// As of when the last firing was decided ahead of the clocks, and the work that waits until the
+    /// clocks are there.
+    var aheadUntil = AwakeInstant(nanoseconds: 0)
+    var waitingForClocks: [@Sendable (isolated Loop) -> Void] = []
+    /// The writes of a wake-up, which are handed to the recorder together; nil outside of it.
+    var gatheredWrites: [Write]?
     let recorder: Recorder
     let heartbeatWriter: HeartbeatWriter
     let eventLogger: EventLogger
@@ -168,11 +174,12 @@ actor Loop: QueueActor {
 
     /// Handles an event.
     func receive(_ event: Event) {
-        let now = clocks.now()
+        let now = reading()
         perform(decide(event, at: now)[...], at: now)
     }
 
     func decide(_ event: Event, at now: Now) -> [Action] {
+        agenda.ahead = lead(of: now)
         agenda.storedThrough = written.load(ordering: .acquiring)
         let actions = agenda.handle(event, at: now)
         followHolding()
@@ -216,16 +223,6 @@ actor Loop: QueueActor {
         ended = nil
     }
 
-    /// Handles a timer that fired. If it fired late, the daemon did not run meanwhile, and the ends
-    /// of some runs may not have been reported yet. They are handled first: otherwise this run
-    /// would be skipped because of a run that is over.
-    func timerFired(_ job: Job.Name) {
-        guard agenda.liveRuns > 0, let late = agenda.lateness(at: clocks.now()),
-            late > Self.lateMax
-        else { return receive(.wake(job)) }
-        launcher.barrier { self.later { $0.receive(.wake(job)) } }
-    }
-
     /// Executes a command and answers once its changes are on the disk.
     ///
     /// - Parameter isPart: whether it belongs to a command for many jobs.
@@ -233,8 +230,9 @@ actor Loop: QueueActor {
         _ order: Order, isPart: Bool = false,
         reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
     ) {
+        guard isPart || isOnTime else { return onTime { $0.handle(order, reply: reply) } }
         if fleet != nil || order.machine != nil, handleInFleet(order, reply: reply) { return }
-        let now = clocks.now()
+        let now = reading()
         perform(
             decide(.order(order), at: now)[...], at: now,
             answer: Reply(isPart: isPart) { answer in
@@ -254,6 +252,9 @@ actor Loop: QueueActor {
         closed: @escaping @Sendable (Now) -> Void,
         onDelayed: (@Sendable (StoreError) -> Void)? = nil, drained: @escaping @Sendable () -> Void
     ) {
+        guard isOnTime else {
+            return onTime { $0.shutDown(closed: closed, onDelayed: onDelayed, drained: drained) }
+        }
         // A daemon that stops is not ready any more.
         waitingForRunner.take()?.timer.cancel()
         guard !isDeciding else {
@@ -261,7 +262,7 @@ actor Loop: QueueActor {
                 $0.shutDown(closed: closed, onDelayed: onDelayed, drained: drained)
             }
         }
-        let now = clocks.now()
+        let now = reading()
         self.drained = drained
         perform(
             decide(.shutdown, at: now)[...], at: now, onDelayed: onDelayed,

@@ -5,8 +5,9 @@ import TimerCore
 
 /// Starts runs and controls them. What happens to them comes back as events of the loop.
 protocol RunLauncher: Sendable {
-    /// Starts the runs, in this order, without waiting for any.
-    func start(_ runs: [Run])
+    /// Starts the runs, in this order, without waiting for any, but none of their programs before
+    /// this instant, which is less than a second from now.
+    func start(_ runs: [Run], notBefore instant: AwakeInstant)
     /// Ends a run: SIGTERM to its process group, after the grace SIGKILL.
     func end(_ run: Run.ID, grace: Duration)
     /// Suspends a run, and its time limit with it.

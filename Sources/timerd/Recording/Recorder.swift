@@ -16,6 +16,8 @@ import TimerStore
 actor Recorder: QueueActor {
     /// How long a write may wait for its fsync if no caller requires it at once.
     static let syncDelay: Duration = .milliseconds(900)
+    /// How long a write that may wait does so, if no other comes before.
+    static let patience: Duration = .milliseconds(5)
     /// How long to wait before a refused write is tried again.
     static let retryDelay: Duration = .seconds(1)
     /// How many runs may end before the history is pruned again.
@@ -48,13 +50,15 @@ actor Recorder: QueueActor {
     /// How long ended runs are kept.
     let history: Duration
     let wall: @Sendable () -> WallInstant
-    private var followers = Followers()
+    var followers = Followers()
     /// Whether notifications were added to the outbox before anything followed them.
-    private var hasUnreported = false
+    var hasUnreported = false
     private var pending = RequestQueue()
     /// How many requests have arrived so far.
     private var taken: UInt64 = 0
     private var isDraining = false
+    /// Whether the requests that wait are written a moment later.
+    private var isDrainPlanned = false
     /// This queue waits for the disk, while commits without fsync continue.
     let syncQueue = DispatchQueue(label: "timerd.sync", qos: .default)
     var writeAheadLog: WriteAheadLog?
@@ -80,16 +84,6 @@ actor Recorder: QueueActor {
         var since: WallInstant
     }
 
-    /// The callbacks about the state of the store, called on the recorder's queue.
-    struct Followers: Sendable {
-        /// The store cannot be written, or it can be written again.
-        var storeError: (@Sendable (StoreError?) -> Void)?
-        /// Notifications were added to the outbox.
-        var notified: (@Sendable () -> Void)?
-        /// The store has this generation now.
-        var marked: (@Sendable (Int64) -> Void)?
-    }
-
     /// - Parameters:
     ///   - store: nil if it cannot be opened yet.
     ///   - history: how long ended runs are kept.
@@ -111,20 +105,6 @@ actor Recorder: QueueActor {
 
     private static let noStore = StoreError(code: .other, path: "", what: "there is no store")
 
-    /// Calls these from now on, and at once for what is so already: the first changes may have been
-    /// written, or refused, before.
-    nonisolated func follow(_ followers: Followers) {
-        later { recorder in
-            recorder.followers = followers
-            if let storeError = recorder.storeError { followers.storeError?(storeError.error) }
-            if !recorder.isMarkDue, let store = recorder.store {
-                followers.marked?(store.identity.generation)
-            }
-            if recorder.hasUnreported { followers.notified?() }
-            recorder.hasUnreported = false
-        }
-    }
-
     /// Writes the changes after everything that was submitted before.
     ///
     /// - Parameters:
@@ -138,10 +118,15 @@ actor Recorder: QueueActor {
         onCommit: (@Sendable (Set<Run.ID>) -> Void)? = nil,
         onDelayed: (@Sendable (StoreError) -> Void)? = nil
     ) {
+        write([
+            Request(changes: changes, durable: durable, onCommit: onCommit, onDelayed: onDelayed)
+        ])
+    }
+
+    /// Writes these requests, together if they are few.
+    nonisolated func write(_ requests: [Request]) {
         later { recorder in
-            recorder.take(
-                Request(
-                    changes: changes, durable: durable, onCommit: onCommit, onDelayed: onDelayed))
+            for request in requests { recorder.take(request) }
         }
     }
 
@@ -161,7 +146,9 @@ actor Recorder: QueueActor {
         _ done: @escaping @Sendable (Result<Value, StoreError>) -> Void, behind number: UInt64
     ) {
         guard storeError != nil || taken - UInt64(pending.count) >= number else {
-            // An earlier write is still in the queue of this actor; try again after it.
+            // An earlier write is still in the queue of this actor, or waits there for others; try
+            // again after it.
+            if isDrainPlanned { drainSoon() }
             return later { $0.read(body, done, behind: number) }
         }
         guard let store else { return done(.failure(storeError?.error ?? Self.noStore)) }
@@ -176,7 +163,16 @@ actor Recorder: QueueActor {
             pending.compactPending()
             return
         }
-        drainSoon()
+        if request.isPatient { planDrain() } else { drainSoon() }
+    }
+
+    /// Writes together with what comes soon.
+    private func planDrain() {
+        guard !isDraining, !isDrainPlanned else { return }
+        isDrainPlanned = true
+        later(after: Self.patience) { recorder in
+            if recorder.isDrainPlanned { recorder.drainSoon() }
+        }
     }
 
     /// Writes after the requests that are already in the queue of this actor have arrived, so that
@@ -184,6 +180,7 @@ actor Recorder: QueueActor {
     private func drainSoon() {
         guard !isDraining else { return }
         isDraining = true
+        isDrainPlanned = false
         later { $0.drain() }
     }
 

@@ -8,9 +8,11 @@ import TimerStore
 /// The requests that wait to be written, in their order.
 struct RequestQueue {
     /// Changes that are written together, and the callbacks for the result.
-    struct Request {
+    struct Request: Sendable {
         var changes: [Store.Change]
         var durable: Bool
+        /// Whether it may wait a moment, to be written together with others.
+        var isPatient = false
         var onCommit: (@Sendable (Set<Run.ID>) -> Void)?
         var onDelayed: (@Sendable (StoreError) -> Void)?
     }

@@ -1,0 +1,55 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import DequeModule
+import Dispatch
+import Synchronization
+import TimerCore
+
+/// Writes entries in their order, on a queue of its own. An entry about a firing that is decided
+/// ahead of the clocks is not written before that firing is due; later entries wait behind it.
+final class EntryQueue: Sendable {
+    private let queue: DispatchQueue
+    private let waiting = Mutex<Deque<Waiting>>([])
+
+    private struct Waiting: Sendable {
+        /// By CLOCK_MONOTONIC, in nanoseconds; 0: at once.
+        var at: UInt64
+        var write: @Sendable () -> Void
+    }
+
+    init(label: String) { queue = DispatchQueue(label: label, qos: .utility) }
+
+    /// Calls `write` on the queue after `delay`, and after everything that was added before.
+    func add(after delay: Duration = .zero, _ write: @escaping @Sendable () -> Void) {
+        var one = Waiting(at: 0, write: write)
+        if delay > .zero {
+            one.at = DispatchTime.now().uptimeNanoseconds + UInt64(delay.wholeNanoseconds)
+        }
+        let place = waiting.withLock { [one] waiting in
+            if waiting.isEmpty, one.at == 0 { return 0 }
+            waiting.append(one)
+            return waiting.count
+        }
+        // Further ones are written behind the first that waits.
+        if place == 0 { queue.async(execute: write) }
+        if place == 1 { writeWaiting(at: one.at) }
+    }
+
+    private func writeWaiting(at instant: UInt64) {
+        queue.asyncAfter(deadline: DispatchTime(uptimeNanoseconds: instant)) { [self] in
+            while let write = takeFirst() { write() }
+            guard let next = waiting.withLock({ $0.first?.at }) else { return }
+            writeWaiting(at: next)
+        }
+    }
+
+    /// The first entry, if its time has come.
+    private func takeFirst() -> (@Sendable () -> Void)? {
+        let now = DispatchTime.now().uptimeNanoseconds
+        return waiting.withLock { waiting in
+            guard let first = waiting.first, first.at <= now else { return nil as Waiting? }
+            return waiting.popFirst()
+        }?.write
+    }
+}

@@ -1,0 +1,90 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerCore
+
+@testable import timerd
+
+/// Firings that are decided a moment before they are due.
+@Suite struct LoopFiringTests {
+    private func job(_ name: String, every span: Duration = .seconds(3600)) -> Job {
+        Job(name: Job.Name(name)!, command: .shell("true"), schedule: .every(span))
+    }
+
+    /// A run is ordered a moment before it is due, and its program must not start before that.
+    @Test func runsAreOrderedBeforeTheyAreDue_andWaitUntilThen() async throws {
+        let calendar = WallSchedule([.calendar(try CalendarSpec("*:*:0/0.05"), .utc)])
+        let jobs = [
+            job("a", every: .milliseconds(70)), job("b", every: .milliseconds(71)),
+            Job(name: Job.Name("c")!, command: .shell("true"), schedule: .wall(calendar)),
+        ]
+        let fixture = try LoopFixture(jobs)
+        let loop = fixture.loop
+        fixture.launcher.onStart { run in
+            loop.later { $0.receive(.ended(run.id, .exited(0), RunUsage())) }
+        }
+        await fixture.waitUntilReady()
+        for job in jobs {
+            try await fixture.wait {
+                fixture.launcher.started.count { $0.run.id.firing.job == job.name } > 10
+            }
+        }
+        for (run, now, instant) in fixture.launcher.started {
+            let left = instant - now.awake
+            #expect(left <= Loop.lead + Loop.gathering + Loop.readingNoise)
+            // The clocks are read one after the other, and this test's reading is another one.
+            #expect(now.wall + left + .microseconds(10) >= run.id.firing.scheduled)
+        }
+    }
+
+    /// What decides how the time of a job counts is not dated ahead, and stays in its order.
+    @Test func commandsWaitUntilTheClocksAreThere() async throws {
+        let fixture = try LoopFixture([job("a"), job("b")])
+        await fixture.waitUntilReady()
+        let due = await withCheckedContinuation { done in
+            fixture.loop.later { loop in
+                let due = loop.clocks.now().advanced(by: .seconds(2))
+                loop.aheadUntil = due.awake
+                #expect(loop.reading().awake == due.awake && !loop.isOnTime)
+                for name in ["a", "b"] {
+                    loop.handle(Order(.pause, Job.Name(name)!, by: .user("ann"))) { answer, _ in
+                        #expect(answer == .done)
+                    }
+                }
+                loop.reload(.init(JobSet([self.job("b"), self.job("c")]), rejected: [])) { _ in
+                    done.resume(returning: due)
+                }
+                #expect(loop.waitingForClocks.count == 3)
+            }
+        }
+        let jobs = await fixture.snapshot().jobs
+        #expect(jobs.map(\.job.name.description) == ["b", "c"])
+        guard case .paused(let pause) = jobs[0].phase else {
+            Issue.record("\(jobs[0].phase)")
+            return
+        }
+        #expect(pause.since >= due.wall - .microseconds(10))
+        #expect(fixture.clocks.awake >= due.awake)
+    }
+
+    @Test func aStopWaitsToo_andNothingIsDecidedAheadMeanwhile() async throws {
+        let fixture = try LoopFixture([job("a", every: .milliseconds(20))])
+        await fixture.waitUntilReady()
+        let (due, closed) = await withCheckedContinuation { done in
+            fixture.loop.later { loop in
+                let now = loop.clocks.now().advanced(by: .milliseconds(300))
+                loop.aheadUntil = now.awake
+                loop.shutDown(
+                    closed: { done.resume(returning: (now, $0)) }, drained: {})
+            }
+        }
+        #expect(closed.awake >= due.awake)
+        await withCheckedContinuation { done in
+            fixture.loop.later { loop in
+                #expect(loop.aheadUntil == due.awake && loop.waitingForClocks.isEmpty)
+                done.resume()
+            }
+        }
+    }
+}
