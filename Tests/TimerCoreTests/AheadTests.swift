@@ -119,6 +119,24 @@ import Testing
         #expect(!world.show("backup").phase.isPaused)
     }
 
+    /// The reading at which it ends may be that of a firing of another job.
+    @Test(arguments: [TimeBasis.active, .boottime])
+    func aPauseThatEndsWhileReadingsAreAheadLosesNoTime(_ basis: TimeBasis) {
+        var world = World()
+        world.load([Job.every(.seconds(60)).counting(basis), .every(.seconds(20), "other")])
+        let until = world.now.wall + .seconds(20) - .milliseconds(3)
+        world.handle(.order(Order(.pause, "backup", by: .user("ada"), until: .at(until))))
+        world.block(.seconds(20))
+        world.agenda.ahead = Self.ahead
+        world.handle(.wake("other"))
+        #expect(world.started.count == 1 && world.show("backup").phase.isPaused)
+        // The reading is still that of the firing.
+        world.agenda.ahead = .milliseconds(2)
+        world.handle(.wake("backup"))
+        #expect(!world.show("backup").phase.isPaused)
+        #expect(world.show("backup").accrued == .milliseconds(3))
+    }
+
     @Test func whatIsTheFleetsIsNotDecidedHere() {
         var job = Job.every(.seconds(10))
         job.fleet = FleetPolicy()

@@ -50,13 +50,33 @@ import TimerCore
         #expect(fixture.run(request(fixture, "echo up", in: left)).lines == ["up"])
     }
 
+    /// It ends before it is due, but is dated when it was due: the scheduler refuses a run that took
+    /// less than no time.
     @Test func aRunThatWaitsForItsTimeCanBeStopped() throws {
         let fixture = try RunnerFixture()
         defer { fixture.runner.shutdown(grace: .zero) }
         let request = request(fixture, "exec sleep 300", in: .milliseconds(900))
         fixture.runner.start([request])
         fixture.runner.end(request.id, grace: .seconds(60))
-        #expect(fixture.end(of: request).outcome == .stopped)
+        wait(for: request, .stopped, fixture)
+    }
+
+    @Test func aSetUpThatFailsBeforeIsDatedWhenItWasDue() throws {
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        var request = request(fixture, "true", in: .milliseconds(900))
+        request.definition.workingDirectory = "/no/such/folder"
+        fixture.runner.start([request])
+        wait(for: request, .spawnFailed(errno: "ENOENT", what: "chdir /no/such/folder"), fixture)
+    }
+
+    private func wait(for request: RunRequest, _ outcome: RunOutcome, _ fixture: RunnerFixture) {
+        let due =
+            RunnerClock.wall() - .milliseconds(1)
+            + (request.notBefore - AwakeInstant(nanoseconds: RunnerClock.awake()))
+        let end = fixture.end(of: request)
+        #expect(end.outcome == outcome && end.usage.elapsed >= .zero)
+        for case .ended(request.id, let end) in fixture.events { #expect(end.at >= due) }
     }
 
     /// To wait exactly, the process changes its timer slack.

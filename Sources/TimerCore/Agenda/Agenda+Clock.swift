@@ -31,6 +31,8 @@ extension Agenda {
         lastStep = step ?? .zero
         previousNow = lastNow
         lastNow = now
+        previousAhead = lastAhead
+        lastAhead = ahead
         guard let previousNow, previousNow.bootID == now.bootID else { return [] }
         var actions: [Action] = []
         if now.slept(since: previousNow) >= Self.stepMin {

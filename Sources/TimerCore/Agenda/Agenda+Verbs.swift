@@ -178,11 +178,12 @@ extension Agenda {
         // A range that the clock was set past is not time that passed.
         let late = now.wall - until - max(.zero, lastStep)
         switch basis {
-        case .boottime, .wall: return max(.zero, min(late, now.boot - previousNow.boot))
+        case .boottime, .wall:
+            return max(.zero, min(late, now.boot - previousNow.boot + previousAhead))
         case .active, .uptime:
             // If the machine slept, it is not known which part of the sleep was before the end.
             guard now.slept(since: previousNow) < Self.stepMin else { return .zero }
-            return max(.zero, min(late, now.awake - previousNow.awake))
+            return max(.zero, min(late, now.awake - previousNow.awake + previousAhead))
         }
     }
 

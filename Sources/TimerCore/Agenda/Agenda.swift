@@ -48,6 +48,9 @@ public struct Agenda: Sendable {
     /// The readings of the clocks at the last event and at the one before it.
     var lastNow: Now?
     var previousNow: Now?
+    /// By how much these were ahead of the clocks.
+    var lastAhead: Duration = .zero
+    var previousAhead: Duration = .zero
     /// By how much the wall clock was set just before the last event.
     var lastStep: Duration = .zero
     /// When this daemon instance started.

@@ -239,7 +239,7 @@ final class RunRegistry: Sendable {
         return RunEnd(
             outcome,
             RunUsage(
-                elapsed: .microseconds(elapsed), user: .microseconds(user),
+                elapsed: .microseconds(max(0, elapsed)), user: .microseconds(user),
                 system: .microseconds(system), peakResidentBytes: peak),
             at: WallInstant(microsecondsSinceEpoch: at))
     }

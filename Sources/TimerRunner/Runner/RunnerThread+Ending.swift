@@ -31,15 +31,18 @@ extension RunnerThread {
 
     /// Cancels a run that has not started.
     private mutating func cancel(_ run: Run.ID) {
+        var early = Duration.zero
         if let index = waiting.firstIndex(where: { $0.request.id == run }) {
-            mailbox.finishStart(waiting.remove(at: index))
+            let cancelled = waiting.remove(at: index)
+            early = Self.delay(until: cancelled.request.notBefore, at: RunnerClock.awake())
+            mailbox.finishStart(cancelled)
         } else if let index = messages.firstIndex(where: { $0.request.id == run }) {
             mailbox.finishStart(messages.remove(at: index))
         } else if !cancelReading(run) {
             return
         }
         removePendingCommands(run)
-        handler(.ended(run, RunEnd(.stopped, at: RunnerClock.wall())))
+        handler(.ended(run, RunEnd(.stopped, at: RunnerClock.wall() + early)))
     }
 
     /// Sends SIGTERM to the process group, and SIGKILL after the grace period. If the run is

@@ -27,7 +27,8 @@ extension RunnerThread {
     mutating func awaitLaunch(of serial: UInt64) {
         guard let launch = children[serial]?.launch else { return }
         launching.append((serial, launch.number, launch.session != nil))
-        let next = RunnerClock.awake() + Self.launchPollMin
+        let began = children[serial]?.began ?? 0
+        let next = max(began, RunnerClock.awake()) + Self.launchPollMin
         launchBy = min(launchBy ?? next, next)
     }
 
@@ -44,6 +45,8 @@ extension RunnerThread {
             // progress.
             let isOver = !one.isInSession && cspawn_is_over(one.launch)
             guard !(isTime || isOver) || isUnderWay(one.serial, at: now) else { continue }
+            // One that waits until it is due needs no copies of its descriptors any more.
+            cspawn_give_back_descriptors(one.launch)
             launching[kept] = one
             kept += 1
         }

@@ -109,7 +109,9 @@ extension RunnerThread {
             removeGroup(group, of: child, serial, wasEnded: wasEnded)
         }
         credentials?.remove(child.id)
-        var usage = RunUsage(elapsed: .nanoseconds(RunnerClock.awake() - child.began))
+        // Below zero if the process ended while it waited until the run was due.
+        let elapsed = Duration.nanoseconds(RunnerClock.awake() - child.began)
+        var usage = RunUsage(elapsed: max(.zero, elapsed))
         if let reaped = child.reaped, reaped.isKnown {
             usage.user = .microseconds(reaped.end.user_microseconds)
             usage.system = .microseconds(reaped.end.system_microseconds)
@@ -117,7 +119,8 @@ extension RunnerThread {
         }
         // A program that never ran used no resources.
         if case .spawnFailed = outcome { usage = RunUsage() }
-        let end = RunEnd(outcome, usage, at: RunnerClock.wall(), tail: child.cleanTail)
+        let at = RunnerClock.wall() - min(.zero, elapsed)
+        let end = RunEnd(outcome, usage, at: at, tail: child.cleanTail)
         registry.recordEnd(end, of: child.id)
         handler(.ended(child.id, end))
         keepOrphanedOutput(of: serial)

@@ -35,7 +35,9 @@ extension RunnerThread {
             try spawn(preparation)
         } catch {
             removePendingCommands(run)
-            let end = RunEnd(error.outcome, at: RunnerClock.wall())
+            // No run ends before it was due.
+            let early = Self.delay(until: preparation.request.notBefore, at: RunnerClock.awake())
+            let end = RunEnd(error.outcome, at: RunnerClock.wall() + early)
             // The record of a run that was started before already says how it ended.
             if end.outcome != .lost(.runner) { registry.recordEnd(end, of: run) }
             handler(.ended(run, end))
@@ -103,8 +105,9 @@ extension RunnerThread {
     private mutating func spawn(_ preparation: Preparation) throws(Spawner.Failure) {
         var definition = preparation.request.definition
         // The process is created at once, and waits until its program may start.
-        let delay = Self.delay(until: preparation.request.notBefore, at: RunnerClock.awake())
-        let began = RunnerClock.awake() + delay.wholeNanoseconds
+        let now = RunnerClock.awake()
+        let delay = Self.delay(until: preparation.request.notBefore, at: now)
+        let began = now + delay.wholeNanoseconds
         let beganAt = RunnerClock.wall() + delay
         let deadline = definition.execution.timeout.flatMap { span -> Int64? in
             let (instant, overflow) = began.addingReportingOverflow(span.wholeNanoseconds)
@@ -157,7 +160,7 @@ extension RunnerThread {
 
     /// How long a program must wait. An instant that is further ahead is not one of this clock, and
     /// the program does not wait for it.
-    private static func delay(until instant: AwakeInstant, at now: Int64) -> Duration {
+    static func delay(until instant: AwakeInstant, at now: Int64) -> Duration {
         let left = instant - AwakeInstant(nanoseconds: now)
         return left <= startDelayMax ? max(.zero, left) : .zero
     }

@@ -164,8 +164,10 @@ struct Daemon {
             log.warning("\(failure); jobs keep the time zone rules that were read before")
         }
         loop.later { loop in
-            loop.receive(.zonesChanged(zones.named, local: zones.local))
-            loop.configureFleet(isReload: false)
+            loop.onTime { loop in
+                loop.receive(.zonesChanged(zones.named, local: zones.local))
+                loop.configureFleet(isReload: false)
+            }
         }
     }
 

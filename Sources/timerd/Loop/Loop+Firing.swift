@@ -58,14 +58,15 @@ extension Loop {
     }
 
     /// Makes the next readings those of the instant at which the job is due, if that is soon and
-    /// nothing can prevent its run until then. Not while something waits for the clocks, or happens
+    /// nothing can prevent its run until then. Not if a clock was set, and not while something waits for the clocks, or happens
     /// to many jobs: it would then be dated ahead too.
     ///
     /// - Returns: whether it did.
     @discardableResult
     private func look(ahead left: Duration, of job: Job.Name, from now: Now) -> Bool {
         guard left > .zero, left <= Self.lead + Self.gathering, agenda.mayFireAhead(job),
-            waitingForClocks.isEmpty, !isDeciding, transaction == nil, checkpointed == nil
+            !agenda.clocksJumped(at: now), waitingForClocks.isEmpty, !isDeciding,
+            transaction == nil, checkpointed == nil
         else { return false }
         aheadUntil = max(aheadUntil, now.awake + left + Self.readingNoise)
         return true

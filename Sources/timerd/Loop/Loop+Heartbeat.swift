@@ -34,7 +34,7 @@ extension Loop {
         writeHeartbeat(at: now)
         // In some containers the kernel does not report that the clock was set, so this is checked
         // here.
-        if agenda.clocksJumped(at: now) { receive(.clockChanged) }
+        if agenda.clocksJumped(at: now) { onTime { $0.receive(.clockChanged) } }
         heartbeats += 1
         if heartbeats % Self.heartbeatsPerCheckpoint == 0 { beginCheckpoint() }
     }
