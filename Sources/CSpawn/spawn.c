@@ -277,11 +277,12 @@ cspawn_progress cspawn_poll_launch(int number, cspawn_failure *failure) {
     return is_over ? CSPAWN_IS_OVER : has_own_descriptors ? CSPAWN_HAS_OWN_DESCRIPTORS : CSPAWN_SHARES_DESCRIPTORS;
 }
 
-void cspawn_give_back_descriptors(int number) {
-    if (__atomic_load_n(&launches[number].has_own_descriptors, __ATOMIC_ACQUIRE) == 0) return;
+bool cspawn_give_back_descriptors(int number) {
+    if (__atomic_load_n(&launches[number].has_own_descriptors, __ATOMIC_ACQUIRE) == 0) return false;
     pthread_mutex_lock(&lock);
     release_descriptors(&resources[number]);
     pthread_mutex_unlock(&lock);
+    return true;
 }
 
 bool cspawn_is_over(int number) {

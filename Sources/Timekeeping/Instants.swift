@@ -81,6 +81,12 @@ public struct AwakeInstant: Hashable, Comparable, Sendable {
         Self(nanoseconds: instant.nanoseconds.adding(clamping: span.wholeNanoseconds))
     }
 
+    /// The instant `span` earlier, rounded to the nanosecond towards zero.
+    @inlinable
+    public static func - (instant: Self, span: Duration) -> Self {
+        Self(nanoseconds: instant.nanoseconds.subtracting(clamping: span.wholeNanoseconds))
+    }
+
     /// The time that passed from `right` to `left`, which must be of one boot; negative if `left`
     /// is earlier.
     @inlinable

@@ -217,8 +217,8 @@ void cspawn_prepare(void);
 /// failed.
 cspawn_progress cspawn_poll_launch(int launch, cspawn_failure *_Nonnull failure);
 
-/// Closes the descriptors that were kept open for the process, if it has its own table by now.
-void cspawn_give_back_descriptors(int launch);
+/// Closes the descriptors that were kept open for the process, if it has its own table by now; false if not.
+bool cspawn_give_back_descriptors(int launch);
 
 /// Whether a set-up is over. This reads one word in shared memory and changes nothing.
 bool cspawn_is_over(int launch);

@@ -112,7 +112,7 @@ extension Agenda {
         guard ahead > .zero, let entry = entries[slot], !mayFireAhead(slot, entry) else {
             return false
         }
-        if let instant = due[slot] { return instant > now.awake + (.zero - ahead) }
+        if let instant = due[slot] { return instant > now.awake - ahead }
         return wallDue[slot].map { $0 > now.wall - ahead } ?? false
     }
 

@@ -31,10 +31,10 @@ extension RunnerThread {
 
     /// Cancels a run that has not started.
     private mutating func cancel(_ run: Run.ID) {
-        var early = Duration.zero
+        var end = RunnerClock.wall()
         if let index = waiting.firstIndex(where: { $0.request.id == run }) {
             let cancelled = waiting.remove(at: index)
-            early = Self.delay(until: cancelled.request.notBefore, at: RunnerClock.awake())
+            end = Self.wall(notBefore: cancelled.request.notBefore)
             mailbox.finishStart(cancelled)
         } else if let index = messages.firstIndex(where: { $0.request.id == run }) {
             mailbox.finishStart(messages.remove(at: index))
@@ -42,7 +42,7 @@ extension RunnerThread {
             return
         }
         removePendingCommands(run)
-        handler(.ended(run, RunEnd(.stopped, at: RunnerClock.wall() + early)))
+        handler(.ended(run, RunEnd(.stopped, at: end)))
     }
 
     /// Sends SIGTERM to the process group, and SIGKILL after the grace period. If the run is

@@ -26,7 +26,7 @@ extension RunnerThread {
 
     mutating func awaitLaunch(of serial: UInt64) {
         guard let launch = children[serial]?.launch else { return }
-        launching.append((serial, launch.number, launch.session != nil))
+        launching.append((serial, launch.number, launch.session != nil, hasCopies: true))
         let began = children[serial]?.began ?? 0
         let next = max(began, RunnerClock.awake()) + Self.launchPollMin
         launchBy = min(launchBy ?? next, next)
@@ -40,13 +40,13 @@ extension RunnerThread {
         // The array is changed in place, because this runs in each loop iteration.
         var kept = first
         for index in first..<launching.count {
-            let one = launching[index]
+            var one = launching[index]
             // Usually this only reads the shared memory. For a session, its socket reports the
             // progress.
             let isOver = !one.isInSession && cspawn_is_over(one.launch)
             guard !(isTime || isOver) || isUnderWay(one.serial, at: now) else { continue }
             // One that waits until it is due needs no copies of its descriptors any more.
-            cspawn_give_back_descriptors(one.launch)
+            if one.hasCopies { one.hasCopies = !cspawn_give_back_descriptors(one.launch) }
             launching[kept] = one
             kept += 1
         }

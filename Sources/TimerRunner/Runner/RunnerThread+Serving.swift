@@ -119,7 +119,7 @@ extension RunnerThread {
         }
         // A program that never ran used no resources.
         if case .spawnFailed = outcome { usage = RunUsage() }
-        let at = RunnerClock.wall() - min(.zero, elapsed)
+        let at = Self.wall(notBefore: AwakeInstant(nanoseconds: child.began))
         let end = RunEnd(outcome, usage, at: at, tail: child.cleanTail)
         registry.recordEnd(end, of: child.id)
         handler(.ended(child.id, end))

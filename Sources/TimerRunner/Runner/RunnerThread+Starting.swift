@@ -35,9 +35,8 @@ extension RunnerThread {
             try spawn(preparation)
         } catch {
             removePendingCommands(run)
-            // No run ends before it was due.
-            let early = Self.delay(until: preparation.request.notBefore, at: RunnerClock.awake())
-            let end = RunEnd(error.outcome, at: RunnerClock.wall() + early)
+            let end = RunEnd(
+                error.outcome, at: Self.wall(notBefore: preparation.request.notBefore))
             // The record of a run that was started before already says how it ended.
             if end.outcome != .lost(.runner) { registry.recordEnd(end, of: run) }
             handler(.ended(run, end))
@@ -160,9 +159,14 @@ extension RunnerThread {
 
     /// How long a program must wait. An instant that is further ahead is not one of this clock, and
     /// the program does not wait for it.
-    static func delay(until instant: AwakeInstant, at now: Int64) -> Duration {
+    private static func delay(until instant: AwakeInstant, at now: Int64) -> Duration {
         let left = instant - AwakeInstant(nanoseconds: now)
         return left <= startDelayMax ? max(.zero, left) : .zero
+    }
+
+    /// When a run ends that ends now: no run ends before it may start.
+    static func wall(notBefore instant: AwakeInstant) -> WallInstant {
+        RunnerClock.wall() + delay(until: instant, at: RunnerClock.awake())
     }
 
     /// Creates the process in its control group and watches it and its pipes. The caller cleans up

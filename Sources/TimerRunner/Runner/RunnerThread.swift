@@ -69,7 +69,7 @@ struct RunnerThread: ~Copyable {
     var timers = TimerHeap()
     /// The children whose set-up is in progress, the latest last; some may be done. `launchBy` is
     /// the instant at which all of them are polled next.
-    var launching: [(serial: UInt64, launch: Int32, isInSession: Bool)] = []
+    var launching: [(serial: UInt64, launch: Int32, isInSession: Bool, hasCopies: Bool)] = []
     var launchBy: Int64?
     /// The runs whose users are being looked up, or whose files are being read, and the deadline
     /// for that.

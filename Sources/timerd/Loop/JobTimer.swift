@@ -49,7 +49,7 @@ struct JobTimer {
     func arm(at alarm: Alarm, lead: Duration, clocks: Clocks) {
         switch alarm {
         case .awake(let instant):
-            let early = instant + (.zero - lead)
+            let early = instant - lead
             arm(at: early > clocks.awake ? early : instant)
         case .wall(let instant):
             let early = instant - lead

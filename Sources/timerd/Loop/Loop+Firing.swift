@@ -58,8 +58,8 @@ extension Loop {
     }
 
     /// Makes the next readings those of the instant at which the job is due, if that is soon and
-    /// nothing can prevent its run until then. Not if a clock was set, and not while something waits for the clocks, or happens
-    /// to many jobs: it would then be dated ahead too.
+    /// nothing can prevent its run until then. Not if a clock was set, and not while something waits
+    /// for the clocks, or happens to many jobs: it would then be dated ahead too.
     ///
     /// - Returns: whether it did.
     @discardableResult
