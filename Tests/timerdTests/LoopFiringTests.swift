@@ -38,6 +38,35 @@ import TimerCore
         }
     }
 
+    /// A process that waits would only take the place of one that works.
+    @Test func aBusyDaemonDoesNotLookAhead() async throws {
+        let busy = (0..<Loop.busyRuns).map { job("busy-\($0)", every: .milliseconds(30)) }
+        let last = job("last", every: .milliseconds(50))
+        let fixture = try LoopFixture(busy + [last])
+        let loop = fixture.loop
+        fixture.launcher.onStart { run in
+            guard run.id.firing.job == last.name else { return }
+            loop.later { $0.receive(.ended(run.id, .exited(0), RunUsage())) }
+        }
+        await fixture.waitUntilReady()
+        try await fixture.wait {
+            fixture.launcher.started.count { $0.run.id.firing.job != last.name } == busy.count
+        }
+        let before = fixture.launcher.started.count
+        try await fixture.wait { fixture.launcher.started.count > before + 5 }
+        for (_, now, instant) in fixture.launcher.started[(before + 1)...] {
+            #expect(instant - now.awake <= Loop.readingNoise)
+        }
+        await withCheckedContinuation { done in
+            loop.later { loop in
+                let now = loop.clocks.awake
+                #expect(loop.isBusy && loop.lead(of: .awake(now + .seconds(1))) == .zero)
+                #expect(loop.lead(of: .awake(now + .seconds(60))) == Loop.lead)
+                done.resume()
+            }
+        }
+    }
+
     /// What decides how the time of a job counts is not dated ahead, and stays in its order.
     @Test func commandsWaitUntilTheClocksAreThere() async throws {
         let fixture = try LoopFixture([job("a"), job("b")])

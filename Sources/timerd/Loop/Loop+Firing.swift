@@ -12,6 +12,10 @@ extension Loop {
     /// How much earlier still, in the wake-up of another one; and how many more firings at most.
     static let gathering: Duration = .milliseconds(5)
     static let firingsPerWake = 16
+    /// With this many active runs a firing is not decided ahead, and neither is its timer set earlier
+    /// if it is due before the second.
+    static let busyRuns = 32
+    static let busyMax: Duration = .seconds(2)
     /// The clocks are read one after the other, so that when one has reached an instant, another may
     /// not quite be there.
     static let readingNoise: Duration = .microseconds(2)
@@ -21,6 +25,16 @@ extension Loop {
     func reading() -> Now {
         let now = clocks.now()
         return now.awake < aheadUntil ? now.advanced(by: aheadUntil - now.awake) : now
+    }
+
+    /// Whether so many runs are active that a program would not start on time anyway, because of the
+    /// others. A process that waits would only take the place of one that works.
+    var isBusy: Bool { agenda.liveRuns >= Self.busyRuns }
+
+    /// How long before `alarm` its timer fires. A busy daemon does not look ahead; whether it is
+    /// still busy in some seconds is not known.
+    func lead(of alarm: Alarm) -> Duration {
+        isBusy && alarm.left(at: clocks.now()) < Self.busyMax ? .zero : Self.lead
     }
 
     /// By how much a reading is ahead of the clocks.
@@ -64,7 +78,8 @@ extension Loop {
     /// - Returns: whether it did.
     @discardableResult
     private func look(ahead left: Duration, of job: Job.Name, from now: Now) -> Bool {
-        guard left > .zero, left <= Self.lead + Self.gathering, agenda.mayFireAhead(job),
+        guard left > .zero, left <= Self.lead + Self.gathering,
+            now.awake + left <= aheadUntil || !isBusy, agenda.mayFireAhead(job),
             !agenda.clocksJumped(at: now), waitingForClocks.isEmpty, !isDeciding,
             transaction == nil, checkpointed == nil
         else { return false }
