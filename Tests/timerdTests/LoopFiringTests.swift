@@ -60,8 +60,8 @@ import TimerCore
         await withCheckedContinuation { done in
             loop.later { loop in
                 let now = loop.clocks.awake
-                #expect(loop.isBusy && loop.lead(of: .awake(now + .seconds(1))) == .zero)
-                #expect(loop.lead(of: .awake(now + .seconds(60))) == Loop.lead)
+                #expect(loop.isBusy && loop.lead(before: .awake(now + .seconds(1))) == .zero)
+                #expect(loop.lead(before: .awake(now + .seconds(60))) == Loop.lead)
                 done.resume()
             }
         }

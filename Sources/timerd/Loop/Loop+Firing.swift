@@ -12,9 +12,9 @@ extension Loop {
     /// How much earlier still, in the wake-up of another one; and how many more firings at most.
     static let gathering: Duration = .milliseconds(5)
     static let firingsPerWake = 16
-    /// With this many active runs a firing is not decided ahead, and neither is its timer set earlier
-    /// if it is due before the second.
+    /// With this many active runs no firing is decided ahead.
     static let busyRuns = 32
+    /// How long a busy daemon is taken to stay busy, when a timer is set.
     static let busyMax: Duration = .seconds(2)
     /// The clocks are read one after the other, so that when one has reached an instant, another may
     /// not quite be there.
@@ -31,9 +31,8 @@ extension Loop {
     /// others. A process that waits would only take the place of one that works.
     var isBusy: Bool { agenda.liveRuns >= Self.busyRuns }
 
-    /// How long before `alarm` its timer fires. A busy daemon does not look ahead; whether it is
-    /// still busy in some seconds is not known.
-    func lead(of alarm: Alarm) -> Duration {
+    /// How long before `alarm` its timer fires. Not earlier if the daemon is likely to be busy then.
+    func lead(before alarm: Alarm) -> Duration {
         isBusy && alarm.left(at: clocks.now()) < Self.busyMax ? .zero : Self.lead
     }
 

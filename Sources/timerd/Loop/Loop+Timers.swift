@@ -84,7 +84,7 @@ extension Loop {
             timers.removeValue(forKey: job)?.cancel()
             return nil
         }
-        return DueTimer(timer: timer(of: job), alarm: alarm, lead: lead(of: alarm))
+        return DueTimer(timer: timer(of: job), alarm: alarm, lead: lead(before: alarm))
     }
 
     /// The same for the next retry of the job.
