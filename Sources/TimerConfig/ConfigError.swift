@@ -148,14 +148,15 @@ struct SourceText: Sendable {
     /// How many characters of a long line are shown.
     static let shownMax = 100
 
-    private let lines: [ArraySlice<UInt8>]
+    private let bytes: [UInt8]
+    /// Its lines. A text without an error or warning is not split.
+    private lazy var lines = bytes.split(
+        separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     /// The line of the last excerpt: a file of one long line may have an error at each of its
     /// words.
     private var last: (number: Int, scalars: [Unicode.Scalar])?
 
-    init(_ bytes: [UInt8]) {
-        lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-    }
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// The characters of an existing line, counted from 1, without its line end.
     ///

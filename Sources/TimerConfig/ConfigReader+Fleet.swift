@@ -39,10 +39,10 @@ extension ConfigReader {
         guard let entry = document.entries.first(where: { $0.key == "fleet" }) else { return nil }
         var reader = FileReader(document: document)
         var settings = DaemonSettings()
-        for (key, node) in reader.table(entry) {
+        for key in reader.table(entry) {
             guard let known = DaemonKey.fleet.first(where: { $0.name == key.key }) else { continue }
             reader.attempt("[fleet]: \(key.key)") { () throws(Fault) in
-                try known.read(node, &settings)
+                try known.read(key.node, &settings)
             }
         }
         let fleet = settings.fleet ?? FleetSettings()

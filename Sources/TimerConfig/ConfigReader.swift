@@ -168,7 +168,8 @@ public enum ConfigReader {
             let hash = ConfigContents.hash(bytes)
             if known[other.path] == hash { return .unchanged(hash) }
             return .contents(parsing.contents(bytes, of: other.path), hash)
-        } take: { other, file in
+        } take: { other, file, following in
+            decoder.filesToCome = following
             do throws(ConfigError) {
                 switch try file.get() {
                 case .unchanged(let hash): decoder.keep(file: other.path, hash: hash)

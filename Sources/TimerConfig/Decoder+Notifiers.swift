@@ -9,13 +9,13 @@ extension Decoder {
     static let notifiersMax = 100
 
     mutating func readNotifiers(_ entry: TomlEntry, _ reader: inout FileReader) {
-        for (key, value) in reader.table(entry) {
-            if let notifier = readNotifier(key, value, &reader) { notifiers.append(notifier) }
+        for key in reader.table(entry) {
+            if let notifier = readNotifier(key, &reader) { notifiers.append(notifier) }
         }
     }
 
     private mutating func readNotifier(
-        _ key: TomlEntry, _ value: TomlNode, _ reader: inout FileReader
+        _ key: TomlEntry, _ reader: inout FileReader
     ) -> Notifier? {
         let subject = "notifier \"\(key.shown)\""
         let before = reader.count
@@ -32,9 +32,10 @@ extension Decoder {
             reader.report(
                 Fault(key.mark, "is one too many; at most \(Self.notifiersMax) notifiers"), subject)
         }
-        guard case .table(let entries) = value.value else {
+        let node = key.node
+        guard case .table(let entries) = node.value else {
             reader.report(
-                Fault(value.mark, "must be a table, [notify.\(key.key)], not \(value.value.kind)"),
+                Fault(node.mark, "must be a table, [notify.\(key.key)], not \(node.value.kind)"),
                 subject)
             return nil
         }

@@ -118,6 +118,7 @@ extension Decoder {
     private func leaveOutTooConcurrent(
         _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
     ) -> Int {
+        guard !maxima.isEmpty else { return 0 }
         let most = settings.maxConcurrent
         return leaveOut(from: &kept, &errors, &rejected, at: maxima) { job in
             guard job.policy.concurrencyMax ?? 0 > most else { return nil }
@@ -180,12 +181,12 @@ extension Decoder {
     private func leavePlaces(_ kept: inout [Job]) {
         let most = DaemonSettings.concurrencyMax(
             ofPlaces: concurrentRunsMax ?? settings.maxConcurrent)
-        for index in kept.indices {
+        // First which: most configurations have none, and a change copies all jobs.
+        let found = kept.indices.filter { index in
             let policy = kept[index].policy
-            guard policy.concurrency == .allow, policy.concurrencyMax == nil,
-                kept[index].fleet == nil
-            else { continue }
-            kept[index].policy.concurrencyMax = most
+            return policy.concurrency == .allow && policy.concurrencyMax == nil
+                && kept[index].fleet == nil
         }
+        for index in found { kept[index].policy.concurrencyMax = most }
     }
 }

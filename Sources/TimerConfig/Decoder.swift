@@ -42,6 +42,8 @@ struct Decoder {
     private(set) var lasting: [String: Int] = [:]
     /// The files that were not parsed.
     private(set) var unchanged: Set<String> = []
+    /// How many files follow the one that is being read.
+    var filesToCome = 0
     /// Whether the file that is being read may be among `lasting`.
     var isLasting = false
     /// How many of the file that is being read are among `warnings`.
@@ -109,9 +111,7 @@ struct Decoder {
         isLasting = true
         var defaults = Draft()
         for entry in document.entries where entry.key == "defaults" {
-            for (key, value) in reader.table(entry) {
-                reader.readDefault(key, value, into: &defaults)
-            }
+            for key in reader.table(entry) { reader.readDefault(key, into: &defaults) }
         }
         // A job would run with settings that the file does not ask for: at once where `paused = "yes"` was refused.
         let hasDefaults = reader.count == 0
@@ -125,7 +125,8 @@ struct Decoder {
         for entry in document.entries where !tables.contains(where: { $0.name == entry.key }) {
             switch entry.key {
             case "defaults": break
-            case "job": readJobs(entry, hasDefaults ? defaults : nil, &reader)
+            case "job":
+                readJobs(entry, hasDefaults ? defaults : Draft(), areTaken: hasDefaults, &reader)
             case "notify":
                 settingsFiles.insert(document.file)
                 readNotifiers(entry, &reader)
@@ -184,32 +185,27 @@ struct Decoder {
     ) {
         settingsFiles.insert(reader.document.file)
         let subject = "[\(table.name)]"
-        for (key, value) in reader.table(entry) {
+        for key in reader.table(entry) {
             guard let found = table.keys.first(where: { $0.name == key.key }) else {
                 reader.unknown(key, "key", among: table.keys.map(\.name), subject: subject)
                 continue
             }
             reader.attempt("\(subject): \(key.key)") { () throws(Fault) in
-                try found.read(value, &settings)
+                try found.read(key.node, &settings)
             }
         }
         if table.name == "fleet" { checkFleet(entry, &reader) }
     }
 
-    /// - Parameter defaults: nil if they are in error; then no job is taken, but all are checked.
+    /// - Parameter areTaken: whether the jobs are used; all are checked.
     private mutating func readJobs(
-        _ entry: TomlEntry, _ defaults: Draft?, _ reader: inout FileReader
+        _ entry: TomlEntry, _ defaults: Draft, areTaken: Bool, _ reader: inout FileReader
     ) {
         let table = reader.table(entry)
-        // Of the first file only: room for exactly what each file adds would let the array be moved
-        // for every file.
-        if jobs.isEmpty {
-            jobs.reserveCapacity(table.count)
-            places.reserveCapacity(table.count)
-        }
-        for (key, value) in table {
-            let job = readJob(key, value, defaults ?? Draft(), &reader)
-            if let job, defaults != nil {
+        makeRoom(for: table.count)
+        for key in table {
+            let job = readJob(key, defaults, &reader)
+            if let job, areTaken {
                 jobs.append(job)
             } else {
                 rejected.append(key.shown)
@@ -218,8 +214,20 @@ struct Decoder {
         }
     }
 
+    /// Makes room for the jobs of a file, and of those that follow if they are as large. With very
+    /// many jobs most of the time would otherwise go into moving those that are there.
+    private mutating func makeRoom(for count: Int) {
+        guard jobs.count + count > jobs.capacity else { return }
+        let all = jobs.count + count * (1 + filesToCome)
+        let room = max(jobs.count + count, min(all, settings.jobsMax))
+        // Room for exactly what a file adds would let them be moved for every file.
+        guard jobs.isEmpty || room >= 2 * jobs.count else { return }
+        jobs.reserveCapacity(room)
+        places.reserveCapacity(room)
+    }
+
     private mutating func readJob(
-        _ key: TomlEntry, _ value: TomlNode, _ defaults: Draft, _ reader: inout FileReader
+        _ key: TomlEntry, _ defaults: Draft, _ reader: inout FileReader
     ) -> Job? {
         let shown = key.shown
         func subject() -> String { "job \"\(shown)\"" }
@@ -233,9 +241,10 @@ struct Decoder {
         if other == nil {
             places[key.key] = Place(file: reader.document.file, mark: key.mark)
         }
-        guard case .table(let entries) = value.value else {
+        guard case .table(let entries) = key.node.value else {
+            let node = key.node
             reader.report(
-                Fault(value.mark, "must be a table, [job.\(key.key)], not \(value.value.kind)"),
+                Fault(node.mark, "must be a table, [job.\(key.key)], not \(node.value.kind)"),
                 subject())
             return nil
         }

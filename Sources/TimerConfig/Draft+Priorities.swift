@@ -46,6 +46,8 @@ extension Draft {
     /// Keys of a job's own table that mean something only together with a value of another key,
     /// which the job does not have. In `[defaults]` they apply to the jobs that can have them.
     func strayKeys(among entries: [TomlEntry]) -> [Fault] {
+        guard fleetMark != nil || entries.contains(where: { Self.companions.contains($0.key) })
+        else { return [] }
         func stray(_ key: String, unless isUsed: Bool, _ message: String) -> Fault? {
             guard !isUsed, let entry = entries.first(where: { $0.key == key }) else { return nil }
             return Fault(entry.mark, message)
@@ -67,6 +69,11 @@ extension Draft {
                 "cpu-priority goes with cpu-policy = \"fifo\" or \"rr\" alone"),
         ].compactMap(\.self) + fleetFaults(among: entries)
     }
+
+    /// The keys that go with certain values of other keys alone. Most jobs have none of them.
+    private static let companions = Set(JobKey.fleets.map(\.name)).union([
+        "first", "from", "concurrency-max", "io-priority", "cpu-priority",
+    ])
 }
 
 extension TomlNode {

@@ -48,13 +48,12 @@ struct Draft {
     func job(
         named name: Job.Name, at mark: SourceMark, zones: ZoneFiles
     ) throws(Fault) -> Job {
-        let commands = [("command", command != nil), ("shell", shell != nil)].filter(\.1)
-        try Self.checkOne(of: commands.map(\.0), among: JobKey.commands, at: mark)
-        let schedules = [
-            ("every", every != nil), ("after", after != nil), ("on-boot", onBoot != nil),
-            ("calendar", !calendar.isEmpty), ("cron", !cron.isEmpty), ("at", at != nil),
-        ].filter(\.1)
-        try Self.checkOne(of: schedules.map(\.0), among: JobKey.schedules, at: mark)
+        try Self.checkOne(of: [command != nil, shell != nil], among: JobKey.commands, at: mark)
+        try Self.checkOne(
+            of: [
+                every != nil, after != nil, onBoot != nil, !calendar.isEmpty, !cron.isEmpty,
+                at != nil,
+            ], among: JobKey.schedules, at: mark)
         let counted =
             every.map { Schedule.every($0) } ?? after.map { .after($0) }
             ?? onBoot.map { .onBoot($0) }
@@ -123,14 +122,17 @@ struct Draft {
         }
     }
 
+    /// - Parameter areThere: of each of `names`, whether it is there.
     static func checkOne(
-        of found: [String], among names: [String], at mark: SourceMark
+        of areThere: [Bool], among names: [String], at mark: SourceMark
     ) throws(Fault) {
-        guard !found.isEmpty else {
+        switch areThere.count(where: \.self) {
+        case 0:
             let names = names.dropLast().joined(separator: ", ") + " or \(names.last ?? "")"
             throw Fault(mark, "one of \(names) is missing")
-        }
-        guard found.count == 1 else {
+        case 1: return
+        default:
+            let found = zip(names, areThere).filter(\.1).map(\.0)
             throw Fault(mark, "\(found.joined(separator: " and ")) exclude each other; keep one")
         }
     }

@@ -58,7 +58,7 @@ struct FileReader {
     }
 
     /// The entries of a table; anything else is reported.
-    mutating func table(_ entry: TomlEntry) -> [(TomlEntry, TomlNode)] {
+    mutating func table(_ entry: TomlEntry) -> [TomlEntry] {
         guard case .table(let entries) = entry.node.value else {
             report(
                 Fault(
@@ -67,10 +67,10 @@ struct FileReader {
                 entry.key)
             return []
         }
-        return entries.map { ($0, $0.node) }
+        return entries
     }
 
-    mutating func readDefault(_ key: TomlEntry, _ value: TomlNode, into draft: inout Draft) {
+    mutating func readDefault(_ key: TomlEntry, into draft: inout Draft) {
         guard let found = JobKey.named[key.key] else {
             return unknown(key, "key", among: JobKey.defaultNames, subject: "[defaults]")
         }
@@ -81,6 +81,6 @@ struct FileReader {
                     "\"\(key.key)\" belongs to one job; [defaults] may have "
                         + JobKey.defaultNames.joined(separator: ", ")), "[defaults]")
         }
-        attempt("[defaults]: \(key.key)") { () throws(Fault) in try found.read(value, &draft) }
+        attempt("[defaults]: \(key.key)") { () throws(Fault) in try found.read(key.node, &draft) }
     }
 }

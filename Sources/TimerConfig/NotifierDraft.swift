@@ -68,11 +68,9 @@ struct NotifierDraft {
     }
 
     private func transport(at mark: SourceMark) throws(Fault) -> Notifier.Transport {
-        let found = [
-            ("mail", mail != nil), ("webhook", webhook != nil), ("ping", ping != nil),
-            ("job", job != nil), ("url-credential", credential != nil),
-        ].filter(\.1).map(\.0)
-        try Draft.checkOne(of: found, among: NotifierKey.transports, at: mark)
+        try Draft.checkOne(
+            of: [mail != nil, webhook != nil, ping != nil, job != nil, credential != nil],
+            among: NotifierKey.transports, at: mark)
         if let webhook { return .webhook(.url(webhook), try webhookFormat()) }
         if let ping { return .ping(.url(ping), try pingFormat()) }
         if let credential {

@@ -4,11 +4,15 @@
 import HostThreads
 
 /// How the files of `jobs.d` are parsed: each when its jobs are decoded, or, of large files, the
-/// next one on a thread of its own meanwhile. The jobs of one file are decoded in about the time in
+/// next ones on threads of their own meanwhile. The jobs of one file are decoded in about the time in
 /// which the next one is parsed.
 struct Parsing {
-    /// Whether the next file is parsed meanwhile.
+    /// Whether the next files are parsed meanwhile.
     var isAhead: Bool
+
+    /// How many of them: with one alone, decoding would wait for each file that takes longer than the
+    /// one before it.
+    private static let filesAhead = 2
 
     /// Smaller files are parsed faster than a thread is started.
     private static let bytesMin = 64 << 10
@@ -35,18 +39,19 @@ struct Parsing {
         }
     }
 
-    /// Calls `take` with each file, in their order.
+    /// Calls `take` with each file, in their order, and with how many follow it.
     func each(
         of files: [ConfigFiles.Other],
         read: (ConfigFiles.Other) throws(ConfigError) -> File,
-        take: (ConfigFiles.Other, Result<File, ConfigError>) -> Void
+        take: (ConfigFiles.Other, Result<File, ConfigError>, _ following: Int) -> Void
     ) {
-        var next = files.first.map { file in Result { () throws(ConfigError) in try read(file) } }
+        var found: [Result<File, ConfigError>] = []
+        var rest = files[...]
         for (index, file) in files.enumerated() {
-            guard let this = next else { return }
-            let isLast = index + 1 == files.count
-            next = isLast ? nil : Result { () throws(ConfigError) in try read(files[index + 1]) }
-            take(file, this)
+            while found.count <= (isAhead ? Self.filesAhead : 0), let next = rest.popFirst() {
+                found.append(Result { () throws(ConfigError) in try read(next) })
+            }
+            take(file, found.removeFirst(), files.count - index - 1)
         }
     }
 

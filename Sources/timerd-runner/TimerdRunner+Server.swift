@@ -106,6 +106,7 @@ extension TimerdRunner {
                 definitions = last
                 for job in changed { definitions[job] = nil }
             }
+            definitions.reserveCapacity(definitions.count + reading.jobSet.jobs.count)
             for job in reading.jobSet.jobs { definitions[job.name] = Definition(job) }
             trace.note(reading, eachJob: pause)
             return .success(definitions)

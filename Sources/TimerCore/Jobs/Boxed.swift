@@ -22,6 +22,9 @@ public struct Boxed<Value: Hashable & Sendable>: Hashable, Sendable {
     /// Creates a new box with the value.
     public init(wrappedValue: Value) { box = Box(wrappedValue) }
 
+    /// A box with the value: this one if it has an equal value, so that both share it.
+    func sharing(_ value: Value) -> Self { value == box.value ? self : Self(wrappedValue: value) }
+
     public static func == (left: Self, right: Self) -> Bool {
         left.box === right.box || left.box.value == right.box.value
     }

@@ -38,13 +38,11 @@ public struct Job: Hashable, Sendable {
         self.count = schedule.isSinceBoot ? .boottime : count
         self.paused = paused
         self.environment = environment
-        self._policy = policy == Policy() ? Self.plainPolicy : Boxed(wrappedValue: policy)
-        self._execution =
-            execution == Execution() ? Self.plainExecution : Boxed(wrappedValue: execution)
-        let uncommon = UncommonFields(
-            first: first, workingDirectory: workingDirectory, renamedFrom: renamedFrom)
-        self._uncommon =
-            uncommon == UncommonFields() ? Self.noUncommonFields : Boxed(wrappedValue: uncommon)
+        self._policy = Self.plainPolicy.sharing(policy)
+        self._execution = Self.plainExecution.sharing(execution)
+        self._uncommon = Self.noUncommonFields.sharing(
+            UncommonFields(
+                first: first, workingDirectory: workingDirectory, renamedFrom: renamedFrom))
     }
 
     /// How its runs are executed, as a value that jobs with the same settings share.

@@ -219,7 +219,10 @@ public enum TimeSpan {
         private mutating func unit() throws(TimeSpanError) -> UInt64 {
             let end = place
             skipBlanks()
-            for (word, length) in TimeSpan.units where skip(word) { return length }
+            for (word, length) in TimeSpan.units
+            where word.utf8.first == current && skip(word) {
+                return length
+            }
             guard place > end || isAtEnd else {
                 throw error(
                     "not a unit; the units are us, ms, s, min, h, d, w, month and y")
