@@ -10,6 +10,8 @@ final class Connection {
     let path: String
     private let handle: OpaquePointer
     private var statements: [String: OpaquePointer] = [:]
+    /// The one that was used last: many rows are often written one after the other.
+    private var last: (sql: String, statement: OpaquePointer)?
     /// Written by SQLite at each commit.
     private let log: UnsafeMutablePointer<csqlite_log>
 
@@ -160,7 +162,11 @@ final class Connection {
     }
 
     private func prepared(_ sql: String, doing what: String) throws(StoreError) -> OpaquePointer {
-        if let statement = statements[sql] { return statement }
+        if let last, last.sql == sql { return last.statement }
+        if let statement = statements[sql] {
+            last = (sql, statement)
+            return statement
+        }
         var statement: OpaquePointer?
         let result = sqlite3_prepare_v3(
             handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)

@@ -66,6 +66,9 @@ extension Store {
         _ changes: [Change], isMarked: Bool = false, durable: Bool
     ) throws(StoreError) -> Set<Run.ID> {
         try setDurable(durable)
+        let isLarge = changes.count > Self.largeCommit
+        if isLarge { try limitCache(toKiB: Self.largeCacheKiB) }
+        defer { if isLarge { try? limitCache(toKiB: Self.cacheKiB) } }
         return try transaction(isMarked: isMarked) { () throws(StoreError) in
             var refused: Set<Run.ID> = []
             for change in changes {
@@ -73,6 +76,18 @@ extension Store {
             }
             return refused
         }
+    }
+
+    /// With more changes than this, as at a start with very many jobs, a transaction may keep more of
+    /// its pages in memory. SQLite would otherwise write most of them to the log several times.
+    private static let largeCommit = 10_000
+    private static let largeCacheKiB = 64 << 10
+    /// The default of SQLite (pragma.html#pragma_cache_size).
+    private static let cacheKiB = 2000
+
+    /// A lower limit frees the pages beyond it.
+    private func limitCache(toKiB size: Int) throws(StoreError) {
+        try connection.execute("PRAGMA cache_size = -\(size)", doing: "set the size of its cache")
     }
 
     /// A transaction that may also increment the generation of the database.
