@@ -217,7 +217,7 @@ class Timerd(Process):
         return [pid for pid in found if name(pid) == "timerd-runner"]
 
     def wait_until_ready(self, seconds=120):
-        """Seconds from its start to READY=1, which it says once every timer is set and its runner can start runs."""
+        """Seconds from its start to READY=1, which it says once jobs fire on time and its runner can start runs."""
         self.notify.settimeout(seconds)
         while self.ready is None:
             if b"READY=1" in self.notify.recv(65536).split(b"\n"):

@@ -73,12 +73,15 @@ final class LoopFixture: Sendable {
     let feed = EventFeed()
     private let hasBegun = DispatchSemaphore(value: 0)
     private let isReady = DispatchSemaphore(value: 0)
-    /// Whether the runner was there, for each time that the loop was ready.
     private final class Readiness: Sendable {
         let reports = Mutex<[Bool]>([])
+        let isBeforeTimers = Mutex(false)
     }
     private let readiness = Readiness()
+    /// Whether the runner was there, for each time that the loop was ready.
     var reportsOfReadiness: [Bool] { readiness.reports.withLock { $0 } }
+    /// Whether the loop was ready before all timers were set.
+    var wasReadyBeforeTimers: Bool { readiness.isBeforeTimers.withLock { $0 } }
 
     /// A loop that has loaded the jobs and starts.
     ///
@@ -101,7 +104,11 @@ final class LoopFixture: Sendable {
         let beginning = Loop.Beginning(
             actions: actions, at: loadedAt, unstored: past.unstored(), rejected: [],
             preparationMax: preparationMax ?? Loop.preparationMax,
-            begun: { [hasBegun] in hasBegun.signal() }
+            begun: { [hasBegun, readiness] in
+                let isReady = !readiness.reports.withLock(\.isEmpty)
+                readiness.isBeforeTimers.withLock { $0 = isReady }
+                hasBegun.signal()
+            }
         ) { [isReady, readiness] isPrepared in
             readiness.reports.withLock { $0.append(isPrepared) }
             isReady.signal()

@@ -22,6 +22,50 @@ import TimerCore
         #expect(fixture.reportsOfReadiness == [true])
     }
 
+    /// With very many jobs, setting their timers takes a while.
+    @Test func aLoopIsReadyBeforeAllTimersAreSet() async throws {
+        let jobs = (0..<3 * Loop.timersPerTurn).map {
+            Job(
+                name: Job.Name("job-\($0)")!, command: .shell("true"),
+                schedule: .every(.seconds(3600)))
+        }
+        let fixture = try LoopFixture(jobs)
+        await fixture.waitUntilReady()
+        await fixture.waitUntilBegun()
+        #expect(fixture.wasReadyBeforeTimers)
+        let timers = await withCheckedContinuation { continuation in
+            fixture.loop.later { continuation.resume(returning: $0.timers.count) }
+        }
+        #expect(timers == jobs.count)
+    }
+
+    @Test func aJobThatIsDueFiresWhileTimersAreStillToBeSet() async throws {
+        let due = Job(
+            name: Job.Name("due")!, command: .shell("true"), schedule: .every(.milliseconds(50)))
+        let fixture = try LoopFixture(jobs + [due])
+        let loop = fixture.loop
+        fixture.launcher.onStart { run in
+            loop.later { $0.receive(.ended(run.id, .exited(0), RunUsage())) }
+        }
+        await fixture.waitUntilReady()
+        let names = jobs.map(\.name)
+        let left = await withCheckedContinuation { continuation in
+            loop.later { loop in
+                // Its own timer may fire; that is handled after this.
+                while Self.timeLeft(in: loop) > .zero {}
+                loop.unsetTimers = names[...]
+                loop.setSomeTimers()
+                continuation.resume(returning: Self.timeLeft(in: loop))
+            }
+        }
+        #expect(left > .zero)
+    }
+
+    /// The time until a job is due.
+    private static func timeLeft(in loop: isolated Loop) -> Duration {
+        loop.agenda.nextRing(at: loop.clocks.now())!.after
+    }
+
     /// Others do not wait for a runner that hangs. What it answers later has no effect.
     @Test func aLoopIsReadyWithoutARunnerThatHangs() async throws {
         let fixture = try LoopFixture(jobs, preparationMax: .zero)

@@ -26,8 +26,8 @@ extension Loop {
         var preparationMax = Loop.preparationMax
         /// Called once the state is saved and the timers are set.
         var begun: @Sendable () -> Void = {}
-        /// Called after that, once the runner can start runs or has had `preparationMax` for it. Not
-        /// called if the loop is shut down before.
+        /// Called once the state is saved, and the runner can start runs or has had `preparationMax`
+        /// for it. Not called if the loop is shut down before.
         var ready: @Sendable (_ isRunnerPrepared: Bool) -> Void
         /// Called if the state cannot be saved for now. Runs wait until it is saved.
         var onDelayed: @Sendable (StoreError) -> Void
@@ -53,15 +53,14 @@ extension Loop {
             done: {
                 [begun = beginning.begun, ready = beginning.ready, max = beginning.preparationMax]
                 loop in
-                loop.afterTimers { loop in
-                    begun()
-                    loop.isBegun = true
-                    loop.fleet?.driver.begin()
-                    loop.expireOneOffs()
-                    loop.afterPreparation(atMost: max) { loop, isPrepared in
-                        ready(isPrepared)
-                        loop.sendStatus()
-                    }
+                loop.isBegun = true
+                loop.fleet?.driver.begin()
+                loop.expireOneOffs()
+                loop.afterTimers { _ in begun() }
+                // Not after the timers: a job that is due meanwhile fires on time.
+                loop.afterPreparation(atMost: max) { loop, isPrepared in
+                    ready(isPrepared)
+                    loop.sendStatus()
                 }
             })
     }

@@ -42,7 +42,11 @@ extension Loop {
         return true
     }
 
-    private func setSomeTimers() {
+    func setSomeTimers() {
+        // The timer of a job that is due may be among those that are not set yet.
+        if let first = agenda.nextRing(at: clocks.now()), first.after <= .zero {
+            timerFired(first.job)
+        }
         let some = unsetTimers.prefix(Self.timersPerTurn)
         unsetTimers = unsetTimers.dropFirst(some.count)
         // One question about all jobs: each one copies the agenda's references.
