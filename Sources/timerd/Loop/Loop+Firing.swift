@@ -12,7 +12,7 @@ extension Loop {
     /// How much earlier still, in the wake-up of another one; and how many more firings at most.
     static let gathering: Duration = .milliseconds(5)
     static let firingsPerWake = 16
-    /// With this many active runs no firing is decided ahead.
+    /// With this many active runs, and as many that started just now, no firing is decided ahead.
     static let busyRuns = 32
     /// How long a busy daemon is taken to stay busy, when a timer is set.
     static let busyMax: Duration = .seconds(2)
@@ -27,9 +27,12 @@ extension Loop {
         return now.awake < aheadUntil ? now.advanced(by: aheadUntil - now.awake) : now
     }
 
-    /// Whether so many runs are active that a program would not start on time anyway, because of the
-    /// others. A process that waits would only take the place of one that works.
-    var isBusy: Bool { agenda.liveRuns >= Self.busyRuns }
+    /// Whether so many runs are active, and start, that a program would not start on time anyway,
+    /// because of the others. A process that waits would only take the place of one that works. Runs
+    /// that only sleep do not count.
+    var isBusy: Bool {
+        agenda.liveRuns >= Self.busyRuns && startRate.isFast(at: clocks.awake)
+    }
 
     /// How long before `alarm` its timer fires. Not earlier if the daemon is likely to be busy then.
     func lead(before alarm: Alarm) -> Duration {

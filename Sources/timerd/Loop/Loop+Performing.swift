@@ -100,6 +100,7 @@ extension Loop {
         // The caller sets the timers, and logs the notices with the time records as they were.
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .log: break
         case .begin(let runs, let start, let records):
+            startRate.note(start.count, at: now.awake)
             let portions = CommitBatch(
                 runs: runs, start: start, records: records, history: history, notes: notes
             ).split()
@@ -109,6 +110,7 @@ extension Loop {
             }
             history = []
         case .start(let runs):
+            startRate.note(runs.count, at: now.awake)
             // The write that recorded these runs may not be done yet. An empty write waits for it.
             let event = eventToNote
             let write = Write(changes: [], durable: false) { _ in

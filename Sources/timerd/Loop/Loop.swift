@@ -51,6 +51,8 @@ actor Loop: QueueActor {
     /// clocks are there.
     var aheadUntil = AwakeInstant(nanoseconds: 0)
     var waitingForClocks: [@Sendable (isolated Loop) -> Void] = []
+    /// How fast runs start.
+    var startRate = StartRate()
     /// The writes of a wake-up, which are handed to the recorder together; nil outside of it.
     var gatheredWrites: [Write]?
     let recorder: Recorder

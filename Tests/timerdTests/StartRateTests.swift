@@ -1,0 +1,37 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerCore
+
+@testable import timerd
+
+@Suite struct StartRateTests {
+    private func instant(_ milliseconds: Int64) -> AwakeInstant {
+        AwakeInstant(nanoseconds: milliseconds * 1_000_000)
+    }
+
+    @Test func itIsFastOnceSoManyRunsStartWithinTheSpan() {
+        var rate = StartRate()
+        #expect(!rate.isFast(at: instant(0)))
+        for number in 0..<Int64(StartRate.starts) {
+            #expect(!rate.isFast(at: instant(number)))
+            rate.note(1, at: instant(number))
+        }
+        #expect(rate.isFast(at: instant(31)) && rate.isFast(at: instant(100)))
+        #expect(!rate.isFast(at: instant(101)))
+        // The oldest one does not count any more.
+        rate.note(1, at: instant(101))
+        #expect(rate.isFast(at: instant(101)) && !rate.isFast(at: instant(102)))
+    }
+
+    @Test(arguments: [(StartRate.starts - 1, false), (StartRate.starts, true), (1_000_000, true)])
+    func manyMayStartAtOnce(count: Int, isFast: Bool) {
+        var rate = StartRate()
+        rate.note(count, at: instant(5))
+        #expect(rate.isFast(at: instant(5)) == isFast)
+        #expect(!rate.isFast(at: instant(106)))
+        rate.note(0, at: instant(106))
+        #expect(!rate.isFast(at: instant(106)))
+    }
+}
