@@ -60,35 +60,36 @@ import Systemd
 
     @Test func socketsHaveNamesAndTypesAndAreClosedOnExec() async {
         await #expect(processExitsWith: .success) {
-            withInheritedSockets { listening, datagram in
-                let sockets = take([
+            let sockets = withInheritedSockets {
+                take([
                     "LISTEN_PID": "\(getpid())", "LISTEN_FDS": "2",
                     "LISTEN_FDNAMES": "control:other",
-                ]).sockets
-                #expect(sockets.map(\.descriptor) == [listening, datagram])
-                #expect(sockets.map(\.name) == ["control", "other"])
-                #expect(sockets.named("control").map(\.descriptor) == [listening])
-                #expect(sockets.named("absent").isEmpty)
-                #expect(sockets.map(\.isListeningUnixStream) == [true, false])
-                for socket in sockets {
-                    #expect(fcntl(socket.descriptor, F_GETFD) & FD_CLOEXEC != 0)
+                ]).sockets.map {
+                    TakenSocket(
+                        $0, closesOnExec: fcntl($0.descriptor, F_GETFD) & FD_CLOEXEC != 0)
                 }
             }
+            #expect(sockets.map(\.descriptor) == [3, 4])
+            #expect(sockets.map(\.name) == ["control", "other"])
+            #expect(sockets.map(\.isListening) == [true, false])
+            #expect(sockets.map(\.closesOnExec) == [true, true])
         }
     }
 
     @Test func socketsWithoutNamesAreUnknown_andTwoMayShareOne() async {
         await #expect(processExitsWith: .success) {
-            withInheritedSockets { _, _ in
-                let own = "\(getpid())"
-                #expect(
-                    take(["LISTEN_PID": own, "LISTEN_FDS": "2"]).sockets.map(\.name)
-                        == ["unknown", "unknown"])
-                let shared = take([
-                    "LISTEN_PID": own, "LISTEN_FDS": "2", "LISTEN_FDNAMES": "control:control",
-                ])
-                #expect(shared.sockets.named("control").map(\.descriptor) == [3, 4])
+            let own = "\(getpid())"
+            let unnamed = withInheritedSockets {
+                take(["LISTEN_PID": own, "LISTEN_FDS": "2"]).sockets
             }
+            #expect(unnamed.map(\.name) == ["unknown", "unknown"])
+            let shared = withInheritedSockets {
+                take([
+                    "LISTEN_PID": own, "LISTEN_FDS": "2", "LISTEN_FDNAMES": "control:control",
+                ]).sockets
+            }
+            #expect(shared.named("control").map(\.descriptor) == [3, 4])
+            #expect(shared.named("absent").isEmpty)
         }
     }
 
@@ -121,27 +122,57 @@ private func take(_ variables: [String: String]) -> SupervisorEnvironment {
     return environment
 }
 
-/// Creates a listening stream socket and a datagram socket at 3 and 4, like a manager. The previous
-/// descriptors, perhaps the testing library's own pipe, are restored afterwards.
-private func withInheritedSockets(_ body: (Int32, Int32) -> Void) {
-    // Far from 3, so that no new or saved descriptor gets these numbers.
-    let saved = [Int32(3), 4].map { ($0, fcntl($0, F_DUPFD_CLOEXEC, Int32(100))) }
-    for (place, type) in [(Int32(3), SOCK_STREAM), (4, SOCK_DGRAM)] {
-        let made = socket(AF_UNIX, Int32(type.rawValue), 0)
-        if type == SOCK_STREAM {
-            // If only the family is bound, the kernel chooses an abstract name (unix(7)).
-            var name = sockaddr()
-            name.sa_family = sa_family_t(AF_UNIX)
-            #expect(bind(made, &name, socklen_t(MemoryLayout<sa_family_t>.size)) == 0)
-            #expect(listen(made, 1) == 0)
+/// A socket as it was when it was taken: the descriptor is valid only then.
+private struct TakenSocket {
+    let descriptor: Int32
+    let name: String
+    let isListening: Bool
+    let closesOnExec: Bool
+
+    init(_ socket: ListenSocket, closesOnExec: Bool) {
+        descriptor = socket.descriptor
+        name = socket.name
+        isListening = socket.isListeningUnixStream
+        self.closesOnExec = closesOnExec
+    }
+}
+
+/// Runs the body with a listening stream socket and a datagram socket at 3 and 4, as from a manager.
+/// The previous descriptors, perhaps the testing library's own pipe, are restored afterwards. If
+/// another thread closes one of these numbers meanwhile, because it had a file of its own there, the
+/// result does not count, and the body runs again.
+private func withInheritedSockets<Result>(_ body: () -> Result) -> Result {
+    while true {
+        // Far from 3, so that no new or saved descriptor gets these numbers.
+        let saved = [Int32(3), 4].map { ($0, fcntl($0, F_DUPFD_CLOEXEC, Int32(100))) }
+        let sockets = [(Int32(3), makeSocket(SOCK_STREAM)), (4, makeSocket(SOCK_DGRAM))]
+        for (place, socket) in sockets { #expect(dup2(socket, place) == place) }
+        let result = body()
+        let areThere = sockets.allSatisfy { inode($0) != nil && inode($0) == inode($1) }
+        for (place, copy) in saved {
+            if copy >= 0 { dup2(copy, place) } else { close(place) }
         }
-        let far = fcntl(made, F_DUPFD, Int32(200))
-        if made != place { close(made) }
-        #expect(dup2(far, place) == place)
-        close(far)
+        for (_, socket) in sockets { close(socket) }
+        if areThere { return result }
     }
-    body(3, 4)
-    for (place, copy) in saved {
-        if copy >= 0 { dup2(copy, place) } else { close(place) }
+}
+
+/// A socket with a descriptor far from 3; one for streams listens.
+private func makeSocket(_ type: __socket_type) -> Int32 {
+    let made = socket(AF_UNIX, Int32(type.rawValue), 0)
+    defer { close(made) }
+    if type == SOCK_STREAM {
+        // If only the family is bound, the kernel chooses an abstract name (unix(7)).
+        var name = sockaddr()
+        name.sa_family = sa_family_t(AF_UNIX)
+        #expect(bind(made, &name, socklen_t(MemoryLayout<sa_family_t>.size)) == 0)
+        #expect(listen(made, 1) == 0)
     }
+    return fcntl(made, F_DUPFD, Int32(200))
+}
+
+/// The number of the file behind a descriptor; nil if it is closed.
+private func inode(_ descriptor: Int32) -> UInt? {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 ? UInt(status.st_ino) : nil
 }
