@@ -115,6 +115,15 @@ void clinux_heap_keep_small(int arenas) {
 #endif
 }
 
+void clinux_heap_join_freed(int join) {
+#ifdef __GLIBC__
+    const int standard = 64 * sizeof(size_t) / 4;
+    mallopt(M_MXFAST, join ? 0 : standard);
+#else
+    (void)join;
+#endif
+}
+
 void clinux_heap_give_back(void) {
 #ifdef __GLIBC__
     malloc_trim(0);

@@ -31,10 +31,13 @@ extension TimerdRunner {
         var settings = RunnerServer.Settings(
             socket: socket, users: [user, geteuid()], registry: registry.descriptor,
             definitions: { last in
-                let definitions = Self.read(path, trace, changing: last)
                 // Reading needs several times the memory of its result.
-                clinux_heap_give_back()
-                return definitions
+                clinux_heap_join_freed(1)
+                defer {
+                    clinux_heap_give_back()
+                    clinux_heap_join_freed(0)
+                }
+                return Self.read(path, trace, changing: last)
             }, log: { Self.log($0) })
         settings.options.adoptsOrphans = true
         settings.options.credentials = try credentials.resolvedPath()

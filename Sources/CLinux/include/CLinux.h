@@ -60,6 +60,11 @@ void clinux_heap_keep_small(int arenas);
 /// Returns the unused pages of the heap to the system (malloc_trim(3)). This takes milliseconds for each 100 MiB.
 void clinux_heap_give_back(void);
 
+/// While `join` is not 0, each piece of memory that is freed is joined with its free neighbours at once, of whichever
+/// size it is (mallopt(3), M_MXFAST). Otherwise malloc keeps small ones apart, which is faster; but if millions of them
+/// are freed at once, in the memory of a thread that has ended, `clinux_heap_give_back` may leave all of them.
+void clinux_heap_join_freed(int join);
+
 /// The peer of a unix socket, as recorded by the kernel when it connected (unix(7), SO_PEERCRED).
 struct clinux_peer {
     int pid;
