@@ -4,15 +4,11 @@
 import HostThreads
 
 /// How the files of `jobs.d` are parsed: each when its jobs are decoded, or, of large files, the
-/// next ones on threads of their own meanwhile. The jobs of one file are decoded in about the time in
+/// next one on a thread of its own meanwhile. The jobs of one file are decoded in about the time in
 /// which the next one is parsed.
 struct Parsing {
-    /// Whether the next files are parsed meanwhile.
+    /// Whether the next file is parsed meanwhile.
     var isAhead: Bool
-
-    /// How many of them: with one alone, decoding would wait for each file that takes longer than the
-    /// one before it.
-    private static let filesAhead = 2
 
     /// Smaller files are parsed faster than a thread is started.
     private static let bytesMin = 64 << 10
@@ -45,13 +41,14 @@ struct Parsing {
         read: (ConfigFiles.Other) throws(ConfigError) -> File,
         take: (ConfigFiles.Other, Result<File, ConfigError>, _ following: Int) -> Void
     ) {
-        var found: [Result<File, ConfigError>] = []
-        var rest = files[...]
+        var next = files.first.map { file in Result { () throws(ConfigError) in try read(file) } }
         for (index, file) in files.enumerated() {
-            while found.count <= (isAhead ? Self.filesAhead : 0), let next = rest.popFirst() {
-                found.append(Result { () throws(ConfigError) in try read(next) })
-            }
-            take(file, found.removeFirst(), files.count - index - 1)
+            guard let this = next else { return }
+            let following = files.count - index - 1
+            next =
+                following == 0
+                ? nil : Result { () throws(ConfigError) in try read(files[index + 1]) }
+            take(file, this, following)
         }
     }
 
