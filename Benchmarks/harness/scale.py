@@ -7,6 +7,7 @@ costs. The weight of the programs."""
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import time
 
@@ -73,8 +74,7 @@ def start(path, count):
 def median(found):
     """Of several starts the median time, and the memory of the one with the median."""
     by_memory = sorted(found, key=lambda one: one["anonymous_bytes"])
-    ready = sorted(one["ready_s"] for one in found)
-    return {**by_memory[len(found) // 2], "ready_s": ready[len(found) // 2]}
+    return {**by_memory[len(found) // 2], "ready_s": statistics.median(one["ready_s"] for one in found)}
 
 
 def timerd(count):

@@ -117,6 +117,7 @@ void clinux_heap_keep_small(int arenas) {
 
 void clinux_heap_join_freed(int join) {
 #ifdef __GLIBC__
+    // The default of glibc.
     const int standard = 64 * sizeof(size_t) / 4;
     mallopt(M_MXFAST, join ? 0 : standard);
 #else

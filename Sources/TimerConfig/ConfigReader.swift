@@ -169,7 +169,8 @@ public enum ConfigReader {
             if known[other.path] == hash { return .unchanged(hash) }
             return .contents(parsing.contents(bytes, of: other.path), hash)
         } take: { other, file, following in
-            decoder.filesToCome = following
+            // Of the files that follow, those that are known have no jobs to read.
+            decoder.filesToCome = known.isEmpty ? following : 0
             do throws(ConfigError) {
                 switch try file.get() {
                 case .unchanged(let hash): decoder.keep(file: other.path, hash: hash)

@@ -31,14 +31,10 @@ extension Draft {
         ("on-isolation", "no other machine runs it in place of one that is cut off"),
     ]
 
-    /// What is wrong with the keys of a job's own table, given that it has `fleet` or has not.
+    /// What is wrong with the keys of a job's own table if it has `fleet`.
     func fleetFaults(among entries: [TomlEntry]) -> [Fault] {
         func entry(_ key: String) -> TomlEntry? { entries.first { $0.key == key } }
-        guard let fleetMark else {
-            return JobKey.fleets.dropFirst().map(\.name).compactMap { key in
-                entry(key).map { Fault($0.mark, "\(key) goes with fleet alone") }
-            }
-        }
+        guard let fleetMark else { return [] }
         let word = isOnEachMachine ? "each" : "one"
         let foreign = Self.foreignKeys + (isOnEachMachine ? Self.keysOfOne : [])
         var faults = foreign.compactMap { key, reason in

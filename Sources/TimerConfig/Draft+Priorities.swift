@@ -46,34 +46,41 @@ extension Draft {
     /// Keys of a job's own table that mean something only together with a value of another key,
     /// which the job does not have. In `[defaults]` they apply to the jobs that can have them.
     func strayKeys(among entries: [TomlEntry]) -> [Fault] {
-        guard fleetMark != nil || entries.contains(where: { Self.companions.contains($0.key) })
-        else { return [] }
-        func stray(_ key: String, unless isUsed: Bool, _ message: String) -> Fault? {
-            guard !isUsed, let entry = entries.first(where: { $0.key == key }) else { return nil }
-            return Fault(entry.mark, message)
+        var faults: [Fault] = []
+        for entry in entries {
+            guard let companion = Self.companions[entry.key], !companion.isThere(self, entries)
+            else { continue }
+            faults.append(Fault(entry.mark, "\(entry.key) goes with \(companion.partner) alone"))
         }
-        let hasOther = entries.contains {
-            JobKey.schedules.contains($0.key) && $0.key != "every"
-        }
-        return [
-            stray("first", unless: !hasOther, "first goes with every alone"),
-            stray("from", unless: !hasOther, "from goes with every alone"),
-            stray(
-                "concurrency-max", unless: policy.concurrency == .allow,
-                "concurrency-max goes with concurrency = \"allow\" alone"),
-            stray(
-                "io-priority", unless: ioClass != .some(.none),
-                "io-priority goes with io-class = \"best-effort\" or \"realtime\" alone"),
-            stray(
-                "cpu-priority", unless: cpuPolicy.isRealtime,
-                "cpu-priority goes with cpu-policy = \"fifo\" or \"rr\" alone"),
-        ].compactMap(\.self) + fleetFaults(among: entries)
+        return faults + fleetFaults(among: entries)
     }
 
-    /// The keys that go with certain values of other keys alone. Most jobs have none of them.
-    private static let companions = Set(JobKey.fleets.map(\.name)).union([
-        "first", "from", "concurrency-max", "io-priority", "cpu-priority",
-    ])
+    /// What a key goes with, and whether the job has that.
+    private struct Companion: Sendable {
+        var partner: String
+        var isThere: @Sendable (Draft, [TomlEntry]) -> Bool
+    }
+
+    /// The keys that go with certain values of other keys alone.
+    private static let companions: [String: Companion] = {
+        let ofEvery = Companion(partner: "every") { _, entries in
+            !entries.contains { JobKey.schedules.contains($0.key) && $0.key != "every" }
+        }
+        let ofFleet = Companion(partner: "fleet") { draft, _ in draft.fleetMark != nil }
+        let others = [
+            "first": ofEvery, "from": ofEvery,
+            "concurrency-max": Companion(partner: "concurrency = \"allow\"") { draft, _ in
+                draft.policy.concurrency == .allow
+            },
+            "io-priority": Companion(partner: "io-class = \"best-effort\" or \"realtime\"") {
+                draft, _ in draft.ioClass != .some(.none)
+            },
+            "cpu-priority": Companion(partner: "cpu-policy = \"fifo\" or \"rr\"") { draft, _ in
+                draft.cpuPolicy.isRealtime
+            },
+        ]
+        return JobKey.fleets.dropFirst().reduce(into: others) { $0[$1.name] = ofFleet }
+    }()
 }
 
 extension TomlNode {

@@ -66,10 +66,7 @@ extension Store {
         _ changes: [Change], isMarked: Bool = false, durable: Bool
     ) throws(StoreError) -> Set<Run.ID> {
         try setDurable(durable)
-        let isLarge = changes.count > Self.largeCommit
-        if isLarge { try limitCache(toKiB: Self.largeCacheKiB) }
-        defer { if isLarge { try? limitCache(toKiB: Self.cacheKiB) } }
-        return try transaction(isMarked: isMarked) { () throws(StoreError) in
+        return try transaction(of: changes.count, isMarked: isMarked) { () throws(StoreError) in
             var refused: Set<Run.ID> = []
             for change in changes {
                 if let run = try write(change) { refused.insert(run) }
@@ -91,10 +88,15 @@ extension Store {
     }
 
     /// A transaction that may also increment the generation of the database.
+    ///
+    /// - Parameter count: how many changes it has.
     private func transaction<Result>(
-        isMarked: Bool, _ body: () throws(StoreError) -> Result
+        of count: Int, isMarked: Bool, _ body: () throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
         if isMarked { fitLogToRoom() }
+        let isLarge = count > Self.largeCommit
+        if isLarge { try limitCache(toKiB: Self.largeCacheKiB) }
+        defer { if isLarge { try? limitCache(toKiB: Self.cacheKiB) } }
         let result = try transaction { () throws(StoreError) in
             if isMarked {
                 try connection.run(
@@ -116,7 +118,7 @@ extension Store {
         _ changes: [Change], isMarked: Bool = false
     ) throws(StoreError) -> (refused: Set<Run.ID>, leftOut: [(change: Change, error: StoreError)]) {
         try setDurable(false)
-        return try transaction(isMarked: isMarked) { () throws(StoreError) in
+        return try transaction(of: changes.count, isMarked: isMarked) { () throws(StoreError) in
             var refused: Set<Run.ID> = []
             var leftOut: [(change: Change, error: StoreError)] = []
             for change in changes {

@@ -13,12 +13,9 @@ extension Store {
     /// its times: an administrator who knows what happened to the database must decide whether it
     /// may run.
     func jobRecords() throws(StoreError) -> [JobRecord] {
-        let what = "read the records of the jobs"
         var records: [JobRecord] = []
-        records.reserveCapacity(
-            Int(clamping: try connection.integer("SELECT count(*) FROM job", doing: what) ?? 0))
         try connection.run(
-            "\(Self.jobsAsSaved) ORDER BY name", doing: what
+            "\(Self.jobsAsSaved) ORDER BY name", doing: "read the records of the jobs"
         ) { row in
             let row = Columns<JobColumn>(row)
             if let record = JobRecord(row) {

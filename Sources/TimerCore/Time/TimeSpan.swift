@@ -134,7 +134,10 @@ public enum TimeSpan {
         }
 
         mutating func skip(_ word: String) -> Bool {
-            guard bytes[place...].starts(with: word.utf8) else { return false }
+            // Most words differ in their first byte. Comparing it is faster than comparing sequences.
+            guard current == word.utf8.first, bytes[place...].starts(with: word.utf8) else {
+                return false
+            }
             place += word.utf8.count
             return true
         }
@@ -219,10 +222,7 @@ public enum TimeSpan {
         private mutating func unit() throws(TimeSpanError) -> UInt64 {
             let end = place
             skipBlanks()
-            for (word, length) in TimeSpan.units
-            where word.utf8.first == current && skip(word) {
-                return length
-            }
+            for (word, length) in TimeSpan.units where skip(word) { return length }
             guard place > end || isAtEnd else {
                 throw error(
                     "not a unit; the units are us, ms, s, min, h, d, w, month and y")

@@ -6,7 +6,7 @@ import TimerCore
 /// Whether runs start so fast, one after the other, that the processors have enough to do.
 struct StartRate {
     /// So many starts within `span` are fast.
-    static let starts = 32
+    static let starts = Loop.busyRuns
     static let span: Duration = .milliseconds(100)
 
     /// When the last of them were, in a ring. The next one replaces the oldest.
