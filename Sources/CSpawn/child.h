@@ -7,9 +7,11 @@
 #include "memory.h"
 
 /// Attributes of a function that runs in the child. It has no instrumentation, because the counters are in memory that
-/// the child does not have.
+/// the child does not have, and no stack protector, whose value is in the memory of a thread.
 #if defined(__clang__)
-#define CHILD __attribute__((no_profile_instrument_function, no_sanitize("address", "thread", "undefined")))
+#define CHILD                                                                                        \
+    __attribute__((no_profile_instrument_function, no_sanitize("address", "thread", "undefined"), \
+                   no_stack_protector))
 #else
 #define CHILD
 #endif
@@ -62,7 +64,7 @@ typedef struct {
 __attribute__((visibility("hidden"))) child_plan cspawn_make_plan(const cspawn_request *request);
 
 /// Sets this process up and executes the requested program, or reports the failed step and exits. It only makes system
-/// calls: of the parent's memory it has its stack, its own code, and what `plan` points to.
+/// calls: of the parent's memory it has its own code and what `plan` points to.
 __attribute__((visibility("hidden"))) _Noreturn void cspawn_run_child(const child_plan *plan);
 
 /// The same for a child of `timerd-session`. `timerd-session` was set up like any other child, so this one stays in its

@@ -15,18 +15,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#if __has_include(<sys/rseq.h>)
+#include <sys/rseq.h>
+#endif
 
 /// After how many starts the memory is scanned again. Memory that was mapped since the last scan is copied for each
 /// child, which takes time, and so does a scan.
 enum { STARTS_PER_SCAN = 256 };
 
-/// How many addresses are given whose memory ranges a child gets a copy of.
-enum { COPIED_MAX = 5 };
+/// How many bytes of memory the C library registers for restartable sequences (rseq(2)).
+enum { RSEQ_BYTES = 32 };
 
-/// How many scans there were, and the number of the scan at which this thread's own memory was last marked for copying.
+/// How many addresses are given whose memory ranges a child gets a copy of.
+enum { COPIED_MAX = 4 };
+
+/// How many scans there were, and the number of the scan at which the memory of this thread was last marked for copying,
+/// if children need it.
 static unsigned scans;
 static _Thread_local unsigned copied_at_scan;
+
+/// Whether children need the memory of this thread; unknown before its first start.
+static _Thread_local enum { UNKNOWN, NEEDED, NOT_NEEDED } thread_memory;
 
 typedef void (*range_body)(uintptr_t from, uintptr_t to, void *context);
 
@@ -120,6 +132,19 @@ static bool has_affinity(void) {
     return count < sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+/// Gives up the restartable sequences of this thread, which the C library uses for sched_getcpu(3) alone. False if it
+/// cannot, for example because another library uses them.
+static bool give_up_rseq(void) {
+#if __has_include(<sys/rseq.h>)
+    // The C library has not registered any.
+    if (__rseq_size == 0) return true;
+    const long unregister = 1;  // RSEQ_FLAG_UNREGISTER
+    return syscall(SYS_rseq, (char *)__builtin_thread_pointer() + __rseq_offset, RSEQ_BYTES, unregister, RSEQ_SIG) == 0;
+#else
+    return false;
+#endif
+}
+
 /// How many starts there were since the last scan; 0 means that the next start scans.
 static unsigned starts;
 
@@ -142,18 +167,19 @@ void cspawn_prepare_memory(const void *first, const void *second, cspawn_inherit
     bool is_new = pages[0] != first || pages[1] != second;
     pages[0] = first;
     pages[1] = second;
-    if (!CSPAWN_HAS_RAW || (!is_time && !is_new && copied_at_scan == scans)) return;
-    int here = 0;
+    if (!CSPAWN_HAS_RAW) return;
+    if (thread_memory == UNKNOWN) thread_memory = give_up_rseq() ? NOT_NEEDED : NEEDED;
+    bool is_missing = thread_memory == NEEDED && copied_at_scan != scans;
+    if (!is_time && !is_new && !is_missing) return;
     copied_addresses copied = {
-        .addresses = {(uintptr_t)&here, (uintptr_t)&copied_at_scan, (uintptr_t)cspawn_run_child,
-                      (uintptr_t)first, (uintptr_t)second},
-        .count = COPIED_MAX,
+        .addresses = {(uintptr_t)cspawn_run_child, (uintptr_t)first, (uintptr_t)second, (uintptr_t)&copied_at_scan},
+        .count = thread_memory == NEEDED ? COPIED_MAX : COPIED_MAX - 1,
     };
     if (is_time) {
         scans++;
         each_range(mark_range, &copied);
     } else {
-        // Another thread made the last scan, with its own stack and not the stack of this thread.
+        // Another thread made the last scan, without the memory of this thread.
         each_range(mark_if_copied, &copied);
     }
     copied_at_scan = scans;

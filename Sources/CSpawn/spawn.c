@@ -6,15 +6,16 @@
 #include "CLinux.h"
 #include "CSpawn.h"
 #include "child.h"
+#include "clone.h"
 #include "memory.h"
 #include "pack.h"
-#include "raw.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -82,9 +83,18 @@ static struct {
     bool is_taken;
 } descriptor_sets[SET_COUNT];
 
-/// The memory for a packed request: the request and everything that it points to. The child gets a copy of it.
+/// What a child gets a copy of.
+typedef struct {
+    child_plan plan;
+    cspawn_request request;
+    /// Everything that the request points to.
+    _Alignas(max_align_t) char data[];
+} child_memory;
+
+/// The memory for that, with the child's stack in front of it.
 static struct {
-    char *base;
+    child_memory *memory;
+    /// The bytes that fit into `data`.
     size_t size;
 } packed;
 
@@ -94,30 +104,36 @@ enum { PACKED_MAX = 256 * 1024 };
 /// The inaccessible bytes on each side of it: at least the size of a page on any machine.
 enum { GUARD_BYTES = 64 * 1024 };
 
+/// Enough for a list of groups and of files, of which a child has at most one at a time.
+enum { STACK_BYTES = 64 * 1024 };
+
 // MARK: - The packed request
 
+static size_t packed_bytes(size_t size) { return STACK_BYTES + sizeof(child_memory) + size; }
+
 static void free_packed(void) {
-    if (packed.size > 0) munmap(packed.base - GUARD_BYTES, packed.size + 2 * GUARD_BYTES);
-    packed.base = NULL;
+    if (packed.memory == NULL) return;
+    munmap((char *)packed.memory - STACK_BYTES - GUARD_BYTES, packed_bytes(packed.size) + 2 * GUARD_BYTES);
+    packed.memory = NULL;
     packed.size = 0;
 }
 
 static int grow_packed(size_t size) {
-    if (size <= packed.size) return 0;
-    size_t rounded = (size * 2 + 65535) / 65536 * 65536;
+    if (packed.memory != NULL && size <= packed.size) return 0;
+    size_t bytes = (packed_bytes(size * 2) + 65535) / 65536 * 65536;
     // Inaccessible pages on both sides: without them the kernel would merge this range with its neighbours, and a child
     // would get a copy of all of it.
-    char *base = mmap(NULL, rounded + 2 * GUARD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *base = mmap(NULL, bytes + 2 * GUARD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED) return -1;
-    if (mprotect(base + GUARD_BYTES, rounded, PROT_READ | PROT_WRITE) != 0) {
+    if (mprotect(base + GUARD_BYTES, bytes, PROT_READ | PROT_WRITE) != 0) {
         int error = errno;
-        munmap(base, rounded + 2 * GUARD_BYTES);
+        munmap(base, bytes + 2 * GUARD_BYTES);
         errno = error;
         return -1;
     }
     free_packed();
-    packed.base = base + GUARD_BYTES;
-    packed.size = rounded;
+    packed.memory = (child_memory *)(base + GUARD_BYTES + STACK_BYTES);
+    packed.size = bytes - packed_bytes(0);
     return 0;
 }
 
@@ -125,10 +141,13 @@ static void shrink_packed(void) {
     if (packed.size > PACKED_MAX) free_packed();
 }
 
-/// Copies everything that the request points to into that memory. False, with errno set, if there is not enough memory.
-static bool pack_request(cspawn_request *request) {
+/// Copies the request and everything that it points to into that memory, with a plan for it. False, with errno set, if
+/// there is not enough memory.
+static bool pack_request(const cspawn_request *request) {
     if (grow_packed(cspawn_packed_size(request)) != 0) return false;
-    cspawn_pack(request, packed.base);
+    packed.memory->request = *request;
+    cspawn_pack(&packed.memory->request, packed.memory->data);
+    packed.memory->plan = cspawn_make_plan(&packed.memory->request);
     return true;
 }
 
@@ -305,10 +324,7 @@ static void make_process(child_plan *plan, cspawn_result *result) {
     unsigned long flags = CLONE_FILES | CLONE_PIDFD | SIGCHLD;
     plan->earliest = since_boot();
     if (plan->request->record != NULL) plan->request->record->earliest = plan->earliest;
-    // With a stack of NULL, the child continues here on a copy of this stack. The order of the further parameters
-    // differs between architectures, so none is used.
-    long pid = raw3(SYS_clone, flags, NULL, &pidfd);
-    if (pid == 0) cspawn_run_child(plan);
+    long pid = clone_on_stack(flags, packed.memory, &pidfd, plan);
     result->pid = pid < 0 ? -1 : (pid_t)pid;
     result->pidfd = pidfd;
     if (pid < 0) {
@@ -318,24 +334,23 @@ static void make_process(child_plan *plan, cspawn_result *result) {
 }
 
 static void start(const cspawn_request *request, cspawn_result *result) {
-    cspawn_request copy = *request;
     result->step = CSPAWN_STEP_MEMORY;
-    if (!make_launches() || !pack_request(&copy)) {
+    if (!make_launches() || !pack_request(request)) {
         result->error = errno;
         return;
     }
-    child_plan plan = cspawn_make_plan(&copy);
-    cspawn_prepare_memory(packed.base, launches, &plan.inherited);
+    child_plan *plan = &packed.memory->plan;
+    cspawn_prepare_memory(packed.memory, launches, &plan->inherited);
     result->launch = take_launch();
     if (result->launch < 0) {
         result->error = errno;
         return;
     }
-    plan.launch = &launches[result->launch];
-    plan.has_short_slice = clinux_has_short_slice();
-    result->step = give_descriptors(&copy, &resources[result->launch]);
+    plan->launch = &launches[result->launch];
+    plan->has_short_slice = clinux_has_short_slice();
+    result->step = give_descriptors(&packed.memory->request, &resources[result->launch]);
     result->error = result->step == CSPAWN_STEP_NONE ? 0 : errno;
-    if (result->step == CSPAWN_STEP_NONE) make_process(&plan, result);
+    if (result->step == CSPAWN_STEP_NONE) make_process(plan, result);
     shrink_packed();
     if (result->step != CSPAWN_STEP_NONE) free_launch(result->launch);
 }
@@ -343,10 +358,10 @@ static void start(const cspawn_request *request, cspawn_result *result) {
 void cspawn_prepare(void) {
     pthread_mutex_lock(&lock);
     make_sets();
-    if (make_launches() && grow_packed(1) == 0) {
+    if (make_launches() && grow_packed(0) == 0) {
         cspawn_inherited inherited;
         cspawn_rescan_memory();
-        cspawn_prepare_memory(packed.base, launches, &inherited);
+        cspawn_prepare_memory(packed.memory, launches, &inherited);
     }
     pthread_mutex_unlock(&lock);
 }

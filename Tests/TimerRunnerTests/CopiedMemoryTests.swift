@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import CSpawn
 import Foundation
 import Glibc
 import Testing
@@ -28,9 +29,25 @@ import TimerCore
         }
     }
 
+    /// A process has a stack of its own, so this thread keeps its pages for itself.
+    @Test func theStackOfTheThreadIsNotCopied() async {
+        await #expect(processExitsWith: .success) {
+            let fixture = try RunnerFixture()
+            defer { fixture.runner.shutdown(grace: .zero) }
+            // It marks the memory as for a start of this thread.
+            cspawn_prepare()
+            var local = 0
+            let address = withUnsafeMutablePointer(to: &local) { UInt(bitPattern: $0) }
+            #expect(try CopiedMemoryTests.flags(at: address).contains("dc"))
+            #expect(fixture.shell("true").outcome == .exited(0))
+        }
+    }
+
     /// The flags of the memory at this address (proc(5), VmFlags).
     private static func flags(at address: UInt) throws -> [Substring] {
-        let text = try String(contentsOfFile: "/proc/self/smaps", encoding: .utf8)
+        // A file of unknown length, of which a single read may give only a part.
+        let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/self/smaps"))
+        let text = try String(decoding: file.readToEnd() ?? Data(), as: UTF8.self)
         var isInside = false
         for line in text.split(separator: "\n") {
             let range = line.prefix { $0 != " " }.split(separator: "-").map { UInt($0, radix: 16) }
