@@ -10,7 +10,7 @@ extension Loop {
     /// How long before it is due a firing is decided, if nothing can prevent it until then.
     static let lead: Duration = .milliseconds(10)
     /// How much earlier still, in the wake-up of another one; and how many more firings at most.
-    static let gathering: Duration = .milliseconds(5)
+    static let gathering: Duration = .milliseconds(20)
     static let firingsPerWake = 16
     /// With this many active runs, and as many that started just now, no firing is decided ahead.
     static let busyRuns = 32
