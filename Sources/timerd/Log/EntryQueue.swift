@@ -7,8 +7,13 @@ import Synchronization
 import TimerCore
 
 /// Writes entries in their order, on a queue of its own. An entry about a firing that is decided
-/// ahead of the clocks is not written before that firing is due; later entries wait behind it.
+/// ahead of the clocks is not written before that firing is due; later entries wait behind it. It is
+/// written a moment later, together with the entries of that moment: a wake-up for each costs more
+/// than the entry.
 final class EntryQueue: Sendable {
+    /// How long an entry waits for others once the firing is due that it waited for.
+    static let patience: Duration = .milliseconds(10)
+
     private let queue: DispatchQueue
     private let waiting = Mutex<Deque<Waiting>>([])
 
@@ -37,7 +42,8 @@ final class EntryQueue: Sendable {
     }
 
     private func writeWaiting(at instant: UInt64) {
-        queue.asyncAfter(deadline: DispatchTime(uptimeNanoseconds: instant)) { [self] in
+        let deadline = instant + UInt64(Self.patience.wholeNanoseconds)
+        queue.asyncAfter(deadline: DispatchTime(uptimeNanoseconds: deadline)) { [self] in
             while let write = takeFirst() { write() }
             guard let next = waiting.withLock({ $0.first?.at }) else { return }
             writeWaiting(at: next)
