@@ -161,13 +161,13 @@ void cspawn_prepare_memory(const void *first, const void *second, cspawn_inherit
         found.has_policy = policy >= 0 && (policy & ~SCHED_RESET_ON_FORK) != SCHED_OTHER;
     }
     *inherited = found;
-    if (CSPAWN_HAS_RAW) mark_heap_growth();
+    if (!CSPAWN_HAS_RAW) return;
+    mark_heap_growth();
     // A change of these two means that they were mapped after the last scan.
     static const void *pages[2];
     bool is_new = pages[0] != first || pages[1] != second;
     pages[0] = first;
     pages[1] = second;
-    if (!CSPAWN_HAS_RAW) return;
     if (thread_memory == UNKNOWN) thread_memory = give_up_rseq() ? NOT_NEEDED : NEEDED;
     bool is_missing = thread_memory == NEEDED && copied_at_scan != scans;
     if (!is_time && !is_new && !is_missing) return;

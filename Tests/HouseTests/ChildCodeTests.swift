@@ -4,9 +4,9 @@
 import Foundation
 import Testing
 
-/// After the fork, the code in `Sources/CSpawn/child.c` shares no memory with its parent except its
-/// stack and its own section. If the compiler places anything elsewhere, the process is killed when
-/// it uses it.
+/// After the fork, the code in `Sources/CSpawn/child.c` has nothing of its parent's memory but its
+/// own section and what was prepared for it. If the compiler places anything elsewhere, the process
+/// is killed when it uses it.
 @Suite struct ChildCodeTests {
     /// The object files that were compiled with this test, and the release build if it is newer
     /// than the code.

@@ -203,6 +203,9 @@ uint64_t cspawn_signals(void);
 /// the set-up takes too long. On x86-64 and arm64 the process gets almost nothing of this process's memory, so the cost
 /// of a start does not grow with it; on other architectures it gets a copy of all of it.
 ///
+/// With its first start, the calling thread gives up its restartable sequences (rseq(2)) for good: the process would
+/// inherit them without the memory that they are in. The C library then asks the kernel in sched_getcpu(3).
+///
 /// Copies of the descriptors are kept open until the process has its own descriptor table. Call `cspawn_release_launch`
 /// once for each process that was created.
 cspawn_result cspawn_start(const cspawn_request *_Nonnull request);
