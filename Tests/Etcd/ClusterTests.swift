@@ -87,14 +87,18 @@ extension RealEtcdTests {
             }
 
             /// Adds 1, with a nonce that tells whether it was this attempt.
+            ///
+            /// The value is the count and the nonce that each machine applied last. A machine does
+            /// not go on before it knows what its attempt did, so its nonce stays until then,
+            /// however far the others count meanwhile.
             private func step(
                 _ client: EtcdClient, _ nonce: String, _ result: inout Result
             ) throws {
                 let known = try read(client)
                 let count = Int(known?.value.split(separator: " ")[0] ?? "0") ?? 0
                 let nonces = known?.value.split(separator: " ").dropFirst() ?? []
-                // The last nonces stay in the value: other machines count meanwhile.
-                let text = ["\(count + 1)", nonce] + nonces.prefix(200).map(String.init)
+                let others = nonces.filter { !$0.hasPrefix("\(name).") }.map(String.init)
+                let text = ["\(count + 1)", nonce] + others
                 let transaction = FleetTransaction(
                     compares: [.modified(.clock, known?.modified ?? 0)],
                     changes: [.put(.clock, text.joined(separator: " "), lease: nil)], reads: [])
