@@ -8,7 +8,7 @@ import TimerRunnerProtocol
 /// The state and the loop of the client's thread: the known runs, and the connection while there is
 /// one.
 struct ClientLoop: ~Copyable {
-    private let mailbox: ClientMailbox
+    let mailbox: ClientMailbox
     let dial: RunnerClient.Dial
     let handler: RunnerClient.Handler
     var socket: FrameSocket?
@@ -39,12 +39,17 @@ struct ClientLoop: ~Copyable {
     var mustAcknowledge = false
     /// Whether an event was passed to the handler since the last wait, so that an acknowledgement
     /// will follow soon.
-    private var hasDelivered = false
+    var hasDelivered = false
 
     /// How many frames are handled before commands are executed.
     private static let framesPerIteration = 128
     /// Whether there may be more frames in the buffer.
-    private var hasFrames = false
+    var hasFrames = false
+    /// How fast runs end, and how fast lines of output arrive.
+    var ends = EventRate(16, within: .milliseconds(100))
+    var lines = EventRate(64, within: .milliseconds(100))
+    /// How long the ends of runs may wait for each other.
+    let gathering: Duration
 
     /// The request for a run that has not started.
     enum Request {
@@ -65,13 +70,14 @@ struct ClientLoop: ~Copyable {
     init(
         mailbox: ClientMailbox, dial: @escaping RunnerClient.Dial,
         handler: @escaping RunnerClient.Handler, socket: consuming FrameSocket, instance: UInt64,
-        announcedBy path: String?
+        announcedBy path: String?, gathering: Duration
     ) {
         self.mailbox = mailbox
         self.dial = dial
         self.handler = handler
         self.socket = consume socket
         self.instance = instance
+        self.gathering = gathering
         search = RunnerSearch(announcedBy: path)
     }
 
@@ -122,30 +128,6 @@ struct ClientLoop: ~Copyable {
         let more = [events.nextToAcknowledge(slack: slack), output.nextToAcknowledge(slack: slack)]
         guard more.contains(where: { $0 != nil }) else { return }
         send(.seen(events: events.acknowledged, output: output.acknowledged))
-    }
-
-    private mutating func wait() {
-        guard !hasFrames else { return }
-        var wanted = [pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0)]
-        var time: Int32 = -1
-        if let descriptor = socket?.descriptor {
-            let events = (socket?.backlog ?? 0) > 0 ? POLLIN | POLLOUT : POLLIN
-            wanted.append(pollfd(fd: descriptor, events: Int16(events), revents: 0))
-        } else if !isEnding {
-            time = search.timeout
-            wanted.append(pollfd(fd: search.descriptor, events: Int16(POLLIN), revents: 0))
-        }
-        // Events are recorded soon, and their acknowledgement is not urgent, so one iteration sends
-        // all of them.
-        if hasDelivered, time < 0 { time = RunnerClient.acknowledgementDelay }
-        let isWritten = socket?.backlog == 0
-        guard
-            mailbox.expect(
-                shortly: hasDelivered, socket: isWritten ? socket?.descriptor : nil, room: room)
-        else { return }
-        hasDelivered = false
-        _ = poll(&wanted, nfds_t(wanted.count), time)
-        if socket == nil, wanted.count > 1, wanted[1].revents != 0 { search.handleChange() }
     }
 
     /// Sends the remaining requests to the runner; a second is more than a running one needs.
@@ -221,6 +203,7 @@ struct ClientLoop: ~Copyable {
         // It was received on an earlier connection, and passed on then.
         guard !output.receive(number) else { return mustAcknowledge = true }
         output.expectAcknowledgement(of: number)
+        lines.note(at: AwakeInstant(nanoseconds: RunnerClock.awake()))
         hasDelivered = true
         let (mailbox, instance) = (mailbox, instance)
         handler(.event(event)) { mailbox.seen(output: number, of: instance) }
@@ -244,6 +227,7 @@ struct ClientLoop: ~Copyable {
         if needsAcknowledgement {
             hasDelivered = true
             events.expectAcknowledgement(of: number)
+            ends.note(at: AwakeInstant(nanoseconds: RunnerClock.awake()))
         }
         let (mailbox, instance) = (mailbox, instance)
         handler(.event(event)) { mailbox.seen(events: number, of: instance) }

@@ -44,11 +44,15 @@ final class ClientMailbox: Sendable {
         var isExpected = false
         /// Whether there is something for which the thread was not signalled.
         var hasUnsignalled = false
+        /// Whether the thread may leave what the runner reports for a moment.
+        var mayGather = false
         var line = DirectLine()
     }
 
     let descriptor: Int32
     private let state = Mutex(State())
+    /// Whether the thread waits and does not read what the runner reports.
+    private let gathers = Atomic(false)
     private let finished = DispatchSemaphore(value: 0)
 
     init() throws(RunnerClient.Failure) {
@@ -87,6 +91,20 @@ final class ClientMailbox: Sendable {
         }
     }
 
+    /// Whether the thread waits and does not read what the runner reports.
+    var isGathering: Bool { gathers.load(ordering: .sequentiallyConsistent) }
+
+    /// Permits the thread to do so, or wakes it.
+    func gather(_ mayGather: Bool) {
+        let mustSignal = state.withLock { state in
+            state.mayGather = mayGather
+            guard !mayGather, isGathering, !state.isSignalled else { return false }
+            state.isSignalled = true
+            return true
+        }
+        if mustSignal { EventFD.signal(descriptor) }
+    }
+
     private func change(hasTime: Bool, _ body: (inout State) -> Void) {
         let mustSignal = state.withLock { state in
             body(&state)
@@ -104,14 +122,21 @@ final class ClientMailbox: Sendable {
     /// urgent, or without limit.
     ///
     /// - Parameters:
+    ///   - gathering: whether the thread would rather leave what the runner reports until then, for
+    ///     which it needs permission; see `isGathering`.
     ///   - socket: the connection to the runner, if nothing is left to write to it: until the next
     ///     `take`, starts may be written to it.
     ///   - room: how many.
     /// - Returns: false if there is already something for which it was not signalled.
-    func expect(shortly: Bool, socket: Int32? = nil, room: Int = 0) -> Bool {
+    func expect(
+        shortly: Bool, gathering: Bool = false, socket: Int32? = nil, room: Int = 0
+    ) -> Bool {
         state.withLock { state in
-            state.isExpected = shortly
-            guard shortly || !state.hasUnsignalled else { return false }
+            let gathers = gathering && state.mayGather
+            let isSoon = shortly || gathers
+            state.isExpected = isSoon
+            guard isSoon || !state.hasUnsignalled else { return false }
+            self.gathers.store(gathers, ordering: .sequentiallyConsistent)
             if let socket { state.line.open(socket, room: room) }
             return true
         }
@@ -128,6 +153,7 @@ final class ClientMailbox: Sendable {
     /// Called by the thread after it has waited, before it reads or writes.
     func take() -> Taken {
         EventFD.drain(descriptor)
+        gathers.store(false, ordering: .sequentiallyConsistent)
         return state.withLock { state in
             defer {
                 state.commands = []

@@ -22,6 +22,8 @@ public final class RunnerClient: Sendable {
     static let acknowledgementDelay: Int32 = 10
     /// How many handled events that need no acknowledgement of the handler may be unacknowledged.
     static let unacknowledgedMax: UInt64 = 64
+    /// How long ends of runs wait for each other at most.
+    public static let gatheringMax: Duration = .milliseconds(30)
     /// The most runs that are not forgotten: those that wait for a runner, and those of the runner.
     static let waitingMax = 100_000
 
@@ -73,6 +75,7 @@ public final class RunnerClient: Sendable {
     private let instance: UInt64
     private let dial: Dial
     private let path: String?
+    private let gathering: Duration
 
     /// Connects to a runner and receives the list of its runs.
     ///
@@ -80,13 +83,16 @@ public final class RunnerClient: Sendable {
     ///   - timeout: how long to try.
     ///   - path: of the socket of a runner that another process starts: when it is lost, the client
     ///     reconnects as soon as something changes at this path. Nil if `dial` starts the runner.
+    ///   - gathering: how long ends may wait for each other; see `gatherEnds`.
     ///   - isCancelled: whether to give up earlier; called after each attempt.
     /// - Throws: `Failure` of the last attempt.
     public init(
         timeout: Duration, announcedBy path: String? = nil,
+        gathering: Duration = RunnerClient.gatheringMax,
         isCancelled: () -> Bool = { false }, dial: @escaping Dial
     ) throws(Failure) {
         self.path = path
+        self.gathering = gathering
         let deadline = RunnerClock.awake() + timeout.wholeNanoseconds
         var pause = Self.retryMin
         while true {
@@ -116,13 +122,14 @@ public final class RunnerClient: Sendable {
     ///   forgotten once it has ended.
     public func begin(adopting runs: Set<Run.ID>, _ handler: @escaping Handler) {
         let (mailbox, dial, instance, holdings, path) = (mailbox, dial, instance, holdings, path)
+        let gathering = gathering
         guard let socket = first.withLock({ $0.take() }) else { return }
         let box = SocketBox(socket)
         let code = WorkerThread.start("timerd.client") {
             guard let socket = box.take() else { return }
             var work = ClientLoop(
                 mailbox: mailbox, dial: dial, handler: handler, socket: socket, instance: instance,
-                announcedBy: path)
+                announcedBy: path, gathering: gathering)
             work.add(runs, of: holdings)
             work.run()
             mailbox.finish()
@@ -162,6 +169,14 @@ public final class RunnerClient: Sendable {
     /// Calls `done` on the client's thread when every end that has happened before this call is
     /// reported; or at once if no runner is connected.
     public func barrier(_ done: @escaping @Sendable () -> Void) { mailbox.post(.barrier(done)) }
+
+    /// While many runs end, their ends may be reported a moment later, together: each of them then
+    /// costs less. At first they may not.
+    public func gatherEnds(_ mayWait: Bool) { mailbox.gather(mayWait) }
+
+    /// Whether there may be ends that are reported later for that reason. `barrier` reports them at
+    /// once.
+    public var gathersEnds: Bool { mailbox.isGathering }
 
     /// Calls `done` on the client's thread when a runner has read the configuration, so that runs
     /// start at once. Without a connection to a runner, it waits for one. Call it at most once.

@@ -53,6 +53,24 @@ import TimerCore
         #expect(isRung(mailbox))
     }
 
+    @Test func aThreadGathersOnlyWithPermission_whichIsTakenBackAtOnce() throws {
+        let mailbox = try ClientMailbox()
+        #expect(mailbox.expect(shortly: false, gathering: true) && !mailbox.isGathering)
+        mailbox.gather(true)
+        #expect(mailbox.expect(shortly: false) && !mailbox.isGathering)
+        // A thread that reads anyway is not woken.
+        mailbox.gather(false)
+        mailbox.gather(true)
+        #expect(!isRung(mailbox))
+        #expect(mailbox.expect(shortly: false, gathering: true) && mailbox.isGathering)
+        // It will look soon.
+        mailbox.post(.forget(run), hasTime: true)
+        #expect(!isRung(mailbox))
+        mailbox.gather(false)
+        #expect(isRung(mailbox))
+        #expect(mailbox.take().commands.count == 1 && !mailbox.isGathering)
+    }
+
     @Test func aThreadDoesNotWaitWithoutLimitWhileACommandIsPending() throws {
         let mailbox = try ClientMailbox()
         #expect(mailbox.expect(shortly: true))

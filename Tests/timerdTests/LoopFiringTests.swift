@@ -76,13 +76,13 @@ import TimerCore
         while timeLeft(of: job, in: loop) > Loop.lead {}
         let due = loop.agenda.alarm(of: job)
         // They count for as long as this test takes.
-        loop.startRate.note(StartRate.starts, at: loop.clocks.awake + .seconds(3600))
+        loop.startRate.note(Loop.busyRuns, at: loop.clocks.awake + .seconds(3600))
         #expect(loop.isBusy && loop.lead(before: .awake(loop.clocks.awake + .seconds(1))) == .zero)
         #expect(loop.lead(before: .awake(loop.clocks.awake + .seconds(60))) == Loop.lead)
         loop.timerFired(job)
         let firesBusy = loop.agenda.alarm(of: job) != due
         guard let due, due.left(at: loop.clocks.now()) > .zero else { return nil }
-        loop.startRate = StartRate()
+        loop.startRate = EventRate(Loop.busyRuns, within: .milliseconds(100))
         #expect(
             !loop.isBusy && loop.lead(before: .awake(loop.clocks.awake + .seconds(1))) == Loop.lead)
         loop.timerFired(job)

@@ -58,7 +58,31 @@ final class LoopFixture: Sendable {
             if waiting.withLock({ $0?.append(done) }) == nil { done() }
         }
 
-        func barrier(_ done: @escaping @Sendable () -> Void) { done() }
+        /// Whether the launcher holds ends back, and what it then does before it answers a barrier.
+        private struct Gathering {
+            var isOn = false
+            var beforeBarrier: (@Sendable () -> Void)?
+            var permissions: [Bool] = []
+        }
+        private let gathering = Mutex(Gathering())
+
+        func gather(until report: @escaping @Sendable () -> Void) {
+            gathering.withLock { ($0.isOn, $0.beforeBarrier) = (true, report) }
+        }
+
+        /// The calls of `gatherEnds`.
+        var permissions: [Bool] { gathering.withLock { $0.permissions } }
+
+        func gatherEnds(_ mayWait: Bool) {
+            gathering.withLock { $0.permissions.append(mayWait) }
+        }
+
+        var gathersEnds: Bool { gathering.withLock { $0.isOn } }
+
+        func barrier(_ done: @escaping @Sendable () -> Void) {
+            gathering.withLock { $0.beforeBarrier }?()
+            done()
+        }
         func forget(_ run: Run.ID) {}
         func refresh() {}
         func forgetFormer() {}

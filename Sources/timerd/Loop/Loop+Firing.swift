@@ -46,12 +46,30 @@ extension Loop {
 
     /// Handles a timer that fired. If it fired late, the daemon did not run meanwhile, and the ends
     /// of some runs may not have been reported yet. They are handled first: otherwise this run
-    /// would be skipped because of a run that is over.
+    /// would be skipped because of a run that is over. So are ends that wait to be reported
+    /// together, if a job is due that was not decided ahead.
     func timerFired(_ job: Job.Name) {
         guard agenda.liveRuns > 0, let late = agenda.lateness(at: clocks.now()),
-            late > Self.lateMax
+            late > Self.lateMax || launcher.gathersEnds
         else { return wake(job) }
-        launcher.barrier { self.later { $0.wake(job) } }
+        afterEnds { $0.wake(job) }
+    }
+
+    /// Runs `body` once every end that has happened is handled.
+    func afterEnds(_ body: @escaping @Sendable (isolated Loop) -> Void) {
+        launcher.barrier { self.later(body) }
+    }
+
+    /// Lets ends of runs wait for each other while nothing depends on when they are handled: no run
+    /// and no schedule waits for one, and there is room for further runs. With a fleet, other
+    /// machines may depend on it.
+    func followEnds() {
+        let room = 3 * min(Self.busyRuns, agenda.concurrentRunsMax)
+        let mayWait =
+            !agenda.awaitsEnds && 4 * agenda.liveRuns < room && fleet == nil && !agenda.isShutDown
+        guard mayWait != endsMayWait else { return }
+        endsMayWait = mayWait
+        launcher.gatherEnds(mayWait)
     }
 
     /// Lets a job fire, and then one after the other the jobs that are due soon after it, which saves

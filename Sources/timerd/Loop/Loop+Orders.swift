@@ -109,13 +109,20 @@ extension Loop {
     ///   - unknown: called instead of `done` if some jobs are not configured, with these and with
     ///     all jobs that are. Nothing was changed then.
     ///   - done: called with the result for each job, on a queue of its own.
+    ///   - isAfterEnds: whether the ends that happened before it were reported.
     func handle(
-        _ jobs: [Job.Name]?, order: @escaping @Sendable (Job.Name) -> Order,
+        _ jobs: [Job.Name]?, isAfterEnds: Bool = false,
+        order: @escaping @Sendable (Job.Name) -> Order,
         unknown: @escaping @Sendable (_ jobs: [Job.Name], _ configured: [Job.Name]) -> Void,
         done: @escaping @Sendable ([OrderResults.Result]) -> Void
     ) {
         guard isOnTime else {
             return onTime { $0.handle(jobs, order: order, unknown: unknown, done: done) }
+        }
+        guard isAfterEnds || !launcher.gathersEnds else {
+            return afterEnds {
+                $0.handle(jobs, isAfterEnds: true, order: order, unknown: unknown, done: done)
+            }
         }
         afterTransaction { loop in
             let configured = loop.agenda.names

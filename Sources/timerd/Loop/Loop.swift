@@ -52,7 +52,9 @@ actor Loop: QueueActor {
     var aheadUntil = AwakeInstant(nanoseconds: 0)
     var waitingForClocks: [@Sendable (isolated Loop) -> Void] = []
     /// How fast runs start.
-    var startRate = StartRate()
+    var startRate = EventRate(Loop.busyRuns, within: .milliseconds(100))
+    /// Whether the launcher may report the ends of several runs together.
+    var endsMayWait = false
     /// The writes of a wake-up, which are handed to the recorder together; nil outside of it.
     var gatheredWrites: [Write]?
     let recorder: Recorder
@@ -185,6 +187,7 @@ actor Loop: QueueActor {
         agenda.storedThrough = written.load(ordering: .acquiring)
         let actions = agenda.handle(event, at: now)
         followHolding()
+        followEnds()
         return actions
     }
 
@@ -227,12 +230,17 @@ actor Loop: QueueActor {
 
     /// Executes a command and answers once its changes are on the disk.
     ///
-    /// - Parameter isPart: whether it belongs to a command for many jobs.
+    /// - Parameters:
+    ///   - isPart: whether it belongs to a command for many jobs.
+    ///   - isAfterEnds: whether the ends that happened before it were reported.
     func handle(
-        _ order: Order, isPart: Bool = false,
+        _ order: Order, isPart: Bool = false, isAfterEnds: Bool = false,
         reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
     ) {
         guard isPart || isOnTime else { return onTime { $0.handle(order, reply: reply) } }
+        guard isPart || isAfterEnds || !launcher.gathersEnds else {
+            return afterEnds { $0.handle(order, isAfterEnds: true, reply: reply) }
+        }
         if fleet != nil || order.machine != nil, handleInFleet(order, reply: reply) { return }
         let now = reading()
         perform(

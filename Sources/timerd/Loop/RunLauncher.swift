@@ -18,6 +18,10 @@ protocol RunLauncher: Sendable {
     func signal(_ run: Run.ID, _ number: Int32)
     /// Calls `done` once every end of a run that happened before this call was reported.
     func barrier(_ done: @escaping @Sendable () -> Void)
+    /// Whether ends of runs may be reported a moment later, together with further ones.
+    func gatherEnds(_ mayWait: Bool)
+    /// Whether there may be ends that are reported later for that reason. `barrier` reports them.
+    var gathersEnds: Bool { get }
     /// Calls `done` once runs start at once, because the runner has the definitions of the jobs.
     func prepare(_ done: @escaping @Sendable () -> Void)
     /// The end of this run is stored, so the launcher can forget it.
