@@ -22,19 +22,26 @@ extension ClientLoop {
         // all of them.
         if hasDelivered, time < 0 { time = RunnerClient.acknowledgementDelay }
         let isWritten = socket?.backlog == 0
-        guard
-            mailbox.expect(
-                shortly: hasDelivered, gathering: isWritten && wantsToGather,
-                socket: isWritten ? socket?.descriptor : nil, room: room)
-        else { return }
+        let way = mailbox.expect(
+            shortly: hasDelivered, gathering: isWritten && wantsToGather,
+            socket: isWritten ? socket?.descriptor : nil, room: room)
+        guard let way else { return }
         hasDelivered = false
-        if mailbox.isGathering {
+        if way == .gathering {
             // poll(2) still reports that the runner is gone.
             wanted[1].events = 0
             time = Int32(clamping: gathering.wholeNanoseconds / 1_000_000)
         }
         _ = poll(&wanted, nfds_t(wanted.count), time)
         if socket == nil, wanted.count > 1, wanted[1].revents != 0 { search.handleChange() }
+    }
+
+    /// Says that everything was reported that was left in the socket for a moment.
+    mutating func reportGathering() {
+        let count = mailbox.gatheringCount
+        guard count != gatherings else { return }
+        gatherings = count
+        handler(.gathered) { [mailbox] in mailbox.noteHandled(gatherings: count) }
     }
 
     /// Whether so many runs end that reporting them together is worth it: each wake-up of this

@@ -48,6 +48,8 @@ struct ClientLoop: ~Copyable {
     /// How fast runs end, and how fast lines of output arrive.
     var ends = EventRate(16, within: .milliseconds(100))
     var lines = EventRate(64, within: .milliseconds(100))
+    /// How often ends were gathered and reported.
+    var gatherings: UInt64 = 0
     /// How long the ends of runs may wait for each other.
     let gathering: Duration
 
@@ -105,6 +107,7 @@ struct ClientLoop: ~Copyable {
             if !taken.rest.isEmpty { socket?.sendRest(taken.rest) }
             for command in taken.commands { execute(command) }
             receive()
+            if !hasFrames { reportGathering() }
             acknowledge(taken.seen[instance])
             flush()
             if isClosing { return drainAndDisconnect() }

@@ -46,13 +46,17 @@ final class ClientMailbox: Sendable {
         var hasUnsignalled = false
         /// Whether the thread may leave what the runner reports for a moment.
         var mayGather = false
+        /// Whether it does so now.
+        var isGathering = false
         var line = DirectLine()
     }
 
     let descriptor: Int32
     private let state = Mutex(State())
-    /// Whether the thread waits and does not read what the runner reports.
-    private let gathers = Atomic(false)
+    /// How often the thread has left what the runner reports for a moment, and how often the ends of
+    /// that time are handled.
+    private let gatherings = Atomic<UInt64>(0)
+    private let handledGatherings = Atomic<UInt64>(0)
     private let finished = DispatchSemaphore(value: 0)
 
     init() throws(RunnerClient.Failure) {
@@ -91,14 +95,26 @@ final class ClientMailbox: Sendable {
         }
     }
 
-    /// Whether the thread waits and does not read what the runner reports.
-    var isGathering: Bool { gathers.load(ordering: .sequentiallyConsistent) }
+    /// Whether the thread left what the runner reports, and the ends of that time are not handled
+    /// yet.
+    var gathersEnds: Bool {
+        gatherings.load(ordering: .sequentiallyConsistent)
+            != handledGatherings.load(ordering: .sequentiallyConsistent)
+    }
 
-    /// Permits the thread to do so, or wakes it.
+    /// How often the thread has left it.
+    var gatheringCount: UInt64 { gatherings.load(ordering: .sequentiallyConsistent) }
+
+    /// The ends of the first so many times are handled. It is called by one queue, in their order.
+    func noteHandled(gatherings count: UInt64) {
+        handledGatherings.store(count, ordering: .sequentiallyConsistent)
+    }
+
+    /// Permits the thread to leave it for a moment, or wakes it.
     func gather(_ mayGather: Bool) {
         let mustSignal = state.withLock { state in
             state.mayGather = mayGather
-            guard !mayGather, isGathering, !state.isSignalled else { return false }
+            guard !mayGather, state.isGathering, !state.isSignalled else { return false }
             state.isSignalled = true
             return true
         }
@@ -118,27 +134,34 @@ final class ClientMailbox: Sendable {
         if mustSignal { EventFD.signal(descriptor) }
     }
 
+    /// How the thread waits: for commands alone, or also for what the runner reports.
+    enum Wait {
+        case gathering
+        case reading
+    }
+
     /// Called before the thread waits: shortly, so that it need not be signalled for what is not
     /// urgent, or without limit.
     ///
     /// - Parameters:
     ///   - gathering: whether the thread would rather leave what the runner reports until then, for
-    ///     which it needs permission; see `isGathering`.
+    ///     which it needs permission.
     ///   - socket: the connection to the runner, if nothing is left to write to it: until the next
     ///     `take`, starts may be written to it.
     ///   - room: how many.
-    /// - Returns: false if there is already something for which it was not signalled.
+    /// - Returns: how to wait; nil if there is already something for which it was not signalled.
     func expect(
         shortly: Bool, gathering: Bool = false, socket: Int32? = nil, room: Int = 0
-    ) -> Bool {
+    ) -> Wait? {
         state.withLock { state in
             let gathers = gathering && state.mayGather
             let isSoon = shortly || gathers
             state.isExpected = isSoon
-            guard isSoon || !state.hasUnsignalled else { return false }
-            self.gathers.store(gathers, ordering: .sequentiallyConsistent)
+            guard isSoon || !state.hasUnsignalled else { return nil }
+            state.isGathering = gathers
+            if gathers { gatherings.add(1, ordering: .sequentiallyConsistent) }
             if let socket { state.line.open(socket, room: room) }
-            return true
+            return gathers ? .gathering : .reading
         }
     }
 
@@ -153,13 +176,13 @@ final class ClientMailbox: Sendable {
     /// Called by the thread after it has waited, before it reads or writes.
     func take() -> Taken {
         EventFD.drain(descriptor)
-        gathers.store(false, ordering: .sequentiallyConsistent)
         return state.withLock { state in
             defer {
                 state.commands = []
                 state.seen = [:]
                 state.isSignalled = false
                 state.hasUnsignalled = false
+                state.isGathering = false
             }
             return Taken(commands: state.commands, seen: state.seen, rest: state.line.close())
         }

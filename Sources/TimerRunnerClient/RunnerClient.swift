@@ -35,6 +35,9 @@ public final class RunnerClient: Sendable {
         /// was announced if the runner reported before that it ends: after an upgrade, or when its
         /// service is stopped or restarted.
         case away(String, wasAnnounced: Bool)
+        /// The ends that waited for each other were reported; see `gatherEnds`. Call `seen` when they
+        /// are handled: `gathersEnds` is true until then.
+        case gathered
         /// The connection is back, to the same runner as before or to another one.
         case back(isSame: Bool)
     }
@@ -144,14 +147,17 @@ public final class RunnerClient: Sendable {
         }
     }
 
-    /// Starts the runs in this order, but none of their programs before this instant of
+    /// Starts the runs in this order, but none of their programs before its instant of
     /// CLOCK_MONOTONIC, which is less than a second from now. Without a connection to a runner, they
     /// wait for one.
-    public func start(
-        _ runs: [Run], notBefore instant: AwakeInstant = AwakeInstant(nanoseconds: 0)
-    ) {
+    public func start(_ runs: [(run: Run, notBefore: AwakeInstant)]) {
         guard !runs.isEmpty else { return }
-        mailbox.start(runs.map { RunOrder($0, notBefore: instant) })
+        mailbox.start(runs.map { RunOrder($0.run, notBefore: $0.notBefore) })
+    }
+
+    /// Starts the runs in this order, as soon as possible.
+    public func start(_ runs: [Run]) {
+        start(runs.map { ($0, AwakeInstant(nanoseconds: 0)) })
     }
 
     /// Terminates a run: SIGTERM to its process group, after `grace` SIGKILL.
@@ -174,9 +180,9 @@ public final class RunnerClient: Sendable {
     /// costs less. At first they may not.
     public func gatherEnds(_ mayWait: Bool) { mailbox.gather(mayWait) }
 
-    /// Whether there may be ends that are reported later for that reason. `barrier` reports them at
+    /// Whether there may be ends that are not handled yet for that reason. `barrier` reports them at
     /// once.
-    public var gathersEnds: Bool { mailbox.isGathering }
+    public var gathersEnds: Bool { mailbox.gathersEnds }
 
     /// Calls `done` on the client's thread when a runner has read the configuration, so that runs
     /// start at once. Without a connection to a runner, it waits for one. Call it at most once.

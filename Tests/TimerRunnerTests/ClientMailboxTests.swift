@@ -23,7 +23,7 @@ import TimerCore
 
     @Test func aCommandThatIsNotUrgentDoesNotWakeAThreadThatWillCheckSoon() throws {
         let mailbox = try ClientMailbox()
-        #expect(mailbox.expect(shortly: true))
+        #expect(mailbox.expect(shortly: true) == .reading)
         mailbox.post(.forget(run), hasTime: true)
         mailbox.seen(output: 7, of: 1)
         #expect(!isRung(mailbox))
@@ -35,7 +35,7 @@ import TimerCore
 
     @Test func anUrgentCommandDeliversTheOthersToo() throws {
         let mailbox = try ClientMailbox()
-        #expect(mailbox.expect(shortly: true))
+        #expect(mailbox.expect(shortly: true) == .reading)
         mailbox.post(.forget(run), hasTime: true)
         mailbox.post(.refresh)
         #expect(isRung(mailbox))
@@ -48,35 +48,38 @@ import TimerCore
         mailbox.post(.forget(run), hasTime: true)
         #expect(isRung(mailbox))
         _ = mailbox.take()
-        #expect(mailbox.expect(shortly: false))
+        #expect(mailbox.expect(shortly: false) == .reading)
         mailbox.seen(output: 7, of: 1)
         #expect(isRung(mailbox))
     }
 
     @Test func aThreadGathersOnlyWithPermission_whichIsTakenBackAtOnce() throws {
         let mailbox = try ClientMailbox()
-        #expect(mailbox.expect(shortly: false, gathering: true) && !mailbox.isGathering)
+        #expect(mailbox.expect(shortly: false, gathering: true) == .reading)
         mailbox.gather(true)
-        #expect(mailbox.expect(shortly: false) && !mailbox.isGathering)
+        #expect(mailbox.expect(shortly: false) == .reading && !mailbox.gathersEnds)
         // A thread that reads anyway is not woken.
         mailbox.gather(false)
         mailbox.gather(true)
         #expect(!isRung(mailbox))
-        #expect(mailbox.expect(shortly: false, gathering: true) && mailbox.isGathering)
+        #expect(mailbox.expect(shortly: false, gathering: true) == .gathering)
         // It will look soon.
         mailbox.post(.forget(run), hasTime: true)
         #expect(!isRung(mailbox))
         mailbox.gather(false)
         #expect(isRung(mailbox))
-        #expect(mailbox.take().commands.count == 1 && !mailbox.isGathering)
+        // Until they are handled, it is not known which runs have ended.
+        #expect(mailbox.take().commands.count == 1 && mailbox.gathersEnds)
+        mailbox.noteHandled(gatherings: mailbox.gatheringCount)
+        #expect(!mailbox.gathersEnds)
     }
 
     @Test func aThreadDoesNotWaitWithoutLimitWhileACommandIsPending() throws {
         let mailbox = try ClientMailbox()
-        #expect(mailbox.expect(shortly: true))
+        #expect(mailbox.expect(shortly: true) == .reading)
         mailbox.post(.forget(run), hasTime: true)
-        #expect(!mailbox.expect(shortly: false))
+        #expect(mailbox.expect(shortly: false) == nil)
         #expect(mailbox.take().commands.count == 1)
-        #expect(mailbox.expect(shortly: false))
+        #expect(mailbox.expect(shortly: false) == .reading)
     }
 }

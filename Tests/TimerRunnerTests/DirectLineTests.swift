@@ -71,7 +71,7 @@ import TimerCore
 
     @Test func aStartIsWrittenWhileTheThreadWaits_andTheThreadSleepsOn() throws {
         let setup = try Setup()
-        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 10))
+        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 10) == .reading)
         setup.mailbox.start(orders(2))
         #expect(try setup.received() == [.start(orders(2))])
         #expect(!setup.isSignalled)
@@ -84,13 +84,13 @@ import TimerCore
         setup.mailbox.start(orders(1))
         #expect(setup.isSignalled)
         #expect(setup.taken().start == orders(1))
-        #expect(setup.mailbox.expect(shortly: true, socket: setup.ours, room: 10))
+        #expect(setup.mailbox.expect(shortly: true, socket: setup.ours, room: 10) == .reading)
         _ = setup.mailbox.take()
         setup.mailbox.start(orders(1))
         #expect(setup.isSignalled)
         #expect(setup.taken().start == orders(1))
         // There is something left to write, so the thread did not lend its socket.
-        #expect(setup.mailbox.expect(shortly: true))
+        #expect(setup.mailbox.expect(shortly: true) == .reading)
         setup.mailbox.start(orders(1))
         #expect(setup.taken().start == orders(1))
         #expect(try setup.received().isEmpty)
@@ -98,7 +98,7 @@ import TimerCore
 
     @Test func aStartDoesNotOvertakeAnUrgentCommand() throws {
         let setup = try Setup()
-        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 10))
+        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 10) == .reading)
         setup.mailbox.post(.refresh)
         setup.mailbox.start(orders(1))
         #expect(try setup.received().isEmpty)
@@ -107,11 +107,11 @@ import TimerCore
 
     @Test func manyRuns_orMoreThanThereIsRoomFor_areLeftToTheThread() throws {
         let setup = try Setup()
-        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 1000))
+        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 1000) == .reading)
         setup.mailbox.start(orders(DirectLine.runsMax + 1))
         #expect(setup.isSignalled)
         #expect(setup.taken().start.count == DirectLine.runsMax + 1)
-        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 3))
+        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 3) == .reading)
         setup.mailbox.start(orders(2))
         #expect(!setup.isSignalled)
         setup.mailbox.start(orders(2))
@@ -126,7 +126,7 @@ import TimerCore
         var size = Int32(4096)
         setsockopt(setup.ours, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
         let large = orders(8, variableBytes: 8000)
-        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 100))
+        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 100) == .reading)
         setup.mailbox.start(large)
         #expect(setup.isSignalled)
         // The line is closed now: the next start must not get between.
@@ -150,7 +150,7 @@ import TimerCore
 
     @Test func aBrokenConnectionIsLeftToTheThread_whichKnowsTheRun() throws {
         let setup = try Setup()
-        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 100))
+        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 100) == .reading)
         shutdown(setup.ours, Int32(SHUT_WR))
         setup.mailbox.start(orders(1))
         #expect(setup.isSignalled)

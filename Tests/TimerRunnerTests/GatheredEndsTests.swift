@@ -29,7 +29,16 @@ import TimerCore
 
         private final class Counter: Sendable {
             let ends = Mutex(0)
+            let waiting = Mutex(Waiting())
         }
+
+        /// In a structure: see `MutexTests` for the reason.
+        private struct Waiting {
+            var handled: (@Sendable () -> Void)?
+        }
+
+        /// The scheduler has handled what was reported.
+        func handle() { reported.waiting.withLock { $0.handled.take() }?() }
 
         static func run(_ number: Int) -> Run.ID {
             let scheduled = WallInstant(microsecondsSinceEpoch: Int64(number))
@@ -55,6 +64,7 @@ import TimerCore
             reported = counter
             client.begin(adopting: []) { [isAway] news, seen in
                 switch news {
+                case .gathered: return counter.waiting.withLock { $0.handled = seen }
                 case .event(.ended): counter.ends.withLock { $0 += 1 }
                 case .away: isAway.signal()
                 default: break
@@ -148,6 +158,13 @@ import TimerCore
         scene.answerBarrier()
         wait { before.withLock { $0 != nil } }
         #expect(before.withLock { $0 } == scene.sent)
+        // They are reported, but until they are handled, a decision must not rely on that.
+        #expect(scene.client.gathersEnds)
+        scene.client.gatherEnds(false)
+        wait {
+            scene.handle()
+            return !scene.client.gathersEnds
+        }
         scene.client.close()
     }
 
@@ -157,7 +174,10 @@ import TimerCore
         scene.gather()
         scene.end(1)
         scene.client.gatherEnds(false)
-        wait { scene.ends == scene.sent && !scene.client.gathersEnds }
+        wait {
+            scene.handle()
+            return scene.ends == scene.sent && !scene.client.gathersEnds
+        }
         // It does not begin again by itself.
         scene.end(40)
         wait { scene.ends == scene.sent }

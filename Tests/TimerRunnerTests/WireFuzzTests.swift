@@ -152,7 +152,7 @@ import TimerCore
                 switch news {
                 case .event: told.withLock { $0 += 1 }
                 case .away: gone.signal()
-                case .back: break
+                case .gathered, .back: break
                 }
                 seen()
             }

@@ -38,6 +38,16 @@ import TimerCore
         }
     }
 
+    /// One message requests the runs that are decided in one wake-up.
+    @Test func runsOfAWakeUpAreOrderedTogether() async throws {
+        let jobs = (0..<8).map { job("job-\($0)", every: .milliseconds(300 + $0)) }
+        let fixture = try LoopFixture(jobs)
+        await fixture.waitUntilReady()
+        try await fixture.wait { fixture.launcher.started.count >= jobs.count }
+        #expect(fixture.launcher.startMessages <= jobs.count / 2)
+        #expect(Set(fixture.launcher.started.map(\.run.id.firing.job)).count == jobs.count)
+    }
+
     /// A process that waits would only take the place of one that works. With as many runs that sleep,
     /// a job still starts on time.
     @Test func aDaemonDoesNotLookAheadWhileManyRunsStart() async throws {

@@ -34,12 +34,17 @@ final class LoopFixture: Sendable {
 
         var started: [(run: Run, at: Now, notBefore: AwakeInstant)] { runs.withLock { $0 } }
 
-        func start(_ started: [Run], notBefore instant: AwakeInstant) {
+        func start(_ started: [(run: Run, notBefore: AwakeInstant)]) {
             let now = clocks.now()
-            runs.withLock { $0 += started.map { ($0, now, instant) } }
+            runs.withLock { $0 += started.map { ($0.run, now, $0.notBefore) } }
+            messages.withLock { $0 += 1 }
             guard let call = follower.withLock({ $0.call }) else { return }
-            for run in started { call(run) }
+            for start in started { call(start.run) }
         }
+
+        private let messages = Mutex(0)
+        /// In how many messages runs were started.
+        var startMessages: Int { messages.withLock { $0 } }
 
         func end(_ run: Run.ID, grace: Duration) {}
         func suspend(_ run: Run.ID) {}

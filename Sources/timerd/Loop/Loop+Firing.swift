@@ -13,7 +13,7 @@ extension Loop {
     static let gathering: Duration = .milliseconds(20)
     static let firingsPerWake = 16
     /// With this many active runs, and as many that started just now, no firing is decided ahead.
-    static let busyRuns = 32
+    static let busyRuns = 48
     /// How long a busy daemon is taken to stay busy, when a timer is set.
     static let busyMax: Duration = .seconds(2)
     /// The clocks are read one after the other, so that when one has reached an instant, another may
@@ -47,12 +47,17 @@ extension Loop {
     /// Handles a timer that fired. If it fired late, the daemon did not run meanwhile, and the ends
     /// of some runs may not have been reported yet. They are handled first: otherwise this run
     /// would be skipped because of a run that is over. So are ends that wait to be reported
-    /// together, if a job is due that was not decided ahead.
+    /// together, if one of them may be what prevents the run.
     func timerFired(_ job: Job.Name) {
-        guard agenda.liveRuns > 0, let late = agenda.lateness(at: clocks.now()),
-            late > Self.lateMax || launcher.gathersEnds
-        else { return wake(job) }
+        guard agenda.liveRuns > 0, dependsOnEnds(job) else { return wake(job) }
         afterEnds { $0.wake(job) }
+    }
+
+    private func dependsOnEnds(_ job: Job.Name) -> Bool {
+        let late = agenda.lateness(at: clocks.now()) ?? .zero
+        guard launcher.gathersEnds else { return late > Self.lateMax }
+        // Something is due already that could not be decided ahead.
+        return late > .zero || !agenda.mayFireAhead(job)
     }
 
     /// Runs `body` once every end that has happened is handled.
@@ -79,7 +84,7 @@ extension Loop {
         if let alarm = agenda.alarm(of: job) {
             look(ahead: alarm.left(at: now), of: job, from: now)
         }
-        gatheredWrites = []
+        wakeUp = WakeUp()
         receive(.wake(job))
         for _ in 0..<Self.firingsPerWake {
             let now = clocks.now()
@@ -88,7 +93,10 @@ extension Loop {
             else { break }
             receive(.wake(next.job))
         }
-        if let writes = gatheredWrites.take(), !writes.isEmpty { recorder.write(writes) }
+        guard var ended = wakeUp.take() else { return }
+        let writes = ended.takeWrites(for: self)
+        if !writes.isEmpty { recorder.write(writes) }
+        set(ended.timers)
     }
 
     /// Makes the next readings those of the instant at which the job is due, if that is soon and

@@ -202,7 +202,7 @@ extension Loop {
     /// - Parameter jobs: the jobs that it concerns, if the changes do not contain them.
     func submit(_ write: Write, of jobs: [Job.Name] = []) {
         guard transaction?.hold(write, of: jobs) != true else { return }
-        guard gatheredWrites == nil else { return gatheredWrites!.append(write) }
+        guard wakeUp == nil else { return wakeUp!.add(write, to: self) }
         recorder.write([write])
     }
 

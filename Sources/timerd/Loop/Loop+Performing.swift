@@ -112,12 +112,8 @@ extension Loop {
         case .start(let runs):
             startRate.note(runs.count, at: now.awake)
             // The write that recorded these runs may not be done yet. An empty write waits for it.
-            let event = eventToNote
-            let write = Write(changes: [], durable: false) { _ in
-                self.begin(runs, decided: now.awake)
-                self.noteWritten(through: event)
-            }
-            submit(write, of: runs.map(\.id.firing.job))
+            let start = WakeUp.Start(runs: runs, decided: now.awake, event: eventToNote)
+            submit(write([start], []), of: runs.map(\.id.firing.job))
         case .end(let run, let grace): launcher.end(run, grace: grace)
         case .signal(let run, let name):
             // `KillBody` knows the signals that a user may send; any other name is ignored.
@@ -172,28 +168,47 @@ extension Loop {
     /// A run starts when its row is written, and only if there was no row with its identity. The
     /// runs and the time record of a job are written together or not at all.
     private func write(_ portion: CommitBatch, at now: Now, isLast: Bool) {
-        let event = isLast ? eventToNote : 0
+        let start = WakeUp.Start(
+            runs: portion.start, decided: now.awake, event: isLast ? eventToNote : 0)
         let changes: [Store.Change] =
             portion.runs.map { .begin($0, at: now.wall) } + portion.records.map { .save($0) }
             + portion.history.map(\.change) + portion.notes.map(\.change)
-        let write = Write(changes: changes, durable: false) { [start = portion.start] refused in
-            self.begin(start.filter { !refused.contains($0.id) }, decided: now.awake)
-            for run in start where refused.contains(run.id) {
-                self.later { $0.receive(.ended(run.id, .lost(.daemon), RunUsage())) }
-            }
-            self.noteWritten(through: event)
+        // Without a transaction nothing can keep it back.
+        guard transaction != nil || wakeUp == nil else {
+            return wakeUp!.add(start, changes)
         }
-        submit(write, of: portion.start.map(\.id.firing.job))
+        submit(write([start], changes), of: portion.start.map(\.id.firing.job))
+    }
+
+    /// A write of these changes, after which the runs start.
+    nonisolated func write(
+        _ starts: [WakeUp.Start], _ changes: [Store.Change]
+    ) -> Write {
+        Write(changes: changes, durable: false) { refused in
+            self.begin(starts, except: refused)
+            for start in starts { self.noteWritten(through: start.event) }
+        }
     }
 
     /// Starts runs whose rows are written. If the store took long, the agenda decides on them
     /// again.
-    nonisolated private func begin(_ runs: [Run], decided: AwakeInstant) {
-        guard !runs.isEmpty else { return }
-        guard clocks.awake - decided > Self.startDelayMax else {
-            return launcher.start(runs, notBefore: decided)
+    nonisolated private func begin(
+        _ starts: [WakeUp.Start], except refused: Set<Run.ID> = []
+    ) {
+        var begun: [(run: Run, notBefore: AwakeInstant)] = []
+        for start in starts {
+            let runs = start.runs.filter { !refused.contains($0.id) }
+            if !runs.isEmpty, clocks.awake - start.decided > Self.startDelayMax {
+                later { $0.receive(.recorded(runs)) }
+            } else {
+                begun += runs.map { ($0, start.decided) }
+            }
         }
-        later { $0.receive(.recorded(runs)) }
+        if !begun.isEmpty { launcher.start(begun) }
+        guard !refused.isEmpty else { return }
+        for run in starts.flatMap(\.runs) where refused.contains(run.id) {
+            later { $0.receive(.ended(run.id, .lost(.daemon), RunUsage())) }
+        }
     }
 
     /// The number of the event that counts as written once its changes are. 0 while a transaction

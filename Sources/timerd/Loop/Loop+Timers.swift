@@ -35,11 +35,27 @@ extension Loop {
             return true
         }
         room -= 1
-        switch timer {
-        case .next(let job): self.timer(of: job, for: agenda.alarm(of: job))?.arm(by: clocks)
-        case .retry(let job): retryTimer(of: job, for: agenda.retryAlarm(of: job))?.arm(by: clocks)
+        guard wakeUp == nil else {
+            wakeUp!.timers.append(timer)
+            return true
         }
+        dueTimer(timer)?.arm(by: clocks)
         return true
+    }
+
+    /// Sets or cancels timers as the agenda has them now.
+    func set(_ timers: [TimerOfJob]) {
+        // First all timers, then their instants: Dispatch's thread for timers is then still busy
+        // with one when the next is set, and need not be woken for each.
+        let due = timers.map { dueTimer($0) }
+        for timer in due { timer?.arm(by: clocks) }
+    }
+
+    private func dueTimer(_ timer: TimerOfJob) -> DueTimer? {
+        switch timer {
+        case .next(let job): self.timer(of: job, for: agenda.alarm(of: job))
+        case .retry(let job): retryTimer(of: job, for: agenda.retryAlarm(of: job))
+        }
     }
 
     func setSomeTimers() {
@@ -51,8 +67,7 @@ extension Loop {
         unsetTimers = unsetTimers.dropFirst(some.count)
         // One question about all jobs: each one copies the agenda's references.
         let alarms = agenda.alarms(of: some)
-        // First all timers, then their instants: Dispatch's thread for timers is then still busy
-        // with one when the next is set, and need not be woken for each.
+        // In this order for the reason in `set`.
         var due: [DueTimer?] = []
         for (job, (next, retry)) in zip(some, alarms) {
             due.append(timer(of: job, for: next))

@@ -55,8 +55,8 @@ actor Loop: QueueActor {
     var startRate = EventRate(Loop.busyRuns, within: .milliseconds(100))
     /// Whether the launcher may report the ends of several runs together.
     var endsMayWait = false
-    /// The writes of a wake-up, which are handed to the recorder together; nil outside of it.
-    var gatheredWrites: [Write]?
+    /// The wake-up of a timer that is being handled; nil otherwise.
+    var wakeUp: WakeUp?
     let recorder: Recorder
     let heartbeatWriter: HeartbeatWriter
     let eventLogger: EventLogger

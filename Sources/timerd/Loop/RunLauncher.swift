@@ -6,8 +6,8 @@ import TimerCore
 /// Starts runs and controls them. What happens to them comes back as events of the loop.
 protocol RunLauncher: Sendable {
     /// Starts the runs, in this order, without waiting for any, but none of their programs before
-    /// this instant, which is less than a second from now.
-    func start(_ runs: [Run], notBefore instant: AwakeInstant)
+    /// its instant, which is less than a second from now.
+    func start(_ runs: [(run: Run, notBefore: AwakeInstant)])
     /// Ends a run: SIGTERM to its process group, after the grace SIGKILL.
     func end(_ run: Run.ID, grace: Duration)
     /// Suspends a run, and its time limit with it.
@@ -20,7 +20,7 @@ protocol RunLauncher: Sendable {
     func barrier(_ done: @escaping @Sendable () -> Void)
     /// Whether ends of runs may be reported a moment later, together with further ones.
     func gatherEnds(_ mayWait: Bool)
-    /// Whether there may be ends that are reported later for that reason. `barrier` reports them.
+    /// Whether there may be ends that are not handled yet for that reason. `barrier` reports them.
     var gathersEnds: Bool { get }
     /// Calls `done` once runs start at once, because the runner has the definitions of the jobs.
     func prepare(_ done: @escaping @Sendable () -> Void)

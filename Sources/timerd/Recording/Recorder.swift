@@ -17,7 +17,7 @@ actor Recorder: QueueActor {
     /// How long a write may wait for its fsync if no caller requires it at once.
     static let syncDelay: Duration = .milliseconds(900)
     /// How long a write that may wait does so, if no other comes before.
-    static let patience: Duration = .milliseconds(5)
+    static let patience: Duration = .milliseconds(20)
     /// How long to wait before a refused write is tried again.
     static let retryDelay: Duration = .seconds(1)
     /// How many runs may end before the history is pruned again.

@@ -1,0 +1,47 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+import TimerStore
+
+/// What several firings of one wake-up leave to its end: their writes, in their order, which are
+/// handed to the recorder together, and their timers, which are set one after the other. Runs that
+/// start one after the other are one write, so that one message requests all of them.
+struct WakeUp {
+    /// Runs that start once their rows are written.
+    struct Start {
+        var runs: [Run]
+        /// The reading of the clocks as of which they were decided.
+        var decided: AwakeInstant
+        /// The number of the event that counts as written then; 0 for none.
+        var event: UInt64
+    }
+
+    /// The timers to set or to cancel.
+    var timers: [Loop.TimerOfJob] = []
+    private var writes: [Loop.Write] = []
+    private var changes: [Store.Change] = []
+    private var starts: [Start] = []
+
+    mutating func add(_ write: Loop.Write, to loop: Loop) {
+        close(loop)
+        writes.append(write)
+    }
+
+    mutating func add(_ start: Start, _ changes: [Store.Change]) {
+        starts.append(start)
+        self.changes += changes
+    }
+
+    /// All writes.
+    mutating func takeWrites(for loop: Loop) -> [Loop.Write] {
+        close(loop)
+        return writes
+    }
+
+    private mutating func close(_ loop: Loop) {
+        guard !starts.isEmpty else { return }
+        writes.append(loop.write(starts, changes))
+        (starts, changes) = ([], [])
+    }
+}
