@@ -30,6 +30,7 @@ extension ClientLoop {
             token += 1
             barriers.append((token, done))
             send(.barrier(token))
+        case .report(let done): readers.append(done)
         case .prepare(let done):
             prepared = done
             send(.prepare)

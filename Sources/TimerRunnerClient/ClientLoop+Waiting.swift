@@ -36,8 +36,10 @@ extension ClientLoop {
         if socket == nil, wanted.count > 1, wanted[1].revents != 0 { search.handleChange() }
     }
 
-    /// Says that everything was reported that was left in the socket for a moment.
-    mutating func reportGathering() {
+    /// Says that everything was reported that was left in the socket.
+    mutating func noteRead() {
+        for done in readers { done() }
+        readers = []
         let count = mailbox.gatheringCount
         guard count != gatherings else { return }
         gatherings = count

@@ -50,6 +50,8 @@ struct ClientLoop: ~Copyable {
     var lines = EventRate(64, within: .milliseconds(100))
     /// How often ends were gathered and reported.
     var gatherings: UInt64 = 0
+    /// Called once what is in the socket now is passed on.
+    var readers: [@Sendable () -> Void] = []
     /// How long the ends of runs may wait for each other.
     let gathering: Duration
 
@@ -107,7 +109,7 @@ struct ClientLoop: ~Copyable {
             if !taken.rest.isEmpty { socket?.sendRest(taken.rest) }
             for command in taken.commands { execute(command) }
             receive()
-            if !hasFrames { reportGathering() }
+            if !hasFrames { noteRead() }
             acknowledge(taken.seen[instance])
             flush()
             if isClosing { return drainAndDisconnect() }

@@ -19,6 +19,7 @@ final class ClientMailbox: Sendable {
         case resume(Run.ID)
         case signal(Run.ID, Int32)
         case barrier(@Sendable () -> Void)
+        case report(@Sendable () -> Void)
         case prepare(@Sendable () -> Void)
         case forget(Run.ID)
         case shutDown(Duration, @Sendable () -> Void)

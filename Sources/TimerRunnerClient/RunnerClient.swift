@@ -180,8 +180,11 @@ public final class RunnerClient: Sendable {
     /// costs less. At first they may not.
     public func gatherEnds(_ mayWait: Bool) { mailbox.gather(mayWait) }
 
-    /// Whether there may be ends that are not handled yet for that reason. `barrier` reports them at
-    /// once.
+    /// Calls `done` on the client's thread when the ends that wait for that reason are reported, at
+    /// once. Unlike `barrier`, it does not wait for the runner.
+    public func reportEnds(_ done: @escaping @Sendable () -> Void) { mailbox.post(.report(done)) }
+
+    /// Whether there may be ends that are not handled yet for that reason.
     public var gathersEnds: Bool { mailbox.gathersEnds }
 
     /// Calls `done` on the client's thread when a runner has read the configuration, so that runs

@@ -168,6 +168,19 @@ import TimerCore
         scene.client.close()
     }
 
+    /// For that, the runner need not answer: it may hang.
+    @Test func theyAreReportedWhenTheSchedulerAsks() throws {
+        let scene = try Scene()
+        scene.client.gatherEnds(true)
+        scene.gather()
+        scene.end(1)
+        let before = Mutex<Int?>(nil)
+        scene.client.reportEnds { before.withLock { $0 = scene.ends } }
+        wait { before.withLock { $0 != nil } }
+        #expect(before.withLock { $0 } == scene.sent && scene.client.gathersEnds)
+        scene.client.close()
+    }
+
     @Test func theyAreReportedAtOnceWhenTheyMayNotWaitAnyMore() throws {
         let scene = try Scene()
         scene.client.gatherEnds(true)

@@ -18,7 +18,7 @@ import TimerCore
         return job
     }
 
-    /// Each run ends at once, but its end is reported only before the answer to a barrier.
+    /// Each run ends at once, but its end is reported only when the loop asks for that.
     private func holdEndsBack(_ fixture: LoopFixture) {
         let (loop, ended) = (fixture.loop, Ended())
         fixture.launcher.onStart { run in ended.runs.withLock { $0.append(run.id) } }
@@ -41,7 +41,7 @@ import TimerCore
         holdEndsBack(fixture)
         await fixture.waitUntilReady()
         try await fixture.wait { fixture.launcher.started.count > 5 }
-        // Nor does it make one late: the barrier comes before the run is due.
+        // Nor does it make one late: the loop asks before the run is due.
         try await fixture.wait {
             fixture.launcher.started.dropFirst().contains { $0.notBefore > $0.at.awake }
         }

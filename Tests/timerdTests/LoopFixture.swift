@@ -63,16 +63,16 @@ final class LoopFixture: Sendable {
             if waiting.withLock({ $0?.append(done) }) == nil { done() }
         }
 
-        /// Whether the launcher holds ends back, and what it then does before it answers a barrier.
+        /// Whether the launcher holds ends back, and what reports them.
         private struct Gathering {
             var isOn = false
-            var beforeBarrier: (@Sendable () -> Void)?
+            var report: (@Sendable () -> Void)?
             var permissions: [Bool] = []
         }
         private let gathering = Mutex(Gathering())
 
         func gather(until report: @escaping @Sendable () -> Void) {
-            gathering.withLock { ($0.isOn, $0.beforeBarrier) = (true, report) }
+            gathering.withLock { ($0.isOn, $0.report) = (true, report) }
         }
 
         /// The calls of `gatherEnds`.
@@ -84,10 +84,12 @@ final class LoopFixture: Sendable {
 
         var gathersEnds: Bool { gathering.withLock { $0.isOn } }
 
-        func barrier(_ done: @escaping @Sendable () -> Void) {
-            gathering.withLock { $0.beforeBarrier }?()
+        func reportEnds(_ done: @escaping @Sendable () -> Void) {
+            gathering.withLock { $0.report }?()
             done()
         }
+
+        func barrier(_ done: @escaping @Sendable () -> Void) { reportEnds(done) }
         func forget(_ run: Run.ID) {}
         func refresh() {}
         func forgetFormer() {}

@@ -49,20 +49,19 @@ extension Loop {
     /// would be skipped because of a run that is over. So are ends that wait to be reported
     /// together, if one of them may be what prevents the run.
     func timerFired(_ job: Job.Name) {
-        guard agenda.liveRuns > 0, dependsOnEnds(job) else { return wake(job) }
-        afterEnds { $0.wake(job) }
-    }
-
-    private func dependsOnEnds(_ job: Job.Name) -> Bool {
         let late = agenda.lateness(at: clocks.now()) ?? .zero
-        guard launcher.gathersEnds else { return late > Self.lateMax }
-        // Something is due already that could not be decided ahead.
-        return late > .zero || !agenda.mayFireAhead(job)
+        if agenda.liveRuns > 0, late > Self.lateMax {
+            launcher.barrier { self.later { $0.wake(job) } }
+        } else if launcher.gathersEnds, late > .zero || !agenda.mayFireAhead(job) {
+            afterEnds { $0.wake(job) }
+        } else {
+            wake(job)
+        }
     }
 
-    /// Runs `body` once every end that has happened is handled.
+    /// Runs `body` once the ends that wait to be reported together are handled.
     func afterEnds(_ body: @escaping @Sendable (isolated Loop) -> Void) {
-        launcher.barrier { self.later(body) }
+        launcher.reportEnds { self.later(body) }
     }
 
     /// Lets ends of runs wait for each other while nothing depends on when they are handled: no run
