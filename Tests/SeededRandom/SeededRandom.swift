@@ -15,6 +15,9 @@ public struct SeededRandom: RandomNumberGenerator {
         print("\(function): TIMERD_TEST_SEED=\(state)")
     }
 
+    /// Always the same numbers.
+    public init(seed: UInt64) { state = seed }
+
     /// The next 64 bits.
     public mutating func next() -> UInt64 {
         state &+= 0x9e37_79b9_7f4a_7c15

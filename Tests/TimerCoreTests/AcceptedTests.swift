@@ -84,6 +84,13 @@ import Testing
             random = draw.random
         }
     }
+
+    /// These rows led to a second retry of one identity, which was due again and again in one
+    /// wake-up, until the memory was full.
+    @Test func aRunHasOneRetryOfEachIdentity() throws {
+        var draw = AcceptedDraw(random: SeededRandom(seed: 11_619_716_780_685_394_578))
+        for _ in 0..<30 { try draw.drive() }
+    }
 }
 
 /// Random rows, configurations and readings of the clocks, mostly at the ends of their ranges.

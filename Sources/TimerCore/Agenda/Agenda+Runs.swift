@@ -176,11 +176,14 @@ extension Agenda {
             ended.id.attempt <= boxed.wrappedValue.policy.retry.retries,
             !ended.firing.cause.variables.areLost
         else { return false }
+        let attempt = Run(firing: ended.firing, attempt: ended.id.attempt + 1, job: boxed)
+        // Of two retries with one identity only the first could start, and the other would be due for
+        // ever.
+        guard runs[attempt.id, of: .slot(slot)] == nil else { return false }
         counts.runs.addRetry()
         entry.outcomes.counts.addRetry()
         let retry = boxed.wrappedValue.policy.retry
         let delay = retry.delay(after: ended.id.attempt)
-        let attempt = Run(firing: ended.firing, attempt: ended.id.attempt + 1, job: boxed)
         record(attempt, .waiting(.retryDelay(until: now.awake + delay)), slot, into: &batch)
         batch.timers += updateRetryTimer(slot, entry)
         batch.notices.append(
