@@ -28,6 +28,7 @@ extension ClientLoop {
         guard let way else { return }
         hasDelivered = false
         if way == .gathering {
+            hasGathered = true
             // poll(2) still reports that the runner is gone.
             wanted[1].events = 0
             time = Int32(clamping: gathering.wholeNanoseconds / 1_000_000)
@@ -40,9 +41,9 @@ extension ClientLoop {
     mutating func noteRead() {
         for done in readers { done() }
         readers = []
+        guard hasGathered else { return }
+        hasGathered = false
         let count = mailbox.gatheringCount
-        guard count != gatherings else { return }
-        gatherings = count
         handler(.gathered) { [mailbox] in mailbox.noteHandled(gatherings: count) }
     }
 
@@ -51,7 +52,9 @@ extension ClientLoop {
     /// if there is much, and no answer of the runner is.
     private var wantsToGather: Bool {
         guard barriers.isEmpty, prepared == nil, down == nil, !isEnding else { return false }
-        let now = AwakeInstant(nanoseconds: RunnerClock.awake())
+        let now = Self.now
         return ends.isFast(at: now) && !lines.isFast(at: now)
     }
+
+    static var now: AwakeInstant { AwakeInstant(nanoseconds: RunnerClock.awake()) }
 }

@@ -48,8 +48,8 @@ struct ClientLoop: ~Copyable {
     /// How fast runs end, and how fast lines of output arrive.
     var ends = EventRate(16, within: .milliseconds(100))
     var lines = EventRate(64, within: .milliseconds(100))
-    /// How often ends were gathered and reported.
-    var gatherings: UInt64 = 0
+    /// Whether something was left in the socket since that was last said to be read.
+    var hasGathered = false
     /// Called once what is in the socket now is passed on.
     var readers: [@Sendable () -> Void] = []
     /// How long the ends of runs may wait for each other.
@@ -208,7 +208,7 @@ struct ClientLoop: ~Copyable {
         // It was received on an earlier connection, and passed on then.
         guard !output.receive(number) else { return mustAcknowledge = true }
         output.expectAcknowledgement(of: number)
-        lines.note(at: AwakeInstant(nanoseconds: RunnerClock.awake()))
+        lines.note(at: Self.now)
         hasDelivered = true
         let (mailbox, instance) = (mailbox, instance)
         handler(.event(event)) { mailbox.seen(output: number, of: instance) }
@@ -232,7 +232,7 @@ struct ClientLoop: ~Copyable {
         if needsAcknowledgement {
             hasDelivered = true
             events.expectAcknowledgement(of: number)
-            ends.note(at: AwakeInstant(nanoseconds: RunnerClock.awake()))
+            ends.note(at: Self.now)
         }
         let (mailbox, instance) = (mailbox, instance)
         handler(.event(event)) { mailbox.seen(events: number, of: instance) }

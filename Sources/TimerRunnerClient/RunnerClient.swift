@@ -155,11 +155,6 @@ public final class RunnerClient: Sendable {
         mailbox.start(runs.map { RunOrder($0.run, notBefore: $0.notBefore) })
     }
 
-    /// Starts the runs in this order, as soon as possible.
-    public func start(_ runs: [Run]) {
-        start(runs.map { ($0, AwakeInstant(nanoseconds: 0)) })
-    }
-
     /// Terminates a run: SIGTERM to its process group, after `grace` SIGKILL.
     public func end(_ run: Run.ID, grace: Duration) { mailbox.post(.end(run, grace: grace)) }
 

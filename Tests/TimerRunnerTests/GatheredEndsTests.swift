@@ -136,28 +136,37 @@ import TimerCore
         var ends: Int { reported.ends.withLock { $0 } }
         var sent: Int { peer.withLock { $0.ended } }
 
-        /// Lets runs end until the client keeps the ends.
-        func gather() {
+        /// A scene in which so many runs ended that the client keeps further ends.
+        static func gathering() throws -> Scene {
+            let scene = try Scene()
+            scene.client.gatherEnds(true)
             wait {
-                if !client.gathersEnds { end(20) }
-                wait { client.gathersEnds || ends == sent }
-                return client.gathersEnds
+                if !scene.client.gathersEnds { scene.end(20) }
+                wait { scene.client.gathersEnds || scene.ends == scene.sent }
+                return scene.client.gathersEnds
             }
+            return scene
+        }
+
+        /// How many ends were reported when the client calls what `ask` passes to it.
+        func ends(when ask: (@escaping @Sendable () -> Void) -> Void) -> Int? {
+            let found = Mutex<Int?>(nil)
+            ask { [reported] in found.withLock { $0 = reported.ends.withLock { $0 } } }
+            wait { found.withLock { $0 != nil } }
+            return found.withLock { $0 }
         }
     }
 
     @Test func aBarrierReportsThemBeforeItsAnswer() throws {
-        let scene = try Scene()
-        scene.client.gatherEnds(true)
-        scene.gather()
+        let scene = try Scene.gathering()
         let known = scene.ends
         scene.end(1)
         #expect(scene.client.gathersEnds && scene.ends == known)
-        let before = Mutex<Int?>(nil)
-        scene.client.barrier { before.withLock { $0 = scene.ends } }
-        scene.answerBarrier()
-        wait { before.withLock { $0 != nil } }
-        #expect(before.withLock { $0 } == scene.sent)
+        let reported = scene.ends { done in
+            scene.client.barrier(done)
+            scene.answerBarrier()
+        }
+        #expect(reported == scene.sent)
         // They are reported, but until they are handled, a decision must not rely on that.
         #expect(scene.client.gathersEnds)
         scene.client.gatherEnds(false)
@@ -170,21 +179,15 @@ import TimerCore
 
     /// For that, the runner need not answer: it may hang.
     @Test func theyAreReportedWhenTheSchedulerAsks() throws {
-        let scene = try Scene()
-        scene.client.gatherEnds(true)
-        scene.gather()
+        let scene = try Scene.gathering()
         scene.end(1)
-        let before = Mutex<Int?>(nil)
-        scene.client.reportEnds { before.withLock { $0 = scene.ends } }
-        wait { before.withLock { $0 != nil } }
-        #expect(before.withLock { $0 } == scene.sent && scene.client.gathersEnds)
+        let reported = scene.ends { scene.client.reportEnds($0) }
+        #expect(reported == scene.sent && scene.client.gathersEnds)
         scene.client.close()
     }
 
     @Test func theyAreReportedAtOnceWhenTheyMayNotWaitAnyMore() throws {
-        let scene = try Scene()
-        scene.client.gatherEnds(true)
-        scene.gather()
+        let scene = try Scene.gathering()
         scene.end(1)
         scene.client.gatherEnds(false)
         wait {
@@ -199,9 +202,7 @@ import TimerCore
     }
 
     @Test func aRunnerThatIsGoneIsNoticed() throws {
-        let scene = try Scene()
-        scene.client.gatherEnds(true)
-        scene.gather()
+        let scene = try Scene.gathering()
         scene.end(1)
         scene.leave()
         #expect(scene.isAway.wait(timeout: .now() + 60) == .success)

@@ -114,6 +114,11 @@ final class ServerFixture: Sendable {
     }
 }
 
+extension RunnerClient {
+    /// Starts the runs in this order, as soon as possible.
+    func start(_ runs: [Run]) { start(runs.map { ($0, AwakeInstant(nanoseconds: 0)) }) }
+}
+
 /// Waits until the condition is true. After a minute it records an issue and returns: a test that waited for ever
 /// would stop the whole run without being named.
 func wait(sourceLocation: SourceLocation = #_sourceLocation, until isSo: () -> Bool) {

@@ -92,7 +92,7 @@ import TimerCore
         loop.timerFired(job)
         let firesBusy = loop.agenda.alarm(of: job) != due
         guard let due, due.left(at: loop.clocks.now()) > .zero else { return nil }
-        loop.startRate = EventRate(Loop.busyRuns, within: .milliseconds(100))
+        loop.startRate = Loop.noStarts
         #expect(
             !loop.isBusy && loop.lead(before: .awake(loop.clocks.awake + .seconds(1))) == Loop.lead)
         loop.timerFired(job)

@@ -14,6 +14,7 @@ extension Loop {
     static let firingsPerWake = 16
     /// With this many active runs, and as many that started just now, no firing is decided ahead.
     static let busyRuns = 48
+    static let noStarts = EventRate(busyRuns, within: .milliseconds(100))
     /// How long a busy daemon is taken to stay busy, when a timer is set.
     static let busyMax: Duration = .seconds(2)
     /// The clocks are read one after the other, so that when one has reached an instant, another may
@@ -95,7 +96,7 @@ extension Loop {
         guard var ended = wakeUp.take() else { return }
         let writes = ended.takeWrites(for: self)
         if !writes.isEmpty { recorder.write(writes) }
-        set(ended.timers)
+        setTimers(of: ended.jobs)
     }
 
     /// Makes the next readings those of the instant at which the job is due, if that is soon and
@@ -125,6 +126,17 @@ extension Loop {
         guard !isOnTime else { return body(self) }
         waitingForClocks.append(body)
         if waitingForClocks.count == 1 { waitForClocks() }
+    }
+
+    /// Runs `body` on time, with every end handled that waits to be reported together with others: a
+    /// command must not find a run active that is over.
+    func whenSettled(_ body: @escaping @Sendable (isolated Loop) -> Void) {
+        guard isOnTime else { return onTime { $0.whenSettled(body) } }
+        guard launcher.gathersEnds else { return body(self) }
+        // Meanwhile a firing may have been decided ahead.
+        afterEnds { loop in
+            if loop.isOnTime { body(loop) } else { loop.whenSettled(body) }
+        }
     }
 
     private func waitForClocks() {

@@ -109,33 +109,25 @@ extension Loop {
     ///   - unknown: called instead of `done` if some jobs are not configured, with these and with
     ///     all jobs that are. Nothing was changed then.
     ///   - done: called with the result for each job, on a queue of its own.
-    ///   - isAfterEnds: whether the ends that happened before it were reported.
     func handle(
-        _ jobs: [Job.Name]?, isAfterEnds: Bool = false,
-        order: @escaping @Sendable (Job.Name) -> Order,
+        _ jobs: [Job.Name]?, order: @escaping @Sendable (Job.Name) -> Order,
         unknown: @escaping @Sendable (_ jobs: [Job.Name], _ configured: [Job.Name]) -> Void,
         done: @escaping @Sendable ([OrderResults.Result]) -> Void
     ) {
-        guard isOnTime else {
-            return onTime { $0.handle(jobs, order: order, unknown: unknown, done: done) }
-        }
-        guard isAfterEnds || !launcher.gathersEnds else {
-            return afterEnds {
-                $0.handle(jobs, isAfterEnds: true, order: order, unknown: unknown, done: done)
+        whenSettled { loop in
+            loop.afterTransaction { loop in
+                let configured = loop.agenda.names
+                if let jobs {
+                    let known = Set(configured)
+                    let others = jobs.filter { !known.contains($0) && loop.templates[$0] == nil }
+                    guard others.isEmpty else { return unknown(others, configured) }
+                }
+                let orders = (jobs ?? configured).map(order)
+                loop.transaction = OrderTransaction(
+                    orders: orders[...], results: OrderResults(count: orders.count, done: done))
+                loop.isDeciding = true
+                loop.executeSome()
             }
-        }
-        afterTransaction { loop in
-            let configured = loop.agenda.names
-            if let jobs {
-                let known = Set(configured)
-                let others = jobs.filter { !known.contains($0) && loop.templates[$0] == nil }
-                guard others.isEmpty else { return unknown(others, configured) }
-            }
-            let orders = (jobs ?? configured).map(order)
-            loop.transaction = OrderTransaction(
-                orders: orders[...], results: OrderResults(count: orders.count, done: done))
-            loop.isDeciding = true
-            loop.executeSome()
         }
     }
 
@@ -145,7 +137,7 @@ extension Loop {
         transaction?.orders = orders.dropFirst(some.count)
         for (index, order) in zip(some.indices, some) {
             transaction?.jobs.insert(order.job)
-            handle(order, isPart: true) { answer, snapshot in
+            execute(order, isPart: true) { answer, snapshot in
                 results.note(.init(order: order, answer: answer, snapshot: snapshot), at: index)
             }
         }

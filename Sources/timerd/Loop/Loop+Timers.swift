@@ -36,26 +36,28 @@ extension Loop {
         }
         room -= 1
         guard wakeUp == nil else {
-            wakeUp!.timers.append(timer)
+            wakeUp!.jobs.append(timer.job)
             return true
         }
-        dueTimer(timer)?.arm(by: clocks)
+        switch timer {
+        case .next(let job): self.timer(of: job, for: agenda.alarm(of: job))?.arm(by: clocks)
+        case .retry(let job): retryTimer(of: job, for: agenda.retryAlarm(of: job))?.arm(by: clocks)
+        }
         return true
     }
 
-    /// Sets or cancels timers as the agenda has them now.
-    func set(_ timers: [TimerOfJob]) {
+    /// Sets or cancels all timers of these jobs as the agenda has them now.
+    func setTimers(of jobs: some Collection<Job.Name>) {
+        // One question about all jobs: each one copies the agenda's references.
+        let alarms = agenda.alarms(of: jobs)
         // First all timers, then their instants: Dispatch's thread for timers is then still busy
         // with one when the next is set, and need not be woken for each.
-        let due = timers.map { dueTimer($0) }
-        for timer in due { timer?.arm(by: clocks) }
-    }
-
-    private func dueTimer(_ timer: TimerOfJob) -> DueTimer? {
-        switch timer {
-        case .next(let job): self.timer(of: job, for: agenda.alarm(of: job))
-        case .retry(let job): retryTimer(of: job, for: agenda.retryAlarm(of: job))
+        var due: [DueTimer?] = []
+        for (job, (next, retry)) in zip(jobs, alarms) {
+            due.append(timer(of: job, for: next))
+            due.append(retryTimer(of: job, for: retry))
         }
+        for timer in due { timer?.arm(by: clocks) }
     }
 
     func setSomeTimers() {
@@ -65,15 +67,7 @@ extension Loop {
         }
         let some = unsetTimers.prefix(Self.timersPerTurn)
         unsetTimers = unsetTimers.dropFirst(some.count)
-        // One question about all jobs: each one copies the agenda's references.
-        let alarms = agenda.alarms(of: some)
-        // In this order for the reason in `set`.
-        var due: [DueTimer?] = []
-        for (job, (next, retry)) in zip(some, alarms) {
-            due.append(timer(of: job, for: next))
-            due.append(retryTimer(of: job, for: retry))
-        }
-        for timer in due { timer?.arm(by: clocks) }
+        setTimers(of: some)
         guard unsetTimers.isEmpty else { return later { $0.setSomeTimers() } }
         unsetTimers = []
         let waiting = waitingForTimers

@@ -52,7 +52,7 @@ actor Loop: QueueActor {
     var aheadUntil = AwakeInstant(nanoseconds: 0)
     var waitingForClocks: [@Sendable (isolated Loop) -> Void] = []
     /// How fast runs start.
-    var startRate = EventRate(Loop.busyRuns, within: .milliseconds(100))
+    var startRate = Loop.noStarts
     /// Whether the launcher may report the ends of several runs together.
     var endsMayWait = false
     /// The wake-up of a timer that is being handled; nil otherwise.
@@ -229,18 +229,16 @@ actor Loop: QueueActor {
     }
 
     /// Executes a command and answers once its changes are on the disk.
+    func handle(_ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void) {
+        whenSettled { $0.execute(order, isPart: false, reply: reply) }
+    }
+
+    /// Executes a command now.
     ///
-    /// - Parameters:
-    ///   - isPart: whether it belongs to a command for many jobs.
-    ///   - isAfterEnds: whether the ends that happened before it were reported.
-    func handle(
-        _ order: Order, isPart: Bool = false, isAfterEnds: Bool = false,
-        reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
+    /// - Parameter isPart: whether it belongs to a command for many jobs.
+    func execute(
+        _ order: Order, isPart: Bool, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
     ) {
-        guard isPart || isOnTime else { return onTime { $0.handle(order, reply: reply) } }
-        guard isPart || isAfterEnds || !launcher.gathersEnds else {
-            return afterEnds { $0.handle(order, isAfterEnds: true, reply: reply) }
-        }
         if fleet != nil || order.machine != nil, handleInFleet(order, reply: reply) { return }
         let now = reading()
         perform(

@@ -17,8 +17,8 @@ struct WakeUp {
         var event: UInt64
     }
 
-    /// The timers to set or to cancel.
-    var timers: [Loop.TimerOfJob] = []
+    /// The jobs whose timers must be set or cancelled.
+    var jobs: [Job.Name] = []
     private var writes: [Loop.Write] = []
     private var changes: [Store.Change] = []
     private var starts: [Start] = []
