@@ -228,6 +228,15 @@ import Testing
             "daily", "America/Sao_Paulo", "2018-11-03T12:00:00Z",
             ["2018-11-04T03:00:00Z", "2018-11-05T02:00:00Z"]
         ),
+        // The last occurrence of a schedule that ends in the hour that occurs twice.
+        (
+            "2026-10-29 *:48", "Africa/Cairo", "2026-10-29T20:30:00Z",
+            ["2026-10-29T20:48:00Z", "2026-10-29T21:48:00Z"]
+        ),
+        (
+            "2026-10-25 02:*:00", "Europe/Berlin", "2026-10-25T00:59:00Z",
+            ["2026-10-25T01:00:00Z"]
+        ),
         // Casablanca sets its clocks back by an hour for Ramadan.
         (
             "02:30", "Africa/Casablanca", "2026-02-14T12:00:00Z",

@@ -89,16 +89,18 @@ struct OccurrenceSearch {
             if rule.overlap == .first, let seen = localEnd(before: segment) {
                 local = max(local, seen)
             }
-            // If there is no later occurrence by the local clock, there is none in any later range.
-            guard let occurrence = pattern.next(notBefore: local) else { return nil }
+            let occurrence = pattern.next(notBefore: local)
             guard let end = segment.end.flatMap(Self.microseconds) else {
-                return occurrence - offset
+                return occurrence.map { $0 - offset }
             }
-            if occurrence < end + offset { return occurrence - offset }
-            // If no time is repeated before the occurrence, the ranges between contain none. The
+            if let occurrence, occurrence < end + offset { return occurrence - offset }
+            // Near the end of a range, the next one may repeat times that have passed already. If it
+            // does not, there are none before the occurrence, and none at all without one. The
             // search can continue near the occurrence.
             let isRepeated = rule.overlap == .both && local > end + offset - Self.margin
-            bound = isRepeated ? end : max(end, occurrence - Self.margin)
+            guard isRepeated || occurrence != nil else { return nil }
+            let far = occurrence.map { $0 - Self.margin }
+            bound = isRepeated ? end : max(end, far ?? end)
             segment = zone.segment(at: bound.quotient(flooringBy: Self.second))
         }
     }
