@@ -48,6 +48,21 @@ import TimerCore
         #expect(Set(fixture.launcher.started.map(\.run.id.firing.job)).count == jobs.count)
     }
 
+    /// The first of many runs that start together do not wait for the rows of the last.
+    @Test func manyRunsOfAnInstantAreOrderedInParts() async throws {
+        let schedule = WallSchedule([.at(try Clocks().wall + .seconds(1))])
+        let jobs = (0..<200).map {
+            Job(name: Job.Name("job-\($0)")!, command: .shell("true"), schedule: .wall(schedule))
+        }
+        let fixture = try LoopFixture(jobs, concurrentRunsMax: jobs.count)
+        await fixture.waitUntilReady()
+        try await fixture.wait { fixture.launcher.started.count >= jobs.count }
+        let messages = (jobs.count + CommitBatch.jobsMax - 1) / CommitBatch.jobsMax
+        #expect(fixture.launcher.startMessages >= messages)
+        #expect(fixture.launcher.mostInAMessage <= CommitBatch.jobsMax)
+        #expect(Set(fixture.launcher.started.map(\.run.id.firing.job)).count == jobs.count)
+    }
+
     /// A process that waits would only take the place of one that works. With as many runs that sleep,
     /// a job still starts on time.
     @Test func aDaemonDoesNotLookAheadWhileManyRunsStart() async throws {

@@ -37,14 +37,17 @@ final class LoopFixture: Sendable {
         func start(_ started: [(run: Run, notBefore: AwakeInstant)]) {
             let now = clocks.now()
             runs.withLock { $0 += started.map { ($0.run, now, $0.notBefore) } }
-            messages.withLock { $0 += 1 }
+            messages.withLock { $0.append(started.count) }
             guard let call = follower.withLock({ $0.call }) else { return }
             for start in started { call(start.run) }
         }
 
-        private let messages = Mutex(0)
+        /// How many runs each message started.
+        private let messages = Mutex<[Int]>([])
         /// In how many messages runs were started.
-        var startMessages: Int { messages.withLock { $0 } }
+        var startMessages: Int { messages.withLock { $0.count } }
+        /// The most runs that one message started.
+        var mostInAMessage: Int { messages.withLock { $0.max() ?? 0 } }
 
         func end(_ run: Run.ID, grace: Duration) {}
         func suspend(_ run: Run.ID) {}
@@ -118,7 +121,10 @@ final class LoopFixture: Sendable {
     ///
     /// - Parameter preparationMax: how long the loop waits for a runner that is not prepared before
     ///   `release`; nil: the runner answers at once.
-    init(_ jobs: [Job], notifiers: [Notifier] = [], preparationMax: Duration? = nil) throws {
+    init(
+        _ jobs: [Job], notifiers: [Notifier] = [], preparationMax: Duration? = nil,
+        concurrentRunsMax: Int = 64
+    ) throws {
         clocks = try Clocks()
         folder = "/tmp/timerd-loop-\(UUID().uuidString)"
         let directory = try Directory.open(folder)
@@ -130,7 +136,7 @@ final class LoopFixture: Sendable {
         launcher = Launcher(clocks: clocks)
         let loadedAt = clocks.now()
         let (agenda, actions) = Agenda.load(
-            JobSet(jobs, notifiers: notifiers), past, concurrentRunsMax: 64, at: loadedAt)
+            JobSet(jobs, notifiers: notifiers), past, concurrentRunsMax: concurrentRunsMax, at: loadedAt)
         if preparationMax != nil { launcher.hold() }
         let beginning = Loop.Beginning(
             actions: actions, at: loadedAt, unstored: past.unstored(), rejected: [],

@@ -175,7 +175,9 @@ extension Loop {
             + portion.history.map(\.change) + portion.notes.map(\.change)
         // Without a transaction nothing can keep it back.
         guard transaction != nil || wakeUp == nil else {
-            return wakeUp!.add(start, changes)
+            wakeUp!.add(start, changes, to: self)
+            if wakeUp!.isFull { recorder.write(wakeUp!.takeWrites(for: self)) }
+            return
         }
         submit(write([start], changes), of: portion.start.map(\.id.firing.job))
     }

@@ -6,7 +6,9 @@ import TimerStore
 
 /// What several firings of one wake-up leave to its end: their writes, in their order, which are
 /// handed to the recorder together, and their timers, which are set one after the other. Runs that
-/// start one after the other are one write, so that one message requests all of them.
+/// start one after the other are one write, so that one message requests all of them. If there are
+/// many, they are several writes and do not wait for the end, as the first of a thousand jobs must
+/// not wait for the last.
 struct WakeUp {
     /// Runs that start once their rows are written.
     struct Start {
@@ -22,26 +24,34 @@ struct WakeUp {
     private var writes: [Loop.Write] = []
     private var changes: [Store.Change] = []
     private var starts: [Start] = []
+    /// The runs among them.
+    private var count = 0
+
+    /// Whether there are as many runs as one write should have.
+    var isFull: Bool { count >= CommitBatch.jobsMax }
 
     mutating func add(_ write: Loop.Write, to loop: Loop) {
         close(loop)
         writes.append(write)
     }
 
-    mutating func add(_ start: Start, _ changes: [Store.Change]) {
+    mutating func add(_ start: Start, _ changes: [Store.Change], to loop: Loop) {
+        if count + start.runs.count > CommitBatch.jobsMax { close(loop) }
+        count += start.runs.count
         starts.append(start)
         self.changes += changes
     }
 
-    /// All writes.
+    /// Removes and returns all writes.
     mutating func takeWrites(for loop: Loop) -> [Loop.Write] {
         close(loop)
+        defer { writes = [] }
         return writes
     }
 
     private mutating func close(_ loop: Loop) {
         guard !starts.isEmpty else { return }
         writes.append(loop.write(starts, changes))
-        (starts, changes) = ([], [])
+        (starts, changes, count) = ([], [], 0)
     }
 }
