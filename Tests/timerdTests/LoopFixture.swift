@@ -136,7 +136,8 @@ final class LoopFixture: Sendable {
         launcher = Launcher(clocks: clocks)
         let loadedAt = clocks.now()
         let (agenda, actions) = Agenda.load(
-            JobSet(jobs, notifiers: notifiers), past, concurrentRunsMax: concurrentRunsMax, at: loadedAt)
+            JobSet(jobs, notifiers: notifiers), past, concurrentRunsMax: concurrentRunsMax,
+            at: loadedAt)
         if preparationMax != nil { launcher.hold() }
         let beginning = Loop.Beginning(
             actions: actions, at: loadedAt, unstored: past.unstored(), rejected: [],
