@@ -229,11 +229,13 @@ import TimerCore
         let last = DispatchSemaphore(value: 0)
         let now = RunnerClock.awake()
         let many = AccountLookUps.threadsMax + 4
+        let found = DispatchSemaphore(value: 0)
         for index in 0..<many {
             lookUps.find(key("user\(index)"), until: .max) {
                 gate.pass()
                 return .success(Self.me)
             } done: { _ in
+                found.signal()
             }
         }
         for _ in 0..<AccountLookUps.threadsMax { gate.arrived.wait() }
@@ -248,6 +250,7 @@ import TimerCore
         #expect(gate.count.withLock(\.self) == AccountLookUps.threadsMax)
         gate.open()
         last.wait()
+        for _ in 0..<many { found.wait() }
         #expect(done.withLock(\.self) == [2, 3])
         #expect(gate.count.withLock(\.self) == many)
     }
