@@ -90,10 +90,12 @@ final class RecorderFixture: Sendable {
 
     /// Submits changes; their result is recorded under this name.
     func keep(
-        _ name: String, _ changes: [Store.Change], durable: Bool = false, isPatient: Bool = false
+        _ name: String, _ changes: [Store.Change], durable: Bool = false, isPatient: Bool = false,
+        mayOvertake: Bool = false
     ) {
-        let request = Recorder.Request(changes: changes, durable: durable, isPatient: isPatient) {
-            [self] refused in
+        let request = Recorder.Request(
+            changes: changes, durable: durable, isPatient: isPatient, mayOvertake: mayOvertake
+        ) { [self] refused in
             say(refused.isEmpty ? name : "\(name) without \(refused.count)")
         } onDelayed: { [self] _ in
             say("\(name) delayed")

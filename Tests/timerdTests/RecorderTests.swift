@@ -36,6 +36,39 @@ import TimerCore
         #expect(fixture.heard(201).last == "alone")
     }
 
+    /// The start of a run whose row is written does not make the ends be written that wait.
+    @Test func aStartOvertakesWhatMayWait_andNothingElse() throws {
+        let fixture = try RecorderFixture()
+        @Sendable func end(_ name: String) {
+            fixture.keep(name, [.save(RecorderFixture.record(name))], isPatient: true)
+        }
+        // Together, so that none of them is written before the last has come.
+        fixture.recorder.later { _ in
+            fixture.keep("row", [.save(RecorderFixture.record("row"))])
+            fixture.keep("behind the row", [], mayOvertake: true)
+        }
+        #expect(fixture.heard(2) == ["row", "behind the row"])
+        fixture.recorder.later { _ in
+            end("end")
+            fixture.keep("start", [], mayOvertake: true)
+            end("end-2")
+            fixture.keep("another start", [], mayOvertake: true)
+        }
+        #expect(fixture.heard(6).dropFirst(2) == ["start", "another start", "end", "end-2"])
+    }
+
+    /// With a full disk a start waits like everything else.
+    @Test func aStartDoesNotOvertakeWhatCannotBeWritten() throws {
+        let fixture = try RecorderFixture()
+        try fixture.setFull(true)
+        fixture.keep("large", RecorderFixture.large, isPatient: true)
+        #expect(fixture.heard(1) == ["large delayed"])
+        fixture.keep("start", [], mayOvertake: true)
+        #expect(fixture.heard(2) == ["large delayed", "start delayed"])
+        try fixture.setFull(false)
+        #expect(fixture.heard(4).suffix(2) == ["large", "start"])
+    }
+
     /// A reading comes after all earlier writes, also after those that may wait.
     @Test func aReadingDoesNotOvertakeWhatMayWait() throws {
         let fixture = try RecorderFixture()

@@ -111,7 +111,8 @@ extension Loop {
             history = []
         case .start(let runs):
             startRate.note(runs.count, at: now.awake)
-            // The write that recorded these runs may not be done yet. An empty write waits for it.
+            // The write that recorded these runs may not be done yet. An empty write waits for it, but
+            // not for the ends that made room for them.
             let start = WakeUp.Start(runs: runs, decided: now.awake, event: eventToNote)
             submit(write([start], []), of: runs.map(\.id.firing.job))
         case .end(let run, let grace): launcher.end(run, grace: grace)
@@ -186,7 +187,7 @@ extension Loop {
     nonisolated func write(
         _ starts: [WakeUp.Start], _ changes: [Store.Change]
     ) -> Write {
-        Write(changes: changes, durable: false) { refused in
+        Write(changes: changes, durable: false, mayOvertake: changes.isEmpty) { refused in
             self.begin(starts, except: refused)
             for start in starts { self.noteWritten(through: start.event) }
         }

@@ -156,6 +156,11 @@ actor Recorder: QueueActor {
     }
 
     private func take(_ request: Request) {
+        // All that it follows is written, and must not wait for the disk because of it.
+        if request.mayOvertake, storeError == nil, pending.isPatient {
+            request.onCommit?([])
+            return
+        }
         pending.append(request)
         taken += 1
         if let storeError {
