@@ -94,13 +94,16 @@ struct OccurrenceSearch {
                 return occurrence.map { $0 - offset }
             }
             if let occurrence, occurrence < end + offset { return occurrence - offset }
-            // Near the end of a range, the next one may repeat times that have passed already. If it
-            // does not, there are none before the occurrence, and none at all without one. The
-            // search can continue near the occurrence.
-            let isRepeated = rule.overlap == .both && local > end + offset - Self.margin
-            guard isRepeated || occurrence != nil else { return nil }
-            let far = occurrence.map { $0 - Self.margin }
-            bound = isRepeated ? end : max(end, far ?? end)
+            if rule.overlap == .both, local > end + offset - Self.margin {
+                // The next range may repeat times that have passed already.
+                bound = end
+            } else if let occurrence {
+                // No time is repeated before the occurrence, so the ranges between contain none. The
+                // search can continue near the occurrence.
+                bound = max(end, occurrence - Self.margin)
+            } else {
+                return nil
+            }
             segment = zone.segment(at: bound.quotient(flooringBy: Self.second))
         }
     }

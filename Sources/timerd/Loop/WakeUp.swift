@@ -24,11 +24,10 @@ struct WakeUp {
     private var writes: [Loop.Write] = []
     private var changes: [Store.Change] = []
     private var starts: [Start] = []
-    /// The runs among them.
-    private var count = 0
+    private var runCount: Int { starts.reduce(0) { $0 + $1.runs.count } }
 
     /// Whether there are as many runs as one write should have.
-    var isFull: Bool { count >= CommitBatch.jobsMax }
+    var isFull: Bool { runCount >= CommitBatch.jobsMax }
 
     mutating func add(_ write: Loop.Write, to loop: Loop) {
         close(loop)
@@ -36,8 +35,7 @@ struct WakeUp {
     }
 
     mutating func add(_ start: Start, _ changes: [Store.Change], to loop: Loop) {
-        if count + start.runs.count > CommitBatch.jobsMax { close(loop) }
-        count += start.runs.count
+        if runCount + start.runs.count > CommitBatch.jobsMax { close(loop) }
         starts.append(start)
         self.changes += changes
     }
@@ -52,6 +50,6 @@ struct WakeUp {
     private mutating func close(_ loop: Loop) {
         guard !starts.isEmpty else { return }
         writes.append(loop.write(starts, changes))
-        (starts, changes, count) = ([], [], 0)
+        (starts, changes) = ([], [])
     }
 }

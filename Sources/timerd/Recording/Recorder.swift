@@ -156,8 +156,9 @@ actor Recorder: QueueActor {
     }
 
     private func take(_ request: Request) {
-        // All that it follows is written, and must not wait for the disk because of it.
-        if request.mayOvertake, storeError == nil, pending.isPatient {
+        // If nothing is about to be written, the pending requests are those that may wait, and all
+        // that this one follows is written.
+        if request.mayOvertake, storeError == nil, !isDraining {
             request.onCommit?([])
             return
         }

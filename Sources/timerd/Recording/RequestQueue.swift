@@ -27,20 +27,13 @@ struct RequestQueue {
     /// How many of the first requests know already that they are delayed.
     private var delayedCount = 0
     private var compactAt = Self.countMax
-    /// How many requests may not wait.
-    private var urgentCount = 0
 
-    /// Whether every request may wait; true if there is none.
-    var isPatient: Bool { urgentCount == 0 }
     var count: Int { requests.count }
     var isEmpty: Bool { requests.isEmpty }
     /// The changes of all requests, in their order.
     var changes: some Sequence<Store.Change> { requests.lazy.flatMap(\.changes) }
 
-    mutating func append(_ request: Request) {
-        requests.append(request)
-        if !request.isPatient { urgentCount += 1 }
-    }
+    mutating func append(_ request: Request) { requests.append(request) }
 
     /// The changes of the first requests: of at least one, and of more while there are not too
     /// many. Those of a single request, which may have the changes of all jobs, are copied only if
@@ -60,7 +53,6 @@ struct RequestQueue {
     mutating func take(_ count: Int) -> [Request] {
         let taken = Array(requests.prefix(count))
         requests.removeFirst(count)
-        urgentCount -= taken.count { !$0.isPatient }
         delayedCount = max(0, delayedCount - count)
         if isEmpty { compactAt = Self.countMax }
         return taken
@@ -89,7 +81,6 @@ struct RequestQueue {
             }
         }
         requests.removeAll { $0.changes.isEmpty && $0.onCommit == nil && $0.onDelayed == nil }
-        urgentCount = requests.count { !$0.isPatient }
         // The index is not valid any more, so all requests are reported again.
         delayedCount = 0
         // Not again before the number of requests has doubled.
