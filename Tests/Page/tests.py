@@ -827,6 +827,16 @@ class PageTests(unittest.TestCase):
         daemon.config.write_text(good)
         expect(faults).to_have_count(0)
 
+    def time_to_show(self, page, jobs):
+        """Milliseconds from the list of jobs to the picture."""
+        expect(page.locator(".count")).to_have_text(f"{jobs} jobs")
+        expect(page.locator("tr[data-job]")).to_have_count(jobs)
+        figures = page.evaluate(
+            "Object.fromEntries(performance.getEntriesByType('mark').reverse().map((mark) => [mark.name, mark.startTime]))")
+        took = figures["jobs-shown"] - figures["jobs-heard"]
+        print(f"  {jobs} jobs: {took:.0f} ms from the list to the picture; {figures['jobs-shown']:.0f} ms from the address")
+        return took
+
     def test_a_thousand_jobs(self):
         config = "".join(f'[job.job-{n:04}]\ndescription = "One of many"\ncommand = ["true"]\nevery = "{n % 90 + 5}min"\n'
                          for n in range(1000))
@@ -835,20 +845,14 @@ class PageTests(unittest.TestCase):
         server = Server(daemon)
         self.addCleanup(server.kill)
         page = self.open(server=server)
-        least = float("inf")
-        # The figure is 500 ms; a machine that does other things as well, or stands still for a while, is no reason to fail.
-        for _ in range(3):
-            expect(page.locator(".count")).to_have_text("1000 jobs")
-            expect(page.locator("tr[data-job]")).to_have_count(1000)
-            figures = page.evaluate(
-                "Object.fromEntries(performance.getEntriesByType('mark').reverse().map((mark) => [mark.name, mark.startTime]))")
-            took = figures["jobs-shown"] - figures["jobs-heard"]
-            print(f"  1000 jobs: {took:.0f} ms from the list to the picture; {figures['jobs-shown']:.0f} ms from the address")
-            least = min(least, took)
-            if least < 5_000:
+        # The figure is 500 ms. A machine that was busy or suspended in the meantime gets another try.
+        for attempt in range(3):
+            if attempt > 0:
+                page.reload()
+            took = self.time_to_show(page, 1000)
+            if took < 5_000:
                 break
-            page.reload()
-        self.assertLess(least, 10_000)
+        self.assertLess(took, 5_000)
         page.get_by_role("searchbox").fill("job-0999")
         expect(page.locator("tr[data-job]")).to_have_count(1)
 

@@ -17,7 +17,12 @@ import TimerStore
 final class LoopFixture: Sendable {
     /// Records the runs that are started.
     final class Launcher: RunLauncher {
-        private let runs = Mutex<[(run: Run, at: Now, notBefore: AwakeInstant)]>([])
+        /// A run that was started: with a reading of one clock, and of all clocks after it.
+        typealias Started = (
+            run: Run, before: AwakeInstant, at: Now, notBefore: AwakeInstant
+        )
+
+        private let runs = Mutex<[Started]>([])
         private let clocks: Clocks
         /// A structure, for the reason in `MutexTests`.
         private struct Follower {
@@ -32,11 +37,12 @@ final class LoopFixture: Sendable {
             follower.withLock { $0.call = call }
         }
 
-        var started: [(run: Run, at: Now, notBefore: AwakeInstant)] { runs.withLock { $0 } }
+        var started: [Started] { runs.withLock { $0 } }
 
         func start(_ started: [(run: Run, notBefore: AwakeInstant)]) {
+            let before = clocks.awake
             let now = clocks.now()
-            runs.withLock { $0 += started.map { ($0.run, now, $0.notBefore) } }
+            runs.withLock { $0 += started.map { ($0.run, before, now, $0.notBefore) } }
             messages.withLock { $0.append(started.count) }
             guard let call = follower.withLock({ $0.call }) else { return }
             for start in started { call(start.run) }
