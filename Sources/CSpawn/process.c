@@ -56,6 +56,10 @@ int cspawn_reap(int pidfd, cspawn_end *end) {
     return reap(P_PIDFD, (id_t)pidfd, end, &pid);
 }
 
+int cspawn_reap_child(pid_t pid, cspawn_end *end) {
+    return reap(P_PID, (id_t)pid, end, &pid);
+}
+
 int cspawn_open_process(pid_t pid) {
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
     // The kernel sets FD_CLOEXEC itself (pidfd_open(2)).

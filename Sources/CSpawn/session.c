@@ -154,7 +154,7 @@ cspawn_result cspawn_start_session(const cspawn_request *request, const cspawn_s
         .text = request->text, .text_length = request->text_length, .passed = ends[1], .umask = 022, .nice = request->nice, .signals = request->signals,
         .open_files = request->open_files, .data_bytes = request->data_bytes,
         .control_group = request->control_group, .record = request->record, .record_file = request->record_file,
-        .record_offset = request->record_offset,
+        .record_offset = request->record_offset, .wants_pidfd = request->wants_pidfd,
     };
     cspawn_result result = cspawn_start(&helper);
     close(ends[1]);

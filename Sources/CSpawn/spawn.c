@@ -320,8 +320,9 @@ void cspawn_release_launch(int number) {
 static void make_process(child_plan *plan, cspawn_result *result) {
     int pidfd = -1;
     // CLONE_FILES: the descriptor table is not copied either. CLONE_PIDFD: a handle that can never refer to another
-    // process, closed on exec.
-    unsigned long flags = CLONE_FILES | CLONE_PIDFD | SIGCHLD;
+    // process, closed on exec. Most runs need none, and each takes a place in the table that later children copy.
+    unsigned long flags = CLONE_FILES | SIGCHLD;
+    if (plan->request->wants_pidfd) flags |= CLONE_PIDFD;
     plan->earliest = since_boot();
     if (plan->request->record != NULL) plan->request->record->earliest = plan->earliest;
     long pid = clone_on_stack(flags, packed.memory, &pidfd, plan);

@@ -38,6 +38,52 @@ extension RunnerLifeTests {
         #expect(daemon.stop() == 0)
     }
 
+    /// - Parameter limit: as prlimit(1) wants it.
+    private func limitDescriptors(of process: Int32, to limit: String) throws {
+        let tool = try Process.run(
+            URL(fileURLWithPath: "/usr/bin/prlimit"),
+            arguments: ["--pid", "\(process)", "--nofile=\(limit)"])
+        tool.waitUntilExit()
+        #expect(tool.terminationStatus == 0)
+    }
+
+    /// A process needs no pidfd until it is signalled, and if there is no descriptor for one then,
+    /// its process group is found by its number, also when its leader has ended.
+    @Test(arguments: [true, false])
+    func aRunIsTerminatedWithAllItsProcesses_evenWithoutADescriptor(isLeft: Bool) throws {
+        let daemon = try make(
+            """
+            [job.a]
+            every = "1h"
+            first = "0s"
+            kill-timeout = "1s"
+            shell = '''
+            trap 'exit 7' TERM
+            sh -c 'trap : TERM; echo up $$ > FOLDER/fired; while :; do sleep 1; done' &
+            wait'''
+            """)
+        try daemon.start()
+        let up = try #require(daemon.nextFiring(until: daemon.ready + 60))
+        let pid = try #require(up.text.split(separator: " ").last.flatMap { Int32($0) })
+        let runner = try #require(daemon.runner())
+        let descriptors = "/proc/\(runner)/fd"
+        let files = FileManager.default
+        let open = try files.contentsOfDirectory(atPath: descriptors)
+        let targets = open.compactMap {
+            try? files.destinationOfSymbolicLink(atPath: "\(descriptors)/\($0)")
+        }
+        #expect(targets.count > 3 && !targets.contains { $0.contains("pidfd") }, "\(targets)")
+        let numbers = Set(open.compactMap { Int($0) })
+        // poll(2) fails with more descriptors than the limit, and the runner polls four.
+        let next = (8...).first { !numbers.contains($0) }!
+        if !isLeft { try limitDescriptors(of: runner, to: "\(next):") }
+        #expect(try daemon.timerctl("kill", "a").status == 0)
+        #expect(try wait { try daemon.show("a").last?.outcome == "stopped" })
+        #expect(!lives(pid))
+        try limitDescriptors(of: runner, to: "1024:")
+        #expect(daemon.stop() == 0)
+    }
+
     private static var mayDivideItsControlGroup: Bool {
         let own = try? String(contentsOfFile: "/proc/self/cgroup", encoding: .utf8)
         let mounts = try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)

@@ -229,6 +229,7 @@ import TimerCore
                         request.pointee.label_count = Int32(list.count)
                         request.pointee.control_group = -1
                         request.pointee.record_file = -1
+                        request.pointee.wants_pidfd = true
                         return cspawn_start(request)
                     }
                 }

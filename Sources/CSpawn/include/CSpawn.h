@@ -159,11 +159,14 @@ typedef struct {
     /// CLOCK_MONOTONIC in nanoseconds: the process sets itself up at once and executes its program no earlier than this.
     /// 0 for at once. It takes signals like its program would while it waits.
     int64_t not_before;
+    /// Whether the result has a pidfd.
+    bool wants_pidfd;
 } cspawn_request;
 
 /// The result of a start: a process that is setting itself up, or the step that failed and its errno.
 typedef struct {
     pid_t pid;
+    /// A pidfd of the process, or -1.
     int pidfd;
     /// The identifier to pass to `cspawn_poll_launch`.
     int launch;
@@ -335,6 +338,9 @@ typedef struct {
 /// Reaps the process behind the pidfd, without waiting. Returns 1 if it had ended, 0 if it is still running, -1 with
 /// errno set on an error.
 int cspawn_reap(int pidfd, cspawn_end *_Nonnull end);
+
+/// The same for a child with this process id, which must not be reaped yet: until then no other process gets its id.
+int cspawn_reap_child(pid_t pid, cspawn_end *_Nonnull end);
 
 /// Returns a pidfd of the process with this process id, closed on exec; -1 with errno set if there is no such process.
 int cspawn_open_process(pid_t pid);

@@ -10,11 +10,10 @@ import TimerRunnerProtocol
 struct Child {
     var id: Run.ID
     var pid: Int32
-    /// Nil once the process is reaped.
-    var pidfd: Int32?
-    /// The pidfd of the reaped process, while it is needed to find the other processes of its
+    /// A pidfd of the process. A child of this process may have none until it is needed: until the
+    /// child is reaped, its id is not reused. It is kept after that to find the rest of the process
     /// group.
-    var group: Int32?
+    var pidfd: Int32?
     /// Set while the process sets itself up; nil once it runs its program or has failed.
     var launch: Launch?
     /// The reason why it could not run its program.

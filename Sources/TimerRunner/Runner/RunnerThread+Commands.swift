@@ -22,8 +22,8 @@ extension RunnerThread {
             awaitPreparation(of: request, number, account)
         case .wasRead(let run, let number, let files): didReadFiles(of: run, number, files)
         case .signal(let run, let number):
-            guard let child = child(of: run, or: command) else { return }
-            kill(child, number)
+            guard child(of: run, or: command) != nil, let serial = serials[run] else { return }
+            kill(serial, number)
         case .end(let run, let grace): end(run, grace: grace)
         case .suspend(let run):
             guard child(of: run, or: command) != nil else { return }

@@ -59,9 +59,9 @@ extension RunnerThread {
             children[serial]?.stage = .ending(outcome, killAt: killAt)
             children[serial]?.deadline = nil
             children[serial]?.left = nil
-            kill(child, SIGTERM)
+            kill(serial, SIGTERM)
             // A suspended process handles SIGTERM only when it is resumed.
-            kill(child, SIGCONT)
+            kill(serial, SIGCONT)
         case .ending(let outcome, let before):
             guard killAt < before else { return }
             children[serial]?.stage = .ending(outcome, killAt: killAt)
@@ -91,7 +91,7 @@ extension RunnerThread {
             guard now >= killAt, !killProgram(of: serial, outcome, at: now) else { break }
             let abandonAt = now + Runner.killWait.wholeNanoseconds
             children[serial]?.stage = .killed(outcome, abandonAt: abandonAt)
-            kill(child, SIGKILL)
+            kill(serial, SIGKILL)
             if let group = child.controlGroup, !ControlGroups.isKept(group) { groups?.kill(group) }
             timers.set(serial, at: abandonAt)
         case .killed(let outcome, let abandonAt):
@@ -109,7 +109,7 @@ extension RunnerThread {
     /// grace period.
     mutating func pollProcessGroup(of serial: UInt64, at now: Int64) {
         guard let child = children[serial], child.reaped != nil else { return }
-        guard kill(child, 0) else {
+        guard kill(serial, 0) else {
             switch child.stage {
             case .running: return
             case .ending(let outcome, _), .killed(let outcome, _): return finish(serial, outcome)
@@ -143,7 +143,7 @@ extension RunnerThread {
             children[serial]?.left = max(0, deadline - RunnerClock.awake())
             children[serial]?.deadline = nil
         }
-        kill(child, SIGSTOP)
+        kill(serial, SIGSTOP)
     }
 
     /// Resumes the process group and the time limit.
@@ -155,29 +155,42 @@ extension RunnerThread {
             children[serial]?.deadline = deadline
             timers.set(serial, at: deadline)
         }
-        kill(child, SIGCONT)
+        kill(serial, SIGCONT)
     }
 
     /// Sends a signal to the process group of a run, or checks with 0 whether it has a member.
     /// - Returns: whether the group has a member.
     @discardableResult
-    func kill(_ child: Child, _ number: Int32) -> Bool {
-        guard let descriptor = child.pidfd ?? child.group else { return false }
+    mutating func kill(_ serial: UInt64, _ number: Int32) -> Bool {
+        openProcess(of: serial)
+        guard let child = children[serial], serials[child.id] == serial else { return false }
         // The process of a run that an earlier runner started is the child of another process,
         // which reaps it.
-        let isReaped = child.pidfd == nil || !child.isOwn && hasEnded(child)
-        let result = cspawn_signal_group(descriptor, child.pid, isReaped, number)
+        let isReaped = child.reaped != nil || !child.isOwn && hasEnded(child)
+        let result = cspawn_signal_group(child.pidfd ?? -1, child.pid, isReaped, number)
         let isThere = result == 0 || errno == EPERM
         // Before the program runs, the process may not have created its process group yet.
-        if child.launch != nil, number != 0 {
-            return cspawn_signal(descriptor, number) == 0 || isThere
+        if child.launch != nil, child.reaped == nil, number != 0 {
+            let result =
+                child.pidfd.map { cspawn_signal($0, number) } ?? Glibc.kill(child.pid, number)
+            return result == 0 || isThere
         }
         return isThere
     }
 
+    /// Opens a pidfd of a child, so that its process group can still be found when the child is
+    /// reaped. If that is not possible, the group is found by its number.
+    private mutating func openProcess(of serial: UInt64) {
+        guard let child = children[serial], child.pidfd == nil, child.isOwn, child.reaped == nil
+        else { return }
+        let pidfd = cspawn_open_process(child.pid)
+        if pidfd >= 0 { children[serial]?.pidfd = pidfd }
+    }
+
     /// Whether the process has ended, even if it cannot be reaped yet.
     func hasEnded(_ child: Child) -> Bool {
-        guard let pidfd = child.pidfd else { return true }
+        guard child.reaped == nil else { return true }
+        guard let pidfd = child.pidfd else { return false }
         var ending = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)
         return poll(&ending, 1, 0) > 0
     }

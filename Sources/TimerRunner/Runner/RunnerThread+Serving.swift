@@ -25,11 +25,14 @@ extension RunnerThread {
 
     /// Reaps the process, if it has ended. Unless the run is being terminated, that ends the run.
     mutating func reap(of serial: UInt64) {
-        guard let child = children[serial], let pidfd = child.pidfd else { return }
+        guard let child = children[serial], serials[child.id] == serial, child.reaped == nil else {
+            return
+        }
         var end = cspawn_end()
         let isKnown: Bool
         if child.isOwn {
-            let result = cspawn_reap(pidfd, &end)
+            let result =
+                child.pidfd.map { cspawn_reap($0, &end) } ?? cspawn_reap_child(child.pid, &end)
             if result == 0 { return pollTracedProcess(of: serial, child) }
             // Otherwise other code in this process reaped it by waiting for any child.
             isKnown = result == 1
@@ -52,10 +55,8 @@ extension RunnerThread {
     /// Called when the process is reaped.
     /// - Parameter isKnown: whether its exit status is known.
     private mutating func didReap(_ end: cspawn_end, of serial: UInt64, isKnown: Bool) {
-        guard let child = children[serial], let pidfd = child.pidfd else { return }
+        guard let child = children[serial] else { return }
         processes[child.pid] = nil
-        children[serial]?.pidfd = nil
-        children[serial]?.group = pidfd
         children[serial]?.reaped = Child.Reaped(end: end, isKnown: isKnown)
         if case .running = child.stage {
             finish(serial, isKnown ? Self.outcome(of: end) : .lost(.runner))
@@ -88,10 +89,9 @@ extension RunnerThread {
     /// output that is in the pipes now still belongs to the run.
     mutating func finish(_ serial: UInt64, _ outcome: RunOutcome) {
         finishLaunch(of: serial)
-        if let pidfd = children[serial]?.pidfd ?? children[serial]?.group {
+        if let pidfd = children[serial]?.pidfd {
             close(pidfd)
             children[serial]?.pidfd = nil
-            children[serial]?.group = nil
         }
         for stream in 0..<2 { drain(serial, stream: stream) }
         reportLimited(serial)
@@ -165,7 +165,7 @@ extension RunnerThread {
         unread[child.id] = nil
         for case .some(let stream) in child.streams { close(stream.descriptor) }
         for case .some(let own) in [
-            child.pidfd ?? child.group, child.program, child.launch?.session?.socket,
+            child.pidfd, child.program, child.launch?.session?.socket,
         ] {
             close(own)
         }

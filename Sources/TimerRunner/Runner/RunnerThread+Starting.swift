@@ -128,7 +128,8 @@ extension RunnerThread {
         let context = Spawner.SpawnContext(
             output: pipes.output.writing, error: pipes.error.writing, signals: signals,
             record: record, before: preparation.request.fleet?.before,
-            notBefore: delay > .zero ? preparation.request.notBefore : nil)
+            notBefore: delay > .zero ? preparation.request.notBefore : nil,
+            wantsPidfd: orphanWatch == nil)
         do throws(Spawner.Failure) {
             process = try makeProcess(
                 of: preparation.request.id, definition, &ready, pipes, group, context)
@@ -186,8 +187,10 @@ extension RunnerThread {
         if let message = ready.message { context.passed = try Self.makeBody(message) }
         defer { if context.passed >= 0 { close(context.passed) } }
         let process = try spawner.spawn(definition, ready, in: context)
-        // Otherwise SIGCHLD reports the end of every child.
-        if orphanWatch == nil { try watch(process) }
+        // Without one, SIGCHLD reports the end of every child.
+        if let pidfd = process.pidfd, !Self.watch(pidfd, token: serial << 2, in: epoll) {
+            throw dismiss(process, errno)
+        }
         if let socket = process.session { try watchSession(socket, process) }
         return process
     }
@@ -225,13 +228,7 @@ extension RunnerThread {
         ready.variables["CREDENTIALS_DIRECTORY"] = path
     }
 
-    /// A process that cannot be watched is killed before its start is reported.
-    private func watch(_ process: Spawner.Process) throws(Spawner.Failure) {
-        guard !Self.watch(process.pidfd, token: serial << 2, in: epoll) else { return }
-        throw dismiss(process, errno)
-    }
-
-    /// The same for the socket of `timerd-session`.
+    /// Watches the socket of `timerd-session`.
     private func watchSession(
         _ socket: Int32, _ process: Spawner.Process
     ) throws(Spawner.Failure) {
@@ -239,13 +236,18 @@ extension RunnerThread {
         throw dismiss(process, errno)
     }
 
+    /// A process that cannot be watched is killed before its start is reported.
     private func dismiss(_ process: Spawner.Process, _ code: Int32) -> Spawner.Failure {
-        _ = cspawn_signal(process.pidfd, SIGKILL)
-        var ending = pollfd(fd: process.pidfd, events: Int16(POLLIN), revents: 0)
-        _ = poll(&ending, 1, Int32(clamping: Runner.killWait.wholeNanoseconds / 1_000_000))
-        var end = cspawn_end()
-        if cspawn_reap(process.pidfd, &end) != 0 { cspawn_release_launch(process.launch) }
-        close(process.pidfd)
+        let pidfd = process.pidfd ?? cspawn_open_process(process.pid)
+        Glibc.kill(process.pid, SIGKILL)
+        // Without a descriptor to wait for, it is reaped later with the others.
+        if pidfd >= 0 {
+            var ending = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)
+            _ = poll(&ending, 1, Int32(clamping: Runner.killWait.wholeNanoseconds / 1_000_000))
+            var end = cspawn_end()
+            if cspawn_reap(pidfd, &end) != 0 { cspawn_release_launch(process.launch) }
+            close(pidfd)
+        }
         if let socket = process.session { close(socket) }
         return Spawner.failure(code, "watch the process")
     }

@@ -30,7 +30,8 @@ struct Spawner {
     /// A process that is setting itself up.
     struct Process {
         var pid: Int32
-        var pidfd: Int32
+        /// Nil if it was not wanted.
+        var pidfd: Int32?
         /// The argument for `cspawn_poll_launch`.
         var launch: Int32
         /// The argument for `cspawn_receive_report`; nil for a run without a PAM session.
@@ -59,6 +60,8 @@ struct Spawner {
         var before: BootInstant?
         /// The process executes its program no earlier than this; nil: at once.
         var notBefore: AwakeInstant?
+        /// Whether a pidfd of the process is needed.
+        var wantsPidfd: Bool
     }
 
     /// Creates the process of a run in this context, with the declared text or /dev/null as its
@@ -92,7 +95,8 @@ struct Spawner {
             throw Self.failure(failure, of: definition, ready.account)
         }
         return Process(
-            pid: result.pid, pidfd: result.pidfd, launch: result.launch, session: session)
+            pid: result.pid, pidfd: result.pidfd < 0 ? nil : result.pidfd, launch: result.launch,
+            session: session)
     }
 
     /// The request as a C structure; what it points to is in `memory`.
@@ -139,7 +143,7 @@ struct Spawner {
             has_no_new_privileges: confinement.noNewPrivileges,
             control_group: context.controlGroup, record: context.record?.record,
             record_file: context.record?.file ?? -1, record_offset: context.record?.offset ?? 0,
-            not_before: context.notBefore?.nanoseconds ?? 0)
+            not_before: context.notBefore?.nanoseconds ?? 0, wants_pidfd: context.wantsPidfd)
     }
 
     /// Refuses texts that the program would not get unchanged: C strings end at a NUL byte, and
