@@ -101,7 +101,8 @@ extension RunnerThread {
         var outcome = outcome
         if case .running = child.stage, let failure = child.failure { outcome = failure }
         serials[child.id] = nil
-        processes[child.pid] = nil
+        // Once its process is reaped, its id may be that of another child.
+        if processes[child.pid] == serial { processes[child.pid] = nil }
         activeMessages.remove(child.id)
         if let group = child.controlGroup {
             var wasEnded = true
