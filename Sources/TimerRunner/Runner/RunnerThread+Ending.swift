@@ -162,29 +162,31 @@ extension RunnerThread {
     /// - Returns: whether the group has a member.
     @discardableResult
     mutating func kill(_ serial: UInt64, _ number: Int32) -> Bool {
-        openProcess(of: serial)
         guard let child = children[serial], serials[child.id] == serial else { return false }
+        let pidfd = openedPidfd(of: serial, child)
         // The process of a run that an earlier runner started is the child of another process,
         // which reaps it.
         let isReaped = child.reaped != nil || !child.isOwn && hasEnded(child)
-        let result = cspawn_signal_group(child.pidfd ?? -1, child.pid, isReaped, number)
+        let result = cspawn_signal_group(pidfd, child.pid, isReaped, number)
         let isThere = result == 0 || errno == EPERM
         // Before the program runs, the process may not have created its process group yet.
         if child.launch != nil, child.reaped == nil, number != 0 {
             let result =
-                child.pidfd.map { cspawn_signal($0, number) } ?? Glibc.kill(child.pid, number)
+                pidfd < 0 ? Glibc.kill(child.pid, number) : cspawn_signal(pidfd, number)
             return result == 0 || isThere
         }
         return isThere
     }
 
-    /// Opens a pidfd of a child, so that its process group can still be found when the child is
-    /// reaped. If that is not possible, the group is found by its number.
-    private mutating func openProcess(of serial: UInt64) {
-        guard let child = children[serial], child.pidfd == nil, child.isOwn, child.reaped == nil
-        else { return }
+    /// The pidfd of a child, which is opened if it has none, so that its process group can still be
+    /// found when the child is reaped. -1 if that is not possible; the group is found by its number
+    /// then.
+    private mutating func openedPidfd(of serial: UInt64, _ child: Child) -> Int32 {
+        if let pidfd = child.pidfd { return pidfd }
+        guard child.reaped == nil else { return -1 }
         let pidfd = cspawn_open_process(child.pid)
         if pidfd >= 0 { children[serial]?.pidfd = pidfd }
+        return pidfd
     }
 
     /// Whether the process has ended, even if it cannot be reaped yet.

@@ -239,9 +239,11 @@ extension RunnerThread {
     /// A process that cannot be watched is killed before its start is reported.
     private func dismiss(_ process: Spawner.Process, _ code: Int32) -> Spawner.Failure {
         let pidfd = process.pidfd ?? cspawn_open_process(process.pid)
-        Glibc.kill(process.pid, SIGKILL)
-        // Without a descriptor to wait for, it is reaped later with the others.
-        if pidfd >= 0 {
+        if pidfd < 0 {
+            // Without a descriptor to wait for, it is reaped later with the others.
+            Glibc.kill(process.pid, SIGKILL)
+        } else {
+            _ = cspawn_signal(pidfd, SIGKILL)
             var ending = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)
             _ = poll(&ending, 1, Int32(clamping: Runner.killWait.wholeNanoseconds / 1_000_000))
             var end = cspawn_end()
