@@ -49,7 +49,7 @@ final class ClientMailbox: Sendable {
         var mayGather = false
         /// Whether it does so now.
         var isGathering = false
-        var line = DirectLine()
+        var line = StartLine()
     }
 
     let descriptor: Int32

@@ -6,7 +6,8 @@ import TimerCore
 import TimerRunnerProtocol
 
 /// What a runner stores for its scheduler: its runs until they are forgotten, and its events until
-/// they are acknowledged. The runner's thread adds to it, and the server's thread sends from it.
+/// they are acknowledged. The runner's thread adds to it. The server's thread sends from it, or the
+/// runner's thread does while that waits (`sendDirectly`).
 ///
 /// Starts and ends have their own queue, which never waits for output. The end of a run is sent
 /// after the output of the run, but at most `endDelayMax` later: the next firing of the job waits
@@ -20,7 +21,7 @@ final class OutboundQueue: Sendable {
     /// About how many bytes `nextBatch` takes at a time.
     static let batchBytes = 32 << 10
 
-    private let state = Mutex(State())
+    let state = Mutex(State())
 
     /// Adds an event of the runner.
     /// - Returns: whether the sending thread must be woken: there was nothing to send before, or no
@@ -163,11 +164,7 @@ final class OutboundQueue: Sendable {
             while bytes < Self.batchBytes {
                 if let entry = state.messages.sendNext() {
                     bytes += entry.cost
-                    switch entry.message {
-                    case .event(let event): batch.replies.append(.event(entry.number, event))
-                    case .barrierReached(let token):
-                        batch.replies.append(.barrierReached(entry.number, token: token))
-                    }
+                    batch.replies.append(Self.reply(for: entry))
                 } else if let sent = state.output.sendNext() {
                     let run = sent.entry.message.run
                     bytes += sent.entry.cost

@@ -50,9 +50,8 @@ public final class RunnerServer: Sendable {
         }
         let (outbound, requests) = (outbound, requests)
         do throws(Runner.Failure) {
-            // The sending thread is woken once per loop iteration, not for each of a thousand
-            // starts. The start of a run is not urgent, so the start and the end of a short run are
-            // reported together.
+            // Events are sent once per loop iteration, not for each of a thousand starts. The start
+            // of a run is not urgent, so the start and the end of a short run are reported together.
             let coalescer = WakeCoalescer()
             runner = try Runner(registry: settings.registry, options: settings.options) { event in
                 guard !event.isMessageOutput else { return }
@@ -61,7 +60,7 @@ public final class RunnerServer: Sendable {
                 run.isMessage ? .open : outbound.outputGate(of: run)
             } iterationEnded: { isLate in
                 let (mustWake, mayWait) = coalescer.endIteration(isLate: isLate)
-                if mustWake { EventFD.signal(wake) }
+                if mustWake, !outbound.sendDirectly() { EventFD.signal(wake) }
                 return mayWait
             } ended: {
                 // This happens with the lock held, because the descriptor may be closed as soon as

@@ -137,13 +137,22 @@ struct ServerLoop {
             wanted.append(
                 pollfd(fd: connection.socket.descriptor, events: Int16(events), revents: 0))
         }
-        guard poll(&wanted, nfds_t(wanted.count), pollTimeout(until: timeout)) > 0 else { return }
+        if let connection, maySendDirectly { outbound.openLine(connection.socket.descriptor) }
+        let count = poll(&wanted, nfds_t(wanted.count), pollTimeout(until: timeout))
+        connection?.socket.sendRest(outbound.closeLine())
+        guard count > 0 else { return }
         if wanted[0].revents != 0 {
             EventFD.drain(wake)
             if isReading, let reading = reader.take() { finish(reading) }
         }
         if wanted.count > 2, wanted[2].revents != 0 { receive() }
         if wanted[1].revents != 0 { accept() }
+    }
+
+    /// Whether the runner's thread may write to the connection. A server that must yield wants to know
+    /// when the last run ends.
+    private var maySendDirectly: Bool {
+        isConnected && !hasUnwritten && !hasMore && !mustYield
     }
 
     /// How long poll may wait, in milliseconds; -1 for no limit.

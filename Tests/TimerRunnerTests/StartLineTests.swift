@@ -10,7 +10,7 @@ import TimerCore
 
 /// Starts are written to the runner at once while the client's thread waits, and are left to it
 /// otherwise.
-@Suite struct DirectLineTests {
+@Suite struct StartLineTests {
     /// A mailbox, and both ends of a connection.
     private final class Setup {
         let mailbox: ClientMailbox
@@ -108,9 +108,9 @@ import TimerCore
     @Test func manyRuns_orMoreThanThereIsRoomFor_areLeftToTheThread() throws {
         let setup = try Setup()
         #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 1000) == .reading)
-        setup.mailbox.start(orders(DirectLine.runsMax + 1))
+        setup.mailbox.start(orders(StartLine.runsMax + 1))
         #expect(setup.isSignalled)
-        #expect(setup.taken().start.count == DirectLine.runsMax + 1)
+        #expect(setup.taken().start.count == StartLine.runsMax + 1)
         #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 3) == .reading)
         setup.mailbox.start(orders(2))
         #expect(!setup.isSignalled)
