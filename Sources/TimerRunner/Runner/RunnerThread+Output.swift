@@ -144,11 +144,17 @@ extension RunnerThread {
     mutating func resumeReading(_ run: Run.ID) {
         guard let serial = unread.removeValue(forKey: run) else { return }
         children[serial]?.unreadUntil = nil
+        watchOutput(of: serial)
+    }
+
+    /// Reads the output of a child whenever there is some. This begins when the program is found to
+    /// run: most runs are over by then, and all of their output is read at their end.
+    mutating func watchOutput(of serial: UInt64) {
         for stream in 0..<2 {
             guard let descriptor = children[serial]?.streams[stream]?.descriptor else { continue }
             let token = serial << 2 | UInt64(stream + 1)
             if !Self.watch(descriptor, token: token, in: epoll), errno != EEXIST {
-                // The kernel has no memory for it now.
+                // The kernel has no memory for it now. Until it has, some is read from time to time.
                 return pauseReading(serial, until: RunnerClock.awake() + Self.discardPause)
             }
         }
@@ -161,7 +167,12 @@ extension RunnerThread {
             return
         }
         switch isLimited(serial) ? .discard : outputGate(child.id) {
-        case .open: resumeReading(child.id)
+        case .open:
+            resumeReading(child.id)
+            // The kernel does not say when there is something to read.
+            guard unread[child.id] == serial else { return }
+            for stream in 0..<2 { readSome(of: serial, stream: stream) }
+            dropIfDone(serial)
         case .slow(let until): waitToRead(serial, until: until)
         case .discard:
             for stream in 0..<2 { discard(of: serial, stream: stream, most: Self.discardBytes) }
