@@ -21,6 +21,8 @@ package final class LineWriter: Sendable {
         var lost = 0
         var lostTotal = 0
         var isDraining = false
+        /// How many callers are in `together`.
+        var together = 0
 
         var isEmpty: Bool { start == pending.count }
         var count: Int { pending.count - start }
@@ -79,6 +81,18 @@ package final class LineWriter: Sendable {
             bytes, isLast: .nanoseconds(clinux_awake() - start) >= patience)
     }
 
+    /// Writes the lines that `body` writes by this object together, as far as they fit into one
+    /// piece: a system call for each costs more than the line. A process that crashes meanwhile may
+    /// lose up to 4096 bytes of them.
+    package func together(_ body: () -> Void) {
+        state.withLock { $0.together += 1 }
+        body()
+        state.withLock { state in
+            state.together -= 1
+            if state.together == 0 { send(&state) }
+        }
+    }
+
     /// Waits until everything is written, for at most this long.
     /// - Returns: whether it is.
     @discardableResult
@@ -97,6 +111,11 @@ package final class LineWriter: Sendable {
     /// - Returns: whether the line was written, kept or lost; otherwise there is no room for it now.
     private func attempt(_ line: [UInt8], isLast: Bool) -> Bool {
         state.withLock { state in
+            let piece = min(bytesMax, Output.pieceMax)
+            if state.together > 0, state.lost == 0, state.count + line.count <= piece {
+                state.pending += line
+                return true
+            }
             send(&state)
             // After the first line that was lost, all are until everything that is kept was written, so
             // that they are missing at one place.

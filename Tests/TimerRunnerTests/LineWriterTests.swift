@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Glibc
 import Synchronization
 import Testing
@@ -42,6 +43,11 @@ import Testing
             var (master, slave): (Int32, Int32) = (-1, -1)
             #expect(openpty(&master, &slave, nil, nil, nil) == 0)
             return Channel((master, slave))
+        }
+
+        var hasSomething: Bool {
+            var wanted = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
+            return poll(&wanted, 1, 0) > 0
         }
 
         /// Reads until this many lines were read, and returns them.
@@ -110,6 +116,56 @@ import Testing
         let read = channel.lines(2000)
         #expect(read.allSatisfy(lines.contains))
         #expect(lines.allSatisfy { line in read.count { $0 == line } == 1000 })
+    }
+
+    @Test func linesThatAreWrittenTogetherAreOnePiece() {
+        let channel = Channel.pipe()
+        let writer = Self.writer(channel)
+        writer.together {
+            writer.write("one\n")
+            writer.together { writer.write("two\n") }
+            writer.write("three\n")
+            #expect(!channel.hasSomething)
+        }
+        #expect(channel.lines(3) == ["one", "two", "three"])
+        writer.write("four\n")
+        #expect(channel.lines(1) == ["four"])
+    }
+
+    /// More lines than fit into one piece, one that is longer than it, and those of another thread.
+    @Test func manyLinesThatAreWrittenTogetherKeepTheirOrder() {
+        let channel = Channel.pipe()
+        let writer = Self.writer(channel)
+        let written = (0..<500).map { number in
+            number == 250
+                ? String(repeating: "y", count: 5000)
+                : "\(number) \(String(repeating: "x", count: number % 97))"
+        }
+        DispatchQueue.concurrentPerform(iterations: 2) { thread in
+            if thread == 0 {
+                writer.together { for line in written { writer.write(line + "\n") } }
+            } else {
+                for number in 0..<500 { writer.write("other \(number)\n") }
+            }
+        }
+        let read = channel.lines(1000)
+        #expect(read.filter { !$0.hasPrefix("other") } == written)
+        #expect(read.filter { $0.hasPrefix("other") } == (0..<500).map { "other \($0)" })
+    }
+
+    /// What is lost is the same as without it, and nobody waits for what is held back.
+    @Test func whatIsWrittenTogetherAndDoesNotFitIsLost() {
+        let channel = Channel.pipe()
+        let writer = Self.writer(channel, bytesMax: 1000)
+        var count = 0
+        writer.together {
+            while writer.lostTotal < 3 {
+                writer.write("\(count) \(String(repeating: "y", count: 90))\n")
+                count += 1
+            }
+        }
+        let read = channel.lines(count - 3 + 1)
+        #expect(read.last == "lost 3" && read.first?.hasPrefix("0 ") == true)
     }
 
     /// As with Ctrl-S and Ctrl-Q.

@@ -105,7 +105,7 @@ struct Daemon {
         do {
             let start = DaemonStart(
                 options: options, environment: environment, clocks: clocks, log: log,
-                signals: signals, meters: Meters { output.droppedTotal })
+                output: output, signals: signals, meters: Meters { output.droppedTotal })
             try start.run { daemon, server in
                 // dispatchMain() would end the main thread, and ps shows a process without one as
                 // defunct.

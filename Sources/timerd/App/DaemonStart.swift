@@ -20,6 +20,7 @@ struct DaemonStart {
     let environment: SupervisorEnvironment
     let clocks: Clocks
     let log: Logger
+    let output: LogOutput
     let signals: Signals
     let meters: Meters
     let feed = EventFeed()
@@ -126,7 +127,8 @@ struct DaemonStart {
     private func makeEventLogger() -> EventLogger {
         EventLogger(
             log: Logger(label: EventLogger.label), hasFields: options.log.hasFields,
-            hasTimeRecords: options.log.isJournal, feed: feed, wall: { [clocks] in clocks.wall })
+            hasTimeRecords: options.log.isJournal, feed: feed, together: output.together,
+            wall: { [clocks] in clocks.wall })
     }
 
     /// The events for those who follow them.

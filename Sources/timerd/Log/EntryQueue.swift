@@ -15,6 +15,7 @@ final class EntryQueue: Sendable {
     static let patience: Duration = .milliseconds(10)
 
     private let queue: DispatchQueue
+    private let together: @Sendable (_ body: () -> Void) -> Void
     private let waiting = Mutex<Deque<Waiting>>([])
 
     private struct Waiting: Sendable {
@@ -23,7 +24,13 @@ final class EntryQueue: Sendable {
         var write: @Sendable () -> Void
     }
 
-    init(label: String) { queue = DispatchQueue(label: label, qos: .utility) }
+    /// - Parameter together: calls its argument, which writes several entries.
+    init(
+        label: String, together: @escaping @Sendable (_ body: () -> Void) -> Void = { $0() }
+    ) {
+        queue = DispatchQueue(label: label, qos: .utility)
+        self.together = together
+    }
 
     /// Calls `write` on the queue after `delay`, and after everything that was added before.
     func add(after delay: Duration = .zero, _ write: @escaping @Sendable () -> Void) {
@@ -44,7 +51,9 @@ final class EntryQueue: Sendable {
     private func writeWaiting(at instant: UInt64) {
         let deadline = instant + UInt64(Self.patience.wholeNanoseconds)
         queue.asyncAfter(deadline: DispatchTime(uptimeNanoseconds: deadline)) { [self] in
-            while let write = takeFirst() { write() }
+            together {
+                while let write = takeFirst() { write() }
+            }
             guard let next = waiting.withLock({ $0.first?.at }) else { return }
             writeWaiting(at: next)
         }

@@ -16,7 +16,7 @@ final class EventLogger: Sendable {
     /// faster wait for it.
     static let timeout: Duration = .seconds(1)
 
-    private let queue = EntryQueue(label: EventLogger.label)
+    private let queue: EntryQueue
     private let log: Logger
     /// Whether the log has fields.
     let hasFields: Bool
@@ -36,11 +36,14 @@ final class EventLogger: Sendable {
     ///   - hasTimeRecords: whether entries also contain the time records of jobs, which makes each
     ///     entry about all jobs long.
     ///   - feed: where all events go.
+    ///   - together: calls its argument, which logs several entries.
     ///   - wall: the wall clock.
     init(
         log: Logger, hasFields: Bool, hasTimeRecords: Bool? = nil, feed: EventFeed = EventFeed(),
+        together: @escaping @Sendable (_ body: () -> Void) -> Void = { $0() },
         wall: @escaping @Sendable () -> WallInstant
     ) {
+        queue = EntryQueue(label: Self.label, together: together)
         self.log = log
         self.feed = feed
         self.wall = wall

@@ -67,6 +67,14 @@ struct LogOutput: Sendable {
         }
     }
 
+    /// Writes the entries that `body` logs together, if the log goes to standard error.
+    func together(_ body: () -> Void) {
+        switch target {
+        case .journal: body()
+        case .text(let lines), .json(let lines): lines.together(body)
+        }
+    }
+
     /// Waits until standard error has read everything, for at most this long. The journal has each
     /// entry at once, or never.
     func flush(patience: Duration) {
