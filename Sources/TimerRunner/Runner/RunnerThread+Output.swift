@@ -147,9 +147,11 @@ extension RunnerThread {
         watchOutput(of: serial)
     }
 
-    /// Reads the output of a child whenever there is some. This begins when the program is found to
-    /// run: most runs are over by then, and all of their output is read at their end.
+    /// Reads the output of a child whenever there is some, unless it is not read for a while. This
+    /// begins when the program is found to run: most runs are over by then, and all of their output
+    /// is read at their end.
     mutating func watchOutput(of serial: UInt64) {
+        guard children[serial]?.unreadUntil == nil else { return }
         for stream in 0..<2 {
             guard let descriptor = children[serial]?.streams[stream]?.descriptor else { continue }
             let token = serial << 2 | UInt64(stream + 1)

@@ -145,7 +145,7 @@ extension RunnerThread {
         // The end was reported, so further output goes into no tail.
         children[serial]?.tail = Tail(limit: 0)
         orphanedOutputs.append(serial)
-        if children[serial]?.unreadUntil == nil { watchOutput(of: serial) }
+        watchOutput(of: serial)
         if orphanedOutputs.count > Runner.orphanedOutputsMax { drop(orphanedOutputs.removeFirst()) }
     }
 
