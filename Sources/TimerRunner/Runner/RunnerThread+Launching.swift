@@ -110,7 +110,6 @@ extension RunnerThread {
         releaseLaunch(of: serial)
         // A run that was terminated during its set-up never ran its program.
         guard let child = children[serial], case .running = child.stage else { return }
-        if child.reaped == nil { watchOutput(of: serial) }
         handler(.began(child.id, pid: child.pid, at: child.beganAt))
         executePendingCommands(child.id)
     }

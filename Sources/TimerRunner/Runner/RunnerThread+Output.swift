@@ -144,19 +144,11 @@ extension RunnerThread {
     mutating func resumeReading(_ run: Run.ID) {
         guard let serial = unread.removeValue(forKey: run) else { return }
         children[serial]?.unreadUntil = nil
-        watchOutput(of: serial)
-    }
-
-    /// Reads the output of a child whenever there is some, unless it is not read for a while. This
-    /// begins when the program is found to run: most runs are over by then, and all of their output
-    /// is read at their end.
-    mutating func watchOutput(of serial: UInt64) {
-        guard children[serial]?.unreadUntil == nil else { return }
         for stream in 0..<2 {
             guard let descriptor = children[serial]?.streams[stream]?.descriptor else { continue }
             let token = serial << 2 | UInt64(stream + 1)
             if !Self.watch(descriptor, token: token, in: epoll), errno != EEXIST {
-                // The kernel has no memory for it now. Until it has, some is read from time to time.
+                // The kernel has no memory for it now.
                 return pauseReading(serial, until: RunnerClock.awake() + Self.discardPause)
             }
         }
@@ -169,12 +161,7 @@ extension RunnerThread {
             return
         }
         switch isLimited(serial) ? .discard : outputGate(child.id) {
-        case .open:
-            resumeReading(child.id)
-            // The kernel does not say when there is something to read.
-            guard unread[child.id] == serial else { return }
-            for stream in 0..<2 { readSome(of: serial, stream: stream) }
-            dropIfDone(serial)
+        case .open: resumeReading(child.id)
         case .slow(let until): waitToRead(serial, until: until)
         case .discard:
             for stream in 0..<2 { discard(of: serial, stream: stream, most: Self.discardBytes) }

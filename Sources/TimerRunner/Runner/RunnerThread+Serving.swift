@@ -145,7 +145,6 @@ extension RunnerThread {
         // The end was reported, so further output goes into no tail.
         children[serial]?.tail = Tail(limit: 0)
         orphanedOutputs.append(serial)
-        watchOutput(of: serial)
         if orphanedOutputs.count > Runner.orphanedOutputsMax { drop(orphanedOutputs.removeFirst()) }
     }
 

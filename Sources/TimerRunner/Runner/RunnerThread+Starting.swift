@@ -100,7 +100,7 @@ extension RunnerThread {
         }
     }
 
-    /// Creates the pipes and the process and watches it; on an error it leaves nothing behind.
+    /// Creates the pipes and the process and watches them; on an error it leaves nothing behind.
     private mutating func spawn(_ preparation: Preparation) throws(Spawner.Failure) {
         var definition = preparation.request.definition
         // The process is created at once, and waits until its program may start.
@@ -155,8 +155,6 @@ extension RunnerThread {
         child.controlGroup = group
         child.deadline = deadline
         add(child)
-        // What opens the session may write before the program runs.
-        if process.session != nil { watchOutput(of: serial) }
         awaitLaunch(of: serial)
     }
 
@@ -172,12 +170,15 @@ extension RunnerThread {
         RunnerClock.wall() + delay(until: instant, at: RunnerClock.awake())
     }
 
-    /// Creates the process in its control group and watches it. The caller cleans up what an error
-    /// leaves behind: the pipes, the control group and the credentials.
+    /// Creates the process in its control group and watches it and its pipes. The caller cleans up
+    /// what an error leaves behind: the pipes, the control group and the credentials.
     private mutating func makeProcess(
         of run: Run.ID, _ definition: Definition, _ ready: inout Preparation.Ready,
         _ pipes: Pipes, _ group: String?, _ context: Spawner.SpawnContext
     ) throws(Spawner.Failure) -> Spawner.Process {
+        guard Self.watch(pipes.output.reading, token: serial << 2 | 1, in: epoll),
+            Self.watch(pipes.error.reading, token: serial << 2 | 2, in: epoll)
+        else { throw Spawner.failure(errno, "watch a pipe") }
         give(pipes, to: ready.account)
         var context = context
         if let groups, let group { context.controlGroup = try groups.make(group) }
