@@ -82,8 +82,8 @@ package final class LineWriter: Sendable {
     }
 
     /// Writes the lines that `body` writes by this object together, as far as they fit into one
-    /// piece: a system call for each costs more than the line. A process that crashes meanwhile may
-    /// lose up to 4096 bytes of them.
+    /// piece: a system call for each costs more than the line. Those that other threads write
+    /// meanwhile are among them. A process that crashes meanwhile may lose up to 4096 bytes.
     package func together(_ body: () -> Void) {
         state.withLock { $0.together += 1 }
         body()
@@ -111,11 +111,7 @@ package final class LineWriter: Sendable {
     /// - Returns: whether the line was written, kept or lost; otherwise there is no room for it now.
     private func attempt(_ line: [UInt8], isLast: Bool) -> Bool {
         state.withLock { state in
-            let piece = min(bytesMax, Output.pieceMax)
-            if state.together > 0, state.lost == 0, state.count + line.count <= piece {
-                state.pending += line
-                return true
-            }
+            if state.together > 0, keep(line, in: &state) { return true }
             send(&state)
             // After the first line that was lost, all are until everything that is kept was written, so
             // that they are missing at one place.
@@ -129,6 +125,15 @@ package final class LineWriter: Sendable {
             state.lostTotal += 1
             return true
         }
+    }
+
+    /// Keeps a line for the others of `together`. False if it has to be written at once.
+    private func keep(_ line: [UInt8], in state: inout State) -> Bool {
+        let piece = min(bytesMax, Output.pieceMax)
+        if state.count + line.count > piece { send(&state) }
+        guard state.lost == 0, state.count + line.count <= piece else { return false }
+        state.pending += line
+        return true
     }
 
     /// Writes what the reader takes now, and has the rest written later.

@@ -19,7 +19,7 @@ package struct DirectLine {
 
     /// -1 while the line is closed.
     private var descriptor: Int32 = -1
-    /// The bytes of a frame that are not written yet.
+    /// What is not written yet; it may begin within a frame.
     private var rest: [UInt8] = []
 
     package init() {}

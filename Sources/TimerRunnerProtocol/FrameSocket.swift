@@ -33,7 +33,7 @@ package struct FrameSocket: ~Copyable {
     /// Adds a frame to the buffer.
     package mutating func send(_ payload: [UInt8]) { Self.append(payload, to: &outgoing) }
 
-    /// Adds bytes that continue a frame, of which another thread has written the beginning.
+    /// Adds what another thread could not write; it may begin within a frame.
     package mutating func sendRest(_ bytes: [UInt8]) { outgoing += bytes }
 
     /// Writes as much as the socket accepts now. False if the other end is gone.

@@ -33,6 +33,18 @@ import Testing
             return Channel((ends[0], ends[1]))
         }
 
+        static func packets() -> Channel {
+            // O_DIRECT, which Glibc does not declare.
+            #if arch(arm64)
+                let packets: Int32 = 0o200000
+            #else
+                let packets: Int32 = 0o40000
+            #endif
+            let channel = pipe()
+            #expect(fcntl(channel.writer, F_SETFL, packets) == 0)
+            return channel
+        }
+
         static func socket() -> Channel {
             var ends: [Int32] = [0, 0]
             #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
@@ -130,6 +142,16 @@ import Testing
         #expect(channel.lines(3) == ["one", "two", "three"])
         writer.write("four\n")
         #expect(channel.lines(1) == ["four"])
+    }
+
+    /// A pipe of packets (pipe(2), O_DIRECT) shows what was one write.
+    @Test func linesThatAreWrittenTogetherFillEachPiece() {
+        let channel = Channel.packets()
+        let writer = Self.writer(channel, reopens: false)
+        let line = String(repeating: "z", count: 999) + "\n"
+        writer.together { for _ in 0..<10 { writer.write(line) } }
+        let packets = (0..<3).map { _ in channel.lines(1).count }
+        #expect(packets == [4, 4, 2] && !channel.hasSomething)
     }
 
     /// More lines than fit into one piece, one that is longer than it, and those of another thread.

@@ -14,6 +14,14 @@ import Testing
         func add(_ number: Int) { entries.withLock { $0.append((number, .now())) } }
     }
 
+    private final class Steps: Sendable {
+        private let steps = Mutex<[String]>([])
+
+        var taken: [String] { steps.withLock { $0 } }
+
+        func note(_ step: String) { steps.withLock { $0.append(step) } }
+    }
+
     /// Waits until everything before is written.
     private func settle(_ queue: EntryQueue) async {
         await withCheckedContinuation { continuation in queue.add { continuation.resume() } }
@@ -34,6 +42,28 @@ import Testing
             let least = delays[...number].max() ?? 0
             #expect(at >= start + .milliseconds(least))
         }
+    }
+
+    /// Whoever waits for an entry must not be told of it before the entries that are written together
+    /// are passed on.
+    @Test func whatFollowsAnEntryIsCalledOnceAllOfItsMomentArePassedOn() async {
+        let steps = Steps()
+        let queue = EntryQueue(label: "test") { body in
+            body()
+            steps.note("passed on")
+        }
+        queue.add(after: .milliseconds(5)) { steps.note("one") }
+        queue.add(written: { steps.note("two is written") }) { steps.note("two") }
+        queue.add { steps.note("three") }
+        await withCheckedContinuation { continuation in
+            queue.add(written: { continuation.resume() }) {}
+        }
+        #expect(steps.taken == ["one", "two", "three", "passed on", "two is written"])
+        // An entry that waits for nothing is written alone.
+        await withCheckedContinuation { continuation in
+            queue.add(written: { continuation.resume() }) { steps.note("four") }
+        }
+        #expect(steps.taken.last == "four")
     }
 
     @Test func fromManyThreadsAtOnceNoneIsLost_andEachKeepsItsOrder() async {

@@ -16,8 +16,9 @@ extension OutboundQueue {
     /// - Returns: the bytes that it has to write before anything else.
     func closeLine() -> [UInt8] { state.withLock { $0.line.close() } }
 
-    /// Sends starts and ends of runs, as far as this is possible without waiting. Output is left to
-    /// the server's thread, as there may be much of it, and so is everything while ends wait for it.
+    /// Sends starts and ends of runs, as far as this is possible without waiting. While there is
+    /// output to send, which may be much, or an end waits for output, everything is left to the
+    /// server's thread.
     ///
     /// - Returns: whether nothing is left to do; otherwise the server's thread must be woken.
     func sendDirectly() -> Bool {

@@ -24,8 +24,9 @@ final class OutboundQueue: Sendable {
     let state = Mutex(State())
 
     /// Adds an event of the runner.
-    /// - Returns: whether the sending thread must be woken: there was nothing to send before, or no
-    ///   scheduler is connected and no run is active, so that the runner may not be needed.
+    /// - Returns: whether it must be sent, or the server's thread be woken: there was nothing to send
+    ///   before, or no scheduler is connected and no run is active, so that the runner may not be
+    ///   needed.
     func take(_ event: RunnerEvent, at now: Int64 = RunnerClock.awake()) -> Bool {
         state.withLock { state in
             let hadUnsent = state.hasUnsent
@@ -43,7 +44,7 @@ final class OutboundQueue: Sendable {
                 let isLast = state.store(end, of: run)
                 let isFirst = state.delayedCount == 0
                 state.enqueueEnd(of: run, at: now)
-                // The sending thread does not know this deadline yet.
+                // The server's thread does not know this deadline yet.
                 if isFirst, state.delayedCount > 0 { return true }
                 if isLast, !state.isConnected { return true }
             case .slowed: break

@@ -59,8 +59,8 @@ public final class RunnerServer: Sendable {
             } outputGate: { run in
                 run.isMessage ? .open : outbound.outputGate(of: run)
             } iterationEnded: { isLate in
-                let (mustWake, mayWait) = coalescer.endIteration(isLate: isLate)
-                if mustWake, !outbound.sendDirectly() { EventFD.signal(wake) }
+                let (mustSend, mayWait) = coalescer.endIteration(isLate: isLate)
+                if mustSend, !outbound.sendDirectly() { EventFD.signal(wake) }
                 return mayWait
             } ended: {
                 // This happens with the lock held, because the descriptor may be closed as soon as

@@ -139,7 +139,8 @@ struct ServerLoop {
         }
         if let connection, maySendDirectly { outbound.openLine(connection.socket.descriptor) }
         let count = poll(&wanted, nfds_t(wanted.count), pollTimeout(until: timeout))
-        connection?.socket.sendRest(outbound.closeLine())
+        let rest = outbound.closeLine()
+        connection?.socket.sendRest(rest)
         guard count > 0 else { return }
         if wanted[0].revents != 0 {
             EventFD.drain(wake)

@@ -4,7 +4,7 @@
 import Synchronization
 import TimerRunnerProtocol
 
-/// Decides when to wake the sending thread, so that events are sent together.
+/// Decides when to send events, so that they are sent together.
 final class WakeCoalescer: Sendable {
     private enum State { case nothing, beginnings, more }
 
@@ -22,8 +22,8 @@ final class WakeCoalescer: Sendable {
         }
     }
 
-    /// Whether to wake the sending thread now, and if not, whether an event may wait for more.
-    func endIteration(isLate: Bool) -> (mustWake: Bool, mayWait: Bool) {
+    /// Whether to send now, and if not, whether an event may wait for more.
+    func endIteration(isLate: Bool) -> (mustSend: Bool, mayWait: Bool) {
         state.withLock { state in
             guard state == .more || isLate else { return (false, state == .beginnings) }
             defer { state = .nothing }

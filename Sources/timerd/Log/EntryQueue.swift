@@ -22,6 +22,8 @@ final class EntryQueue: Sendable {
         /// By CLOCK_MONOTONIC, in nanoseconds; 0: at once.
         var at: UInt64
         var write: @Sendable () -> Void
+        /// Called after `write`.
+        var written: (@Sendable () -> Void)?
     }
 
     /// - Parameter together: calls its argument, which writes several entries.
@@ -32,9 +34,13 @@ final class EntryQueue: Sendable {
         self.together = together
     }
 
-    /// Calls `write` on the queue after `delay`, and after everything that was added before.
-    func add(after delay: Duration = .zero, _ write: @escaping @Sendable () -> Void) {
-        var one = Waiting(at: 0, write: write)
+    /// Calls `write` on the queue after `delay`, and after everything that was added before; and
+    /// then `written`, when the entry is passed on.
+    func add(
+        after delay: Duration = .zero, written: (@Sendable () -> Void)? = nil,
+        _ write: @escaping @Sendable () -> Void
+    ) {
+        var one = Waiting(at: 0, write: write, written: written)
         if delay > .zero {
             one.at = DispatchTime.now().uptimeNanoseconds + UInt64(delay.wholeNanoseconds)
         }
@@ -44,27 +50,37 @@ final class EntryQueue: Sendable {
             return waiting.count
         }
         // Further ones are written behind the first that waits.
-        if place == 0 { queue.async(execute: write) }
+        if place == 0 {
+            queue.async {
+                write()
+                written?()
+            }
+        }
         if place == 1 { writeWaiting(at: one.at) }
     }
 
     private func writeWaiting(at instant: UInt64) {
         let deadline = instant + UInt64(Self.patience.wholeNanoseconds)
         queue.asyncAfter(deadline: DispatchTime(uptimeNanoseconds: deadline)) { [self] in
+            var written: [@Sendable () -> Void] = []
             together {
-                while let write = takeFirst() { write() }
+                while let one = takeFirst() {
+                    one.write()
+                    if let done = one.written { written.append(done) }
+                }
             }
+            for done in written { done() }
             guard let next = waiting.withLock({ $0.first?.at }) else { return }
             writeWaiting(at: next)
         }
     }
 
     /// The first entry, if its time has come.
-    private func takeFirst() -> (@Sendable () -> Void)? {
+    private func takeFirst() -> Waiting? {
         let now = DispatchTime.now().uptimeNanoseconds
         return waiting.withLock { waiting in
-            guard let first = waiting.first, first.at <= now else { return nil as Waiting? }
+            guard let first = waiting.first, first.at <= now else { return nil }
             return waiting.popFirst()
-        }?.write
+        }
     }
 }

@@ -135,28 +135,26 @@ final class EventLogger: Sendable {
     func logLine(
         _ line: [UInt8], of run: Run.ID, toStderr: Bool, done: @escaping @Sendable () -> Void
     ) {
-        queue.add { [self] in
+        queue.add(written: done) { [self] in
             if level(of: run.firing.job) == .all { write(line, of: run, toStderr: toStderr) }
-            done()
         }
     }
 
     /// Logs that a job wrote faster than the log could write, so that lines are missing.
     func logDroppedLines(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
-        queue.add { [self] in
+        queue.add(written: done) { [self] in
             logRunEvent(
                 "output-dropped", of: run, .warning,
                 """
                 \(run.firing.job): \(lines) lines of output were dropped here: run \(run) wrote faster \
                 than they were taken
                 """, ["TIMERD_DROPPED": "\(lines)"])
-            done()
         }
     }
 
     /// Logs that a job wrote more lines than its limit.
     func logRateLimit(_ lines: Int, of run: Run.ID, done: @escaping @Sendable () -> Void) {
-        queue.add { [self] in
+        queue.add(written: done) { [self] in
             // Of the others no line is in the log, so none is missing there.
             logRunEvent(
                 "output-limited", of: run, .warning,
@@ -167,20 +165,18 @@ final class EventLogger: Sendable {
                 less
                 """, ["TIMERD_DROPPED": "\(lines)"],
                 isLogged: level(of: run.firing.job) == .all)
-            done()
         }
     }
 
     /// Logs that a job writes faster than the log can write, and has to wait.
     func logSlowdown(of run: Run.ID, done: @escaping @Sendable () -> Void) {
-        queue.add { [self] in
+        queue.add(written: done) { [self] in
             logRunEvent(
                 "output-slowed", of: run, .notice,
                 """
                 \(run.firing.job): run \(run) writes faster than the log takes its lines; its output is \
                 slowed down to that
                 """)
-            done()
         }
     }
 
@@ -189,14 +185,13 @@ final class EventLogger: Sendable {
         _ count: Int, _ named: [UInt8], of run: Run.ID, done: @escaping @Sendable () -> Void
     ) {
         let names = Printable.text(String(decoding: named, as: UTF8.self))
-        queue.add { [self] in
+        queue.add(written: done) { [self] in
             logRunEvent(
                 "leftovers-ended", of: run, .notice,
                 """
                 \(run.firing.job): run \(run) left \(plural(count, "process", "processes")) behind, to \
                 which SIGTERM was sent: \(names)
                 """, ["TIMERD_LEFTOVERS": "\(count)"])
-            done()
         }
     }
 
@@ -216,12 +211,12 @@ final class EventLogger: Sendable {
     }
 
     /// Calls `body` once everything before this call is logged.
-    func afterwards(_ body: @escaping @Sendable () -> Void) { queue.add(body) }
+    func afterwards(_ body: @escaping @Sendable () -> Void) { queue.add(written: body) {} }
 
     /// Waits until everything before this call is logged, for at most this long.
     func flush(within patience: Duration) {
         let isDone = DispatchSemaphore(value: 0)
-        queue.add { isDone.signal() }
+        queue.add(written: { isDone.signal() }) {}
         _ = isDone.wait(timeout: .now() + .nanoseconds(Int(patience.wholeNanoseconds)))
     }
 }
