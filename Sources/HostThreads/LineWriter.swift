@@ -21,7 +21,7 @@ package final class LineWriter: Sendable {
         var lost = 0
         var lostTotal = 0
         var isDraining = false
-        /// How many callers are in `together`.
+        /// How many calls of `together` have not returned.
         var together = 0
 
         var isEmpty: Bool { start == pending.count }
@@ -81,9 +81,9 @@ package final class LineWriter: Sendable {
             bytes, isLast: .nanoseconds(clinux_awake() - start) >= patience)
     }
 
-    /// Writes the lines that `body` writes by this object together, as far as they fit into one
-    /// piece: a system call for each costs more than the line. Those that other threads write
-    /// meanwhile are among them. A process that crashes meanwhile may lose up to 4096 bytes.
+    /// Calls `body`, and writes the lines that are passed to `write` until it returns with few system
+    /// calls: one for each of them costs more than the line. Lines of other threads are held back
+    /// too. A process that crashes meanwhile may lose up to 4096 bytes.
     package func together(_ body: () -> Void) {
         state.withLock { $0.together += 1 }
         body()
@@ -127,7 +127,7 @@ package final class LineWriter: Sendable {
         }
     }
 
-    /// Keeps a line for the others of `together`. False if it has to be written at once.
+    /// Holds a line back, to write it with others. False if it must be written now.
     private func keep(_ line: [UInt8], in state: inout State) -> Bool {
         let piece = min(bytesMax, Output.pieceMax)
         if state.count + line.count > piece { send(&state) }

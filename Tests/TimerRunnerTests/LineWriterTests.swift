@@ -175,7 +175,7 @@ import Testing
         #expect(read.filter { $0.hasPrefix("other") } == (0..<500).map { "other \($0)" })
     }
 
-    /// What is lost is the same as without it, and nobody waits for what is held back.
+    /// Lines that do not fit are lost and counted, as without `together`, and no caller waits.
     @Test func whatIsWrittenTogetherAndDoesNotFitIsLost() {
         let channel = Channel.pipe()
         let writer = Self.writer(channel, bytesMax: 1000)

@@ -8,42 +8,19 @@ import TimerCore
 @testable import TimerRunner
 @testable import TimerRunnerProtocol
 
-/// Both ends of a connection: ours is that of the runner.
-private final class Connection {
-    let ours: Int32
-    private var frames: FrameSocket
-
-    init(sendBytes: Int32? = nil) throws {
-        var ends: [Int32] = [-1, -1]
-        let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
-        try #require(socketpair(AF_UNIX, type, 0, &ends) == 0)
-        ours = ends[0]
-        frames = FrameSocket(ends[1], frameBytesMax: Wire.replyBytesMax)
-        guard var size = sendBytes else { return }
-        setsockopt(ours, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-    }
-
-    deinit { close(ours) }
-
-    /// What the scheduler has received.
-    func received() throws -> [WireReply] {
-        var replies: [WireReply] = []
-        while frames.fill() {
-            while let frame = frames.next() { replies.append(try WireReply(frame)) }
-        }
-        return replies
-    }
-}
-
 /// Ends are sent by the runner's thread while the server's thread waits.
 extension OutboundQueueTests {
+    private func connected() throws -> FramePair<WireReply> {
+        try FramePair(frameBytesMax: Wire.replyBytesMax) { try WireReply($0) }
+    }
+
     private func ended(_ number: UInt64, _ run: Run.ID, tail: [UInt8] = []) -> WireReply {
         .event(number, .ended(run, RunEnd(.exited(0), at: end.at, tail: tail)))
     }
 
     @Test func endsAreWrittenWhileTheServersThreadWaits_andOnlyThen() throws {
         let outbound = OutboundQueue()
-        let connection = try Connection()
+        let connection = try connected()
         _ = outbound.connect(at: now)
         _ = outbound.take(.began(run(1), pid: 7, at: end.at), at: now)
         _ = outbound.take(.ended(run(1), end), at: now)
@@ -68,7 +45,7 @@ extension OutboundQueueTests {
 
     @Test func whatWasSentDirectlyIsSentAgain_untilItIsAcknowledged() throws {
         let outbound = OutboundQueue()
-        let connection = try Connection()
+        let connection = try connected()
         _ = outbound.connect(at: now)
         outbound.openLine(connection.ours)
         for number in 1...3 { _ = outbound.take(.ended(run(number), end), at: now) }
@@ -83,7 +60,7 @@ extension OutboundQueueTests {
 
     @Test func outputIsLeftToTheServersThread_andSoIsAnEndThatWaitsForIt() throws {
         let outbound = OutboundQueue()
-        let connection = try Connection()
+        let connection = try connected()
         _ = outbound.connect(at: now)
         outbound.openLine(connection.ours)
         write(1, by: run(1), to: outbound)
@@ -101,7 +78,8 @@ extension OutboundQueueTests {
 
     @Test func whatDoesNotFitIsLeftToTheServersThread_inItsOrder() throws {
         let outbound = OutboundQueue()
-        let connection = try Connection(sendBytes: 4096)
+        let connection = try connected()
+        connection.shrinkSendBuffer()
         _ = outbound.connect(at: now)
         outbound.openLine(connection.ours)
         let tail = [UInt8](repeating: 120, count: 8000)
@@ -112,23 +90,17 @@ extension OutboundQueueTests {
         #expect(!outbound.sendDirectly())
         // The line is closed now: nothing may get between.
         #expect(!outbound.sendDirectly())
-        var thread = FrameSocket(dup(connection.ours), frameBytesMax: Wire.requestBytesMax)
         let rest = outbound.closeLine()
         #expect(!rest.isEmpty)
-        thread.sendRest(rest)
-        for reply in sent(outbound) { thread.send(reply.bytes) }
-        var received: [WireReply] = []
-        while received.count < runs.count {
-            let isThere = thread.flush()
-            try #require(isThere)
-            received += try connection.received()
+        let received = try connection.finish(rest, then: sent(outbound).map(\.bytes)) {
+            $0.count >= runs.count
         }
         #expect(received == zip(1..., runs).map { ended($0, $1, tail: tail) })
     }
 
     @Test func aBrokenConnectionIsLeftToTheServersThread() throws {
         let outbound = OutboundQueue()
-        let connection = try Connection()
+        let connection = try connected()
         _ = outbound.connect(at: now)
         outbound.openLine(connection.ours)
         shutdown(connection.ours, Int32(SHUT_WR))

@@ -14,32 +14,17 @@ import TimerCore
     /// A mailbox, and both ends of a connection.
     private final class Setup {
         let mailbox: ClientMailbox
-        let ours: Int32
-        private(set) var frames: FrameSocket
+        let connection: FramePair<WireRequest>
+        var ours: Int32 { connection.ours }
 
         init() throws {
             mailbox = try ClientMailbox()
-            var ends: [Int32] = [-1, -1]
-            let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
-            try #require(socketpair(AF_UNIX, type, 0, &ends) == 0)
-            ours = ends[0]
-            frames = FrameSocket(ends[1], frameBytesMax: Wire.requestBytesMax)
+            connection = try FramePair(frameBytesMax: Wire.requestBytesMax) { try WireRequest($0) }
         }
-
-        deinit { close(ours) }
 
         var isSignalled: Bool {
             var wanted = pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0)
             return poll(&wanted, 1, 0) == 1
-        }
-
-        /// What the other end has received.
-        func received() throws -> [WireRequest] {
-            var requests: [WireRequest] = []
-            while frames.fill() {
-                while let frame = frames.next() { requests.append(try WireRequest(frame)) }
-            }
-            return requests
         }
 
         /// The runs that the thread must start, and those of which it is told that they are sent.
@@ -73,7 +58,7 @@ import TimerCore
         let setup = try Setup()
         #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 10) == .reading)
         setup.mailbox.start(orders(2))
-        #expect(try setup.received() == [.start(orders(2))])
+        #expect(try setup.connection.received() == [.start(orders(2))])
         #expect(!setup.isSignalled)
         let taken = setup.taken()
         #expect(taken.started == orders(2) && taken.start.isEmpty && taken.rest.isEmpty)
@@ -93,7 +78,7 @@ import TimerCore
         #expect(setup.mailbox.expect(shortly: true) == .reading)
         setup.mailbox.start(orders(1))
         #expect(setup.taken().start == orders(1))
-        #expect(try setup.received().isEmpty)
+        #expect(try setup.connection.received().isEmpty)
     }
 
     @Test func aStartDoesNotOvertakeAnUrgentCommand() throws {
@@ -101,7 +86,7 @@ import TimerCore
         #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 10) == .reading)
         setup.mailbox.post(.refresh)
         setup.mailbox.start(orders(1))
-        #expect(try setup.received().isEmpty)
+        #expect(try setup.connection.received().isEmpty)
         #expect(setup.taken().start == orders(1))
     }
 
@@ -118,13 +103,12 @@ import TimerCore
         #expect(setup.isSignalled)
         let taken = setup.taken()
         #expect(taken.started.count == 2 && taken.start.count == 2)
-        #expect(try setup.received() == [.start(orders(2))])
+        #expect(try setup.connection.received() == [.start(orders(2))])
     }
 
     @Test func whatDoesNotFitIsWrittenByTheThread_beforeAnythingElse() throws {
         let setup = try Setup()
-        var size = Int32(4096)
-        setsockopt(setup.ours, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        setup.connection.shrinkSendBuffer()
         let large = orders(8, variableBytes: 8000)
         #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 100) == .reading)
         setup.mailbox.start(large)
@@ -133,14 +117,9 @@ import TimerCore
         setup.mailbox.start(orders(1))
         let taken = setup.taken()
         #expect(taken.started == large && taken.start == orders(1) && !taken.rest.isEmpty)
-        var thread = FrameSocket(dup(setup.ours), frameBytesMax: Wire.replyBytesMax)
-        thread.sendRest(taken.rest)
-        thread.send(WireRequest.start(orders(1)).bytes)
-        var received: [WireRequest] = []
-        while received.last != .start(orders(1)) {
-            let isThere = thread.flush()
-            try #require(isThere)
-            received += try setup.received()
+        let next = WireRequest.start(orders(1))
+        let received = try setup.connection.finish(taken.rest, then: [next.bytes]) {
+            $0.last == next
         }
         let runs = received.flatMap { request -> [RunOrder] in
             if case .start(let orders) = request { orders } else { [] }

@@ -44,13 +44,13 @@ import Testing
         }
     }
 
-    /// Whoever waits for an entry must not be told of it before the entries that are written together
-    /// are passed on.
-    @Test func whatFollowsAnEntryIsCalledOnceAllOfItsMomentArePassedOn() async {
+    /// Until `together` returns, the lines of a batch may still be in memory, and a crash would lose
+    /// them.
+    @Test func writtenIsCalledAfterTheWholeBatch() async {
         let steps = Steps()
         let queue = EntryQueue(label: "test") { body in
             body()
-            steps.note("passed on")
+            steps.note("batch ends")
         }
         queue.add(after: .milliseconds(5)) { steps.note("one") }
         queue.add(written: { steps.note("two is written") }) { steps.note("two") }
@@ -58,7 +58,7 @@ import Testing
         await withCheckedContinuation { continuation in
             queue.add(written: { continuation.resume() }) {}
         }
-        #expect(steps.taken == ["one", "two", "three", "passed on", "two is written"])
+        #expect(steps.taken == ["one", "two", "three", "batch ends", "two is written"])
         // An entry that waits for nothing is written alone.
         await withCheckedContinuation { continuation in
             queue.add(written: { continuation.resume() }) { steps.note("four") }

@@ -6,8 +6,8 @@ import TimerCore
 import TimerRunnerProtocol
 
 /// What a runner stores for its scheduler: its runs until they are forgotten, and its events until
-/// they are acknowledged. The runner's thread adds to it. The server's thread sends from it, or the
-/// runner's thread does while that waits (`sendDirectly`).
+/// they are acknowledged. The runner's thread adds to it. The server's thread sends from it; while
+/// the server's thread waits, the runner's thread does (`sendDirectly`).
 ///
 /// Starts and ends have their own queue, which never waits for output. The end of a run is sent
 /// after the output of the run, but at most `endDelayMax` later: the next firing of the job waits
@@ -24,9 +24,9 @@ final class OutboundQueue: Sendable {
     let state = Mutex(State())
 
     /// Adds an event of the runner.
-    /// - Returns: whether it must be sent, or the server's thread be woken: there was nothing to send
-    ///   before, or no scheduler is connected and no run is active, so that the runner may not be
-    ///   needed.
+    /// - Returns: whether the caller must call `sendDirectly` or wake the server's thread: there was
+    ///   nothing to send before, or no scheduler is connected and no run is active, so that the
+    ///   runner may not be needed.
     func take(_ event: RunnerEvent, at now: Int64 = RunnerClock.awake()) -> Bool {
         state.withLock { state in
             let hadUnsent = state.hasUnsent

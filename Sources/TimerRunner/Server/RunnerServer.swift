@@ -52,7 +52,7 @@ public final class RunnerServer: Sendable {
         do throws(Runner.Failure) {
             // Events are sent once per loop iteration, not for each of a thousand starts. The start
             // of a run is not urgent, so the start and the end of a short run are reported together.
-            let coalescer = WakeCoalescer()
+            let coalescer = EventCoalescer()
             runner = try Runner(registry: settings.registry, options: settings.options) { event in
                 guard !event.isMessageOutput else { return }
                 coalescer.note(event, isFirst: outbound.take(event))

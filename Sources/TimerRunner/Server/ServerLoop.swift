@@ -150,8 +150,8 @@ struct ServerLoop {
         if wanted[1].revents != 0 { accept() }
     }
 
-    /// Whether the runner's thread may write to the connection. A server that must yield wants to know
-    /// when the last run ends.
+    /// Whether the runner's thread may write to the connection. A server that must yield has to be
+    /// woken when the last run ends.
     private var maySendDirectly: Bool {
         isConnected && !hasUnwritten && !hasMore && !mustYield
     }

@@ -22,11 +22,11 @@ final class EntryQueue: Sendable {
         /// By CLOCK_MONOTONIC, in nanoseconds; 0: at once.
         var at: UInt64
         var write: @Sendable () -> Void
-        /// Called after `write`.
         var written: (@Sendable () -> Void)?
     }
 
-    /// - Parameter together: calls its argument, which writes several entries.
+    /// - Parameter together: calls its argument, which writes a batch of entries. When it returns,
+    ///   all of them are written, as far as their reader takes them.
     init(
         label: String, together: @escaping @Sendable (_ body: () -> Void) -> Void = { $0() }
     ) {
@@ -34,8 +34,12 @@ final class EntryQueue: Sendable {
         self.together = together
     }
 
-    /// Calls `write` on the queue after `delay`, and after everything that was added before; and
-    /// then `written`, when the entry is passed on.
+    /// Adds an entry to the end of the queue.
+    ///
+    /// - Parameters:
+    ///   - delay: how long it waits at least.
+    ///   - written: called on the queue when the entry is written, with all others of its batch.
+    ///   - write: called on the queue to write it.
     func add(
         after delay: Duration = .zero, written: (@Sendable () -> Void)? = nil,
         _ write: @escaping @Sendable () -> Void

@@ -36,7 +36,8 @@ final class EventLogger: Sendable {
     ///   - hasTimeRecords: whether entries also contain the time records of jobs, which makes each
     ///     entry about all jobs long.
     ///   - feed: where all events go.
-    ///   - together: calls its argument, which logs several entries.
+    ///   - together: calls its argument, which logs a batch of entries. When it returns, all of them
+    ///     are written, as far as their reader takes them.
     ///   - wall: the wall clock.
     init(
         log: Logger, hasFields: Bool, hasTimeRecords: Bool? = nil, feed: EventFeed = EventFeed(),

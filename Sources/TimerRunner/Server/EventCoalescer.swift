@@ -5,7 +5,7 @@ import Synchronization
 import TimerRunnerProtocol
 
 /// Decides when to send events, so that they are sent together.
-final class WakeCoalescer: Sendable {
+final class EventCoalescer: Sendable {
     private enum State { case nothing, beginnings, more }
 
     private let state = Mutex(State.nothing)
