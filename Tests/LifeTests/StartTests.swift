@@ -92,6 +92,19 @@ import TimerCore
         #expect(interrupted > 0, "no start was interrupted")
     }
 
+    /// It reaches its runner before it looks at its sockets and at the saved state.
+    @Test func aStartThatFailsLeavesNoRunner() throws {
+        let daemon = try LiveDaemon(jobs)
+        let taken = "\(daemon.folder)/taken"
+        #expect(mkdir(taken, 0o700) == 0)
+        let process = try spawn(daemon, ["--socket": taken])
+        #expect((process.wait() >> 8) & 0xff == 1)
+        #expect(daemon.log.contains("exists and is not a socket"), "\(daemon.log)")
+        let deadline = LiveDaemon.now() + 10
+        while daemon.runner() != nil, LiveDaemon.now() < deadline { usleep(1000) }
+        #expect(daemon.runner() == nil, "left a runner behind")
+    }
+
     /// The runner and its runs in this directory belong to the first daemon, although the second
     /// one has another state directory and another socket.
     @Test func aSecondDaemonWithTheSameRuntimeDirectoryChangesNothing() throws {

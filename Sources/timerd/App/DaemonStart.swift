@@ -44,19 +44,25 @@ struct DaemonStart {
         try lock(state, runtime)
         let heartbeat = try HeartbeatFile(in: runtime)
         try signals.check()
+        // The runner reads the configuration while the saved state is read here.
+        let runner = try reachRunner(runtime)
+        var isRunnerTaken = false
+        defer { if !isRunnerTaken { runner.leave() } }
         let saved = try SavedState(
             in: state, heartbeat: heartbeat.read(), bootID: clocks.bootID)
         var (store, past) = try openStore(saved, heartbeat)
+        past.note(runner.client.holdings)
         let watch = try ClockWatch()
         let socket = try bindSocket()
         let webSocket = bindWebSocket()
         try signals.check()
-        let runner = try reachRunner(runtime, &past)
 
         let recorder = try makeRecorder(store, reading, past, in: state)
+        isRunnerTaken = true
         // The saved state is not needed any more after this: with very many jobs it is large.
         let daemon = startDaemon(
-            reading, consume past, recorder, runner, heartbeat, in: state, supervision, as: machine
+            reading, consume past, recorder, runner.client, heartbeat, in: state, supervision,
+            as: machine
         ) {
             extraTime.end()
         }
@@ -205,35 +211,6 @@ struct DaemonStart {
         _ = try UnixSocket.bindMark(ControlPath.aliveName, in: runtime)
     }
 
-    /// - Throws: `Signals.StopRequest` if a signal came meanwhile. A runner that was started for
-    ///   this daemon is stopped again then.
-    private func reachRunner(
-        _ runtime: Directory, _ past: inout RecoveredState
-    ) throws -> RunnerClient {
-        let connector = RunnerConnector(options, runtime: runtime, log: log)
-        let runner: RunnerClient
-        do {
-            runner = try connector.connect(timeout: Daemon.runnerTimeout) {
-                signals.isStopRequested
-            }
-        } catch {
-            try signals.check()
-            throw error
-        }
-        do throws(Signals.StopRequest) {
-            try signals.check()
-        } catch {
-            // A runner that still has runs of an earlier instance keeps running, with them.
-            if connector.hasStarted, runner.holdings.isEmpty {
-                runner.begin(adopting: []) { _, seen in seen() }
-                runner.shutdown(grace: .zero)
-            }
-            throw error
-        }
-        past.note(runner.holdings)
-        return runner
-    }
-
     /// Loads the jobs.
     /// - Parameters:
     ///   - ready: called when the service manager need not wait any longer.
@@ -271,21 +248,5 @@ struct DaemonStart {
             supervision.ready("Runs wait, since the state cannot be saved: \(error)")
         }
         return (agenda, beginning)
-    }
-}
-
-extension RecoveredState {
-    /// Adds which of the open runs were started, and of which runs the runner still has to report
-    /// the end. If the runtime directory was lost although the daemon was not stopped, any other
-    /// run may have been started too: it counts as started, so that no run starts twice.
-    mutating func note(_ holdings: [RunnerClient.Holding]) {
-        let held = Dictionary(holdings.map { ($0.run, $0) }) { first, _ in first }
-        let hasNoMemory = heartbeat == nil && previous?.ended == nil
-        for index in openRuns.indices {
-            let holding = held[openRuns[index].id]
-            openRuns[index].isLive = holding != nil
-            openRuns[index].wasSpawned = hasNoMemory || holding != nil
-            if let began = holding?.began { openRuns[index].recorded = began }
-        }
     }
 }

@@ -1,0 +1,57 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import HostFiles
+import Logging
+import TimerCore
+import TimerRunnerClient
+
+/// The steps of a start that concern the runner.
+extension DaemonStart {
+    /// The runner of a start that may still fail.
+    struct ReachedRunner {
+        let client: RunnerClient
+        /// Whether it was started for this daemon.
+        let isOwn: Bool
+
+        /// Stops it again if it was started for this daemon, for a start that fails. A runner that
+        /// has runs of an earlier instance keeps running, with them.
+        func leave() {
+            guard isOwn, client.holdings.isEmpty else { return }
+            client.begin(adopting: []) { _, seen in seen() }
+            client.shutdown(grace: .zero)
+        }
+    }
+
+    /// Connects to the runner, and starts one if this daemon has to.
+    ///
+    /// - Throws: `Signals.StopRequest` if a signal came meanwhile, or `RunnerClient.Failure`.
+    func reachRunner(_ runtime: Directory) throws -> ReachedRunner {
+        let connector = RunnerConnector(options, runtime: runtime, log: log)
+        do {
+            let client = try connector.connect(timeout: Daemon.runnerTimeout) {
+                signals.isStopRequested
+            }
+            return ReachedRunner(client: client, isOwn: connector.hasStarted)
+        } catch {
+            try signals.check()
+            throw error
+        }
+    }
+}
+
+extension RecoveredState {
+    /// Adds which of the open runs were started, and of which runs the runner still has to report
+    /// the end. If the runtime directory was lost although the daemon was not stopped, any other
+    /// run may have been started too: it counts as started, so that no run starts twice.
+    mutating func note(_ holdings: [RunnerClient.Holding]) {
+        let held = Dictionary(holdings.map { ($0.run, $0) }) { first, _ in first }
+        let hasNoMemory = heartbeat == nil && previous?.ended == nil
+        for index in openRuns.indices {
+            let holding = held[openRuns[index].id]
+            openRuns[index].isLive = holding != nil
+            openRuns[index].wasSpawned = hasNoMemory || holding != nil
+            if let began = holding?.began { openRuns[index].recorded = began }
+        }
+    }
+}
