@@ -11,6 +11,8 @@ extension Store {
         case beginInstance(Now)
         /// A run that is about to start.
         case begin(Run, at: WallInstant)
+        /// Takes the time records of most jobs again, at a start. Not while records are staged.
+        case renew(RecordRenewal)
         /// A job's time record.
         case save(JobRecord)
         /// The end of a run, with whether it failed and the last part of its output.
@@ -141,6 +143,7 @@ extension Store {
             try settleStaged()
             try insertInstance(at: now)
         case .begin(let run, let at): return try insert(run, at: at) ? nil : run.id
+        case .renew(let renewal): try renew(renewal)
         case .save(let record): try save(record)
         case .stage(let record): try stage(record)
         case .applyStaged: try applyStaged()

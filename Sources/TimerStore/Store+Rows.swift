@@ -17,6 +17,21 @@ extension Store {
         try forgetStaged(record.job)
     }
 
+    /// It changes what `RecordRenewal.renewed` changes, in the rows that it concerns.
+    func renew(_ renewal: RecordRenewal) throws(StoreError) {
+        let at = renewal.at
+        try connection.run(
+            """
+            UPDATE job SET counting = 1, processed_through_us = ?1, at_us = ?1, at_awake_ns = ?2,
+                at_boot_ns = ?3, boot_id = ?4, instance = ?5
+            WHERE phase = 'armed' AND removed_us IS NULL
+            """,
+            [
+                Value(at.wall), .integer(at.awake.nanoseconds), .integer(at.boot.nanoseconds),
+                .text(at.bootID.description), .integer(renewal.instance),
+            ], doing: "write the records of the jobs")
+    }
+
     func write(_ record: JobRecord, _ statement: String) throws(StoreError) {
         try connection.run(
             statement, JobColumn.allCases.map { record.value(of: $0) },

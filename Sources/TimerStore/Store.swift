@@ -146,7 +146,7 @@ public final class Store {
         return RecoveredState(
             instance: instance, previous: previous, records: records, openRuns: openRuns,
             lastRuns: lastRuns, lastSuccesses: lastSuccesses, lastSkips: lastSkips,
-            incidents: incidents
+            incidents: incidents, isDamaged: !damage.isEmpty
         )
     }
 

@@ -96,6 +96,13 @@ extension Machine {
         case .save(let records, _): for record in records { keep(record) }
         case .storeJobSet(let change, _):
             for renaming in change.renamed { rename(renaming) }
+            let others = Set(change.records.map(\.job))
+            if let renewal = change.renewal {
+                for case let record? in records
+                where renewal.concerns(record) && !others.contains(record.job) {
+                    keep(renewal.renewed(record))
+                }
+            }
             for record in change.records { keep(record) }
             for job in change.erased { erase(job) }
         case .log(let notice): hear(notice)

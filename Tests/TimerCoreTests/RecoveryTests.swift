@@ -44,6 +44,52 @@ import Testing
         #expect(!world.notices.contains { if case .recovered = $0 { true } else { false } })
     }
 
+    /// What the next start writes about jobs that a clean stop left.
+    private func saved(
+        by world: inout World, _ jobs: [Job], isDamaged: Bool = false
+    ) throws -> JobSetChange {
+        world.stopCleanly()
+        world.pass(.seconds(3600))
+        var past = world.past(of: world.lives[world.instance])
+        past.instance += 1
+        past.isDamaged = isDamaged
+        let actions = Agenda.load(
+            JobSet(jobs), past, concurrentRunsMax: 64, seed: 0, at: world.now
+        ).actions
+        guard case .storeJobSet(let change, durable: true)? = actions.first else {
+            throw NothingSaved()
+        }
+        return change
+    }
+
+    private struct NothingSaved: Error {}
+
+    @Test func aStartAfterACleanStopTakesTheRecordsOfMostJobsTogether() throws {
+        var world = World()
+        let jobs = [
+            job, Job.every(.seconds(60), "paused"), Job.every(.seconds(60), "also"),
+            Job.every(.seconds(60), "uptime").counting(.boottime),
+        ]
+        world.load(jobs)
+        world.pass(.seconds(20))
+        _ = world.order(.pause, "paused")
+        let change = try saved(by: &world, jobs)
+        #expect(change.records.map(\.job) == ["paused", "uptime"])
+        #expect(change.renewal?.at == world.now)
+        #expect(change.renewal?.jobs == 4)
+        world.load(jobs)
+        #expect(world.show("backup").accrued == .seconds(20))
+        #expect(world.records["also"]?.isCounting == true)
+    }
+
+    @Test func aDamagedStoreIsWrittenRecordByRecord() throws {
+        var world = World()
+        world.load([job])
+        let change = try saved(by: &world, [job], isDamaged: true)
+        #expect(change.renewal == nil)
+        #expect(change.records.map(\.job) == ["backup"])
+    }
+
     @Test func aKillLosesTheTimeSinceTheLastHeartbeat_andIsReported() {
         var world = World()
         world.load([job])

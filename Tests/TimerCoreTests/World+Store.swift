@@ -95,6 +95,7 @@ extension World {
         case .save(let records, _): keep(records)
         case .storeJobSet(let change, _):
             for renaming in change.renamed { rename(renaming) }
+            if let renewal = change.renewal { renew(renewal, except: change.records) }
             keep(change.records)
             for job in change.erased { records[job] = nil }
         case .log(let notice):
@@ -142,6 +143,19 @@ extension World {
             openRuns[new]?.0.firing.id = new.firing
             owners[new] = renaming.to
             recorded[new] = recorded.removeValue(forKey: run)
+        }
+    }
+
+    /// A renewal must be the same as writing the record of each job that it is to spare.
+    private mutating func renew(_ renewal: RecordRenewal, except others: [JobRecord]) {
+        guard canSave else { return }
+        renewal.apply(to: &records)
+        let named = Set(others.map(\.job))
+        for slot in agenda.jobSlots {
+            let record = agenda.entries[slot]?.record(
+                at: renewal.at, instance: renewal.instance)
+            guard let record, !named.contains(record.job) else { continue }
+            #expect(records[record.job] == record, "by the renewal")
         }
     }
 

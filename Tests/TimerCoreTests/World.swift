@@ -86,17 +86,7 @@ struct World {
             lives[instance] = RecoveredState.PreviousInstance(
                 instance: instance, began: now, ended: nil)
         }
-        let open = openRuns.values.sorted { $0.0.id.description < $1.0.id.description }.map {
-            RecoveredState.OpenRun(
-                id: $0.0.id, of: owners[$0.0.id], firing: $0.0.firing, bootID: $0.2,
-                wasSpawned: $0.begun,
-                recorded: recorded[$0.0.id], isLive: hasRunner && $0.begun)
-        }
-        let past = RecoveredState(
-            instance: instance, previous: previous, heartbeat: heartbeat,
-            records: Array(records.values), openRuns: open, lastRuns: lastRuns,
-            lastSuccesses: lastSuccesses, lastSkips: lastSkips,
-            incidents: Array(incidents.values))
+        let past = self.past(of: previous)
         unstored = canSave ? nil : (past.unstored(), now.awake)
         let actions: [Action]
         (agenda, actions) = Agenda.load(
@@ -105,6 +95,21 @@ struct World {
         (closes, skips) = (0, 0)
         count(actions)
         for action in actions { perform(action) }
+    }
+
+    /// What the store has for an instance that comes after this one.
+    func past(of previous: RecoveredState.PreviousInstance?) -> RecoveredState {
+        let open = openRuns.values.sorted { $0.0.id.description < $1.0.id.description }.map {
+            RecoveredState.OpenRun(
+                id: $0.0.id, of: owners[$0.0.id], firing: $0.0.firing, bootID: $0.2,
+                wasSpawned: $0.begun,
+                recorded: recorded[$0.0.id], isLive: hasRunner && $0.begun)
+        }
+        return RecoveredState(
+            instance: instance, previous: previous, heartbeat: heartbeat,
+            records: Array(records.values), openRuns: open, lastRuns: lastRuns,
+            lastSuccesses: lastSuccesses, lastSkips: lastSkips,
+            incidents: Array(incidents.values))
     }
 
     @discardableResult

@@ -44,11 +44,7 @@ extension Agenda {
         let kept = archiveOthers(at: now, into: &change)
         let (settled, taken) = recoverRuns(past.openRuns, at: now, into: &change)
         actions += settleIntervals(at: now).timers
-        change.records.reserveCapacity(jobSlots.count + kept.count)
-        for slot in jobSlots {
-            guard let record = entries[slot]?.record(at: now, instance: instance) else { continue }
-            change.records.append(record)
-        }
+        takeRecords(after: past, at: now, into: &change)
         change.records += kept
         let began = Action.log(
             .daemonStarted(
@@ -77,6 +73,30 @@ extension Agenda {
         let counting = jobs.count { $0.schedule.span != nil }
         if counting > 0 { due.reserve(counting) }
         if counting < jobs.count { wallDue.reserve(jobs.count - counting) }
+    }
+
+    /// Takes the records of all jobs: one renewal for those that continue as they were saved, and
+    /// one record for each other job. A damaged store is written record by record, because a
+    /// statement for all rows fails at a row that the database does not accept.
+    private mutating func takeRecords(
+        after past: RecoveredState, at now: Now, into change: inout JobSetChange
+    ) {
+        let renewal = RecordRenewal(at: now, instance: instance, jobs: jobSlots.count)
+        var isRenewed = [Bool](repeating: false, count: entries.count)
+        var count = 0
+        for stored in past.records where renewal.concerns(stored) && !past.isDamaged {
+            guard let slot = slot(of: stored.job),
+                entries[slot]?.record(at: now, instance: instance) == renewal.renewed(stored)
+            else { continue }
+            isRenewed[slot] = true
+            count += 1
+        }
+        if count > 0 { change.renewal = renewal }
+        change.records.reserveCapacity(jobSlots.count - count)
+        for slot in jobSlots where !isRenewed[slot] {
+            guard let record = entries[slot]?.record(at: now, instance: instance) else { continue }
+            change.records.append(record)
+        }
     }
 
     /// Counts and reports that the wall clock was set while no daemon ran.

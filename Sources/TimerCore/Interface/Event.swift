@@ -244,9 +244,10 @@ public enum Action: Hashable, Sendable {
     /// Write the records. If `durable`, they must be on the disk before the later actions in the
     /// list.
     case save([JobRecord], durable: Bool)
-    /// Write the changes of a new configuration in one transaction. If `durable`, they must be on
-    /// the disk before the later actions in the list.
-    case storeJobSet(JobSetChange, durable: Bool)
+    /// Write the changes of a start or a new configuration in one transaction. If `durable`, they
+    /// must be on the disk before the later actions in the list. They are behind a reference,
+    /// because a start has one other action for each job.
+    indirect case storeJobSet(JobSetChange, durable: Bool)
     /// Write the notice to the log.
     indirect case log(Notice)
     /// Answer the request that was just handled.

@@ -1,11 +1,13 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The changes that a new configuration makes in the store. Renamings are written first, then the
-/// records, then the deletions.
+/// The changes that a start or a new configuration makes in the store. Renamings are written first,
+/// then the renewal, then the records, then the deletions.
 public struct JobSetChange: Hashable, Sendable {
     /// The jobs that have another name now.
     public var renamed: [Renaming]
+    /// What a start does with the records that are not in `records`; nil if none of them changes.
+    public var renewal: RecordRenewal?
     /// The records of jobs.
     public var records: [JobRecord]
     /// The jobs that were removed so long ago that their records are erased.
@@ -13,15 +15,59 @@ public struct JobSetChange: Hashable, Sendable {
 
     /// Creates a change; by default an empty one.
     public init(
-        renamed: [Renaming] = [], records: [JobRecord] = [], erased: [Job.Name] = []
+        renamed: [Renaming] = [], renewal: RecordRenewal? = nil, records: [JobRecord] = [],
+        erased: [Job.Name] = []
     ) {
         self.renamed = renamed
+        self.renewal = renewal
         self.records = records
         self.erased = erased
     }
 
     /// Whether there is nothing to write.
-    public var isEmpty: Bool { renamed.isEmpty && records.isEmpty && erased.isEmpty }
+    public var isEmpty: Bool {
+        renamed.isEmpty && renewal == nil && records.isEmpty && erased.isEmpty
+    }
+}
+
+/// Takes the records of all armed jobs again that are not removed: their time counts from another
+/// reading of the clocks on, and nothing else about them changes. After a clean stop that is so for
+/// most records, and one statement for all of them takes a fraction of the time of writing each.
+public struct RecordRenewal: Hashable, Sendable {
+    /// The reading of the clocks to which the records apply then.
+    public var at: Now
+    /// The daemon instance that takes them.
+    public var instance: DaemonInstance.ID
+    /// How many jobs have a record of this instance once the change is written.
+    public var jobs: Int
+
+    /// Creates a renewal.
+    public init(at: Now, instance: DaemonInstance.ID, jobs: Int) {
+        self.at = at
+        self.instance = instance
+        self.jobs = jobs
+    }
+
+    /// Whether the stored record is among those that are taken again.
+    public func concerns(_ stored: JobRecord) -> Bool {
+        stored.phase == .armed && stored.removed == nil
+    }
+
+    /// The stored record as it is afterwards.
+    public func renewed(_ stored: JobRecord) -> JobRecord {
+        var record = stored
+        record.isCounting = true
+        record.processedThrough = at.wall
+        record.at = at
+        record.instance = instance
+        return record
+    }
+
+    /// Does to records that are kept in memory what the store does to its own.
+    /// - Complexity: O(*n*) in the number of records.
+    public func apply(to records: inout [Job.Name: JobRecord]) {
+        for (job, record) in records where concerns(record) { records[job] = renewed(record) }
+    }
 }
 
 /// A job that has a new name. Its history moves to the new name. Each started run keeps its

@@ -82,13 +82,15 @@ public struct RecoveredState: Sendable {
     public var lastSkips: [Job.Name: LastSkip]
     /// The incidents that are not over.
     public var incidents: [IncidentRecord]
+    /// Whether a part of the store could not be read as it is.
+    public var isDamaged: Bool
 
     /// Creates a recovered state; by default an empty one, as at the very first start.
     public init(
         instance: DaemonInstance.ID, previous: PreviousInstance? = nil, heartbeat: Heartbeat? = nil,
         records: [JobRecord] = [], openRuns: [OpenRun] = [], lastRuns: [Job.Name: RunSummary] = [:],
         lastSuccesses: [Job.Name: WallInstant] = [:], lastSkips: [Job.Name: LastSkip] = [:],
-        incidents: [IncidentRecord] = []
+        incidents: [IncidentRecord] = [], isDamaged: Bool = false
     ) {
         self.instance = instance
         self.previous = previous
@@ -99,6 +101,7 @@ public struct RecoveredState: Sendable {
         self.lastSuccesses = lastSuccesses
         self.lastSkips = lastSkips
         self.incidents = incidents
+        self.isDamaged = isDamaged
     }
 
     /// An instance that has ended.

@@ -46,7 +46,7 @@ extension Store.Change {
         case .rename(let renaming): [renaming.from, renaming.to]
         case .notify(let one): one.job.map { [$0] } ?? []
         case .incident(let change): [change.id.job]
-        case .beginInstance, .endInstance, .applyStaged, .mergeStaged, .createMessage,
+        case .beginInstance, .endInstance, .renew, .applyStaged, .mergeStaged, .createMessage,
             .messageResult, .retryMessage, .fleet:
             []
         }

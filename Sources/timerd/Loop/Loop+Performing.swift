@@ -259,8 +259,9 @@ extension Action {
 extension JobSetChange {
     fileprivate func add(to changes: inout [Store.Change], room: Int = 0) {
         changes.reserveCapacity(
-            changes.count + renamed.count + records.count + erased.count + room)
+            changes.count + renamed.count + records.count + erased.count + room + 1)
         changes += renamed.lazy.map { .rename($0) }
+        if let renewal { changes.append(.renew(renewal)) }
         changes += records.lazy.map { .save($0) }
         changes += erased.lazy.map { .erase($0) }
     }

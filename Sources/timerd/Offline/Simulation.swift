@@ -133,6 +133,7 @@ struct Simulation {
             case .save(let saved, _): for record in saved { records[record.job] = record }
             case .storeJobSet(let change, _):
                 for renaming in change.renamed { records[renaming.from] = nil }
+                change.renewal?.apply(to: &records)
                 for record in change.records { records[record.job] = record }
                 for job in change.erased { records[job] = nil }
             case .log(let notice): report(.logged(notice, at: now.wall))

@@ -13,7 +13,7 @@ extension Store.Change {
         case .begin(let run, _): "the start of run \(run.id)"
         case .close(let run, let outcome, _, _, _, _, _): "the end of run \(run), \(outcome)"
         case .save(let record), .stage(let record): "the time record of job \(record.job)"
-        case .applyStaged, .mergeStaged: "the time records of many jobs"
+        case .renew, .applyStaged, .mergeStaged: "the time records of many jobs"
         case .skip(let skip):
             "the skipped run of job \(skip.firing.id.job) at \(skip.firing.id.scheduled.rfc3339)"
         case .pause(let pause): "the past pause of job \(pause.job)"

@@ -47,7 +47,8 @@ extension Store.Change {
     var isHistory: Bool {
         switch self {
         case .close, .skip, .pause: true
-        case .beginInstance, .begin, .save, .rename, .erase, .stage, .applyStaged, .mergeStaged,
+        case .beginInstance, .begin, .renew, .save, .rename, .erase, .stage, .applyStaged,
+            .mergeStaged,
             .endInstance, .notify, .incident, .createMessage, .messageResult, .retryMessage,
             .fleet:
             false

@@ -17,17 +17,19 @@ struct Unwritten: Sendable {
     init(_ storeError: Recorder.StoreErrorSince, _ pending: RequestQueue) {
         (error, since) = (storeError.error, storeError.since)
         var names: Set<Job.Name> = []
+        var renewed = 0
         for change in pending.changes {
             switch change {
             case .begin: starts += 1
             case .close: ends += 1
             case .save(let record), .stage(let record): names.insert(record.job)
+            case .renew(let renewal): renewed = renewal.jobs
             case .beginInstance, .rename, .erase, .endInstance, .applyStaged, .mergeStaged,
                 .skip, .pause, .notify, .incident, .createMessage, .messageResult, .retryMessage,
                 .fleet:
                 break
             }
         }
-        jobs = names.count
+        jobs = max(names.count, renewed)
     }
 }
