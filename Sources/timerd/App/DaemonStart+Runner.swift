@@ -14,9 +14,9 @@ extension DaemonStart {
         /// Whether it was started for this daemon.
         let isOwn: Bool
 
-        /// Stops it again if it was started for this daemon, for a start that fails. A runner that
-        /// has runs of an earlier instance keeps running, with them.
-        func leave() {
+        /// For a start that fails: stops the runner if this daemon has started it. One that has runs
+        /// of an earlier instance keeps running, with them.
+        func stopIfOwn() {
             guard isOwn, client.holdings.isEmpty else { return }
             client.begin(adopting: []) { _, seen in seen() }
             client.shutdown(grace: .zero)
@@ -26,8 +26,7 @@ extension DaemonStart {
     /// Connects to the runner, and starts one if this daemon has to.
     ///
     /// - Throws: `Signals.StopRequest` if a signal came meanwhile, or `RunnerClient.Failure`.
-    func reachRunner(_ runtime: Directory) throws -> ReachedRunner {
-        let connector = RunnerConnector(options, runtime: runtime, log: log)
+    func reachRunner(by connector: RunnerConnector) throws -> ReachedRunner {
         do {
             let client = try connector.connect(timeout: Daemon.runnerTimeout) {
                 signals.isStopRequested

@@ -44,21 +44,27 @@ struct DaemonStart {
         try lock(state, runtime)
         let heartbeat = try HeartbeatFile(in: runtime)
         try signals.check()
-        // The runner reads the configuration while the saved state is read here.
-        let runner = try reachRunner(runtime)
-        var isRunnerTaken = false
-        defer { if !isRunnerTaken { runner.leave() } }
+        let connector = RunnerConnector(options, runtime: runtime, log: log)
+        // A new runner reads the configuration while the saved state is read here. One that is there
+        // has read it before, and from the moment a daemon connects, the output of its runs waits
+        // for that daemon.
+        var reached = connector.mustStart ? try reachRunner(by: connector) : nil
+        defer { reached?.stopIfOwn() }
+        try signals.check()
         let saved = try SavedState(
             in: state, heartbeat: heartbeat.read(), bootID: clocks.bootID)
         var (store, past) = try openStore(saved, heartbeat)
-        past.note(runner.client.holdings)
         let watch = try ClockWatch()
         let socket = try bindSocket()
         let webSocket = bindWebSocket()
         try signals.check()
+        let runner = try reached ?? reachRunner(by: connector)
+        reached = runner
+        try signals.check()
+        past.note(runner.client.holdings)
 
         let recorder = try makeRecorder(store, reading, past, in: state)
-        isRunnerTaken = true
+        reached = nil
         // The saved state is not needed any more after this: with very many jobs it is large.
         let daemon = startDaemon(
             reading, consume past, recorder, runner.client, heartbeat, in: state, supervision,

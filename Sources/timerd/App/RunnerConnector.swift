@@ -23,6 +23,17 @@ struct RunnerConnector {
     /// Whether the connected runner was started by this process.
     var hasStarted: Bool { started.isSet.load(ordering: .relaxed) }
 
+    /// Whether this process starts the runner, and none listens yet.
+    var mustStart: Bool {
+        guard arguments != nil else { return false }
+        guard let connection = UnixSocket.connect(to: socket) else { return Self.isAbsent }
+        close(connection)
+        return false
+    }
+
+    /// Whether the last attempt to connect failed because no runner listens.
+    private static var isAbsent: Bool { errno == ENOENT || errno == ECONNREFUSED }
+
     init(_ options: Daemon.Options, runtime: Directory, log: Logger) {
         socket = options.runner ?? "\(options.runtime)/\(RunnerSocket.fileName)"
         arguments =
@@ -58,7 +69,7 @@ struct RunnerConnector {
         _ socket: String, _ arguments: [String]?, _ started: Started
     ) throws(RunnerClient.Failure) -> Int32 {
         if let connection = UnixSocket.connect(to: socket) { return connection }
-        guard let arguments, errno == ENOENT || errno == ECONNREFUSED else {
+        guard let arguments, isAbsent else {
             throw RunnerClient.Failure(
                 "no runner listens at \(socket): \(systemError()); is timerd-runner running?")
         }
