@@ -11,7 +11,8 @@ extension Store {
         case beginInstance(Now)
         /// A run that is about to start.
         case begin(Run, at: WallInstant)
-        /// Takes the time records of most jobs again, at a start. Not while records are staged.
+        /// Takes the time records of most jobs again, at a start: after `beginInstance`, which
+        /// merges the staged records.
         case renew(RecordRenewal)
         /// A job's time record.
         case save(JobRecord)

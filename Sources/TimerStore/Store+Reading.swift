@@ -15,9 +15,9 @@ extension Store {
     func jobRecords() throws(StoreError) -> [JobRecord] {
         var records: [JobRecord] = []
         let what = "read the records of the jobs"
-        // A compound of both tables takes nearly twice as long, and at most starts nothing is staged.
-        let hasApplied = try connection.integer("SELECT 1 FROM staging", doing: what) != nil
-        let rows = hasApplied ? Self.jobsAsSaved : "SELECT \(JobColumn.list) FROM job"
+        // Reading both tables takes nearly twice as long, and at most starts nothing is staged.
+        let isStaged = try connection.integer("SELECT 1 FROM staging", doing: what) != nil
+        let rows = isStaged ? Self.jobsAsSaved : "SELECT \(JobColumn.list) FROM job"
         try connection.run("\(rows) ORDER BY name", doing: what) { row in
             let row = Columns<JobColumn>(row)
             if let record = JobRecord(row) {

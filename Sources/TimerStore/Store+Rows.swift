@@ -17,8 +17,20 @@ extension Store {
         try forgetStaged(record.job)
     }
 
-    /// It changes what `RecordRenewal.renewed` changes, in the rows that it concerns.
+    /// Does to the rows what `RecordRenewal.renewed` does to records. The database refuses all of it
+    /// for a single row with an invalid value, so then each record is written.
     func renew(_ renewal: RecordRenewal) throws(StoreError) {
+        do throws(StoreError) {
+            try renewTogether(renewal)
+        } catch {
+            guard error.code == .refused else { throw error }
+            for record in try jobRecords() where renewal.concerns(record) {
+                try save(renewal.renewed(record))
+            }
+        }
+    }
+
+    private func renewTogether(_ renewal: RecordRenewal) throws(StoreError) {
         let at = renewal.at
         try connection.run(
             """

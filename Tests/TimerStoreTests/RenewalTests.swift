@@ -82,4 +82,31 @@ import TimerCore
         try next.commit([.beginInstance(now(60, boot: 0)), .renew(renewal)], durable: true)
         #expect(try open().recover().records == [renewal.renewed(saved)])
     }
+
+    /// No version of timerd writes such a value, and the table refuses it.
+    @Test func oneInvalidValueDoesNotKeepTheOthersFromBeingRenewed() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let saved = records().filter { $0.phase == .armed && $0.removed == nil }
+        try open().commit(saved.map { .save($0) }, durable: true)
+        try tamper("replace(sql, 'STRICT, WITHOUT ROWID', 'WITHOUT ROWID')")
+        try open().connection.execute(
+            "UPDATE job SET pause_since_us = 'x' WHERE name = 'j6'", doing: "tamper")
+        try tamper("replace(sql, 'WITHOUT ROWID', 'STRICT, WITHOUT ROWID')")
+        let renewal = RecordRenewal(at: now(60, boot: 1), instance: 2, jobs: saved.count)
+        let store = try open()
+        #expect(throws: StoreError.self) {
+            try store.connection.execute("UPDATE job SET counting = 1", doing: "try")
+        }
+        try store.commit([.renew(renewal)], durable: true)
+        #expect(try open().recover().records == saved.map { renewal.renewed($0) })
+        try store.connection.execute("UPDATE job SET counting = 1", doing: "try")
+    }
+
+    private func tamper(_ sql: String) throws {
+        try open().connection.execute(
+            """
+            PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET sql = \(sql) WHERE name = 'job'
+            """, doing: "tamper")
+    }
 }

@@ -246,7 +246,7 @@ public enum Action: Hashable, Sendable {
     case save([JobRecord], durable: Bool)
     /// Write the changes of a start or a new configuration in one transaction. If `durable`, they
     /// must be on the disk before the later actions in the list. They are behind a reference,
-    /// because a start has one other action for each job.
+    /// because each action takes as much memory as the largest, and a start has one for each job.
     indirect case storeJobSet(JobSetChange, durable: Bool)
     /// Write the notice to the log.
     indirect case log(Notice)

@@ -6,7 +6,8 @@
 public struct JobSetChange: Hashable, Sendable {
     /// The jobs that have another name now.
     public var renamed: [Renaming]
-    /// What a start does with the records that are not in `records`; nil if none of them changes.
+    /// What a start does to all records first; those in `records` are written over it. Nil if that
+    /// spares no record.
     public var renewal: RecordRenewal?
     /// The records of jobs.
     public var records: [JobRecord]
@@ -30,15 +31,15 @@ public struct JobSetChange: Hashable, Sendable {
     }
 }
 
-/// Takes the records of all armed jobs again that are not removed: their time counts from another
-/// reading of the clocks on, and nothing else about them changes. After a clean stop that is so for
-/// most records, and one statement for all of them takes a fraction of the time of writing each.
+/// The records of all jobs that are armed and in the configuration apply to another reading of the
+/// clocks, from which on their time counts. After a clean stop nothing else changes in most records,
+/// and one statement for all of them takes a fraction of the time of writing each.
 public struct RecordRenewal: Hashable, Sendable {
     /// The reading of the clocks to which the records apply then.
     public var at: Now
     /// The daemon instance that takes them.
     public var instance: DaemonInstance.ID
-    /// How many jobs have a record of this instance once the change is written.
+    /// How many jobs are in the configuration.
     public var jobs: Int
 
     /// Creates a renewal.

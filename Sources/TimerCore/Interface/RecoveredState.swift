@@ -82,7 +82,7 @@ public struct RecoveredState: Sendable {
     public var lastSkips: [Job.Name: LastSkip]
     /// The incidents that are not over.
     public var incidents: [IncidentRecord]
-    /// Whether a part of the store could not be read as it is.
+    /// Whether the store contained invalid values.
     public var isDamaged: Bool
 
     /// Creates a recovered state; by default an empty one, as at the very first start.

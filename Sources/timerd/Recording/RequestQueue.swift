@@ -69,12 +69,14 @@ struct RequestQueue {
     }
 
     /// Drops all waiting records of a job except the newest, because only that one matters. Changes
-    /// with a run are kept.
+    /// with a run are kept, and so are the first records of a start that renewed the others: in a
+    /// job's row, the renewal alone would be half of a record.
     /// - Complexity: O(1) on average for each appended request.
     mutating func compactPending() {
         guard count > compactAt else { return }
         var newest: Set<Job.Name> = []
-        for index in requests.indices.reversed() {
+        for index in requests.indices.reversed()
+        where !requests[index].changes.contains(where: \.isRenewal) {
             requests[index].changes.removeAll { change in
                 guard case .save(let record) = change else { return false }
                 return !newest.insert(record.job).inserted
@@ -86,4 +88,8 @@ struct RequestQueue {
         // Not again before the number of requests has doubled.
         compactAt = max(Self.countMax, 2 * requests.count)
     }
+}
+
+extension Store.Change {
+    fileprivate var isRenewal: Bool { if case .renew = self { true } else { false } }
 }
