@@ -44,11 +44,15 @@ for name in sleeper nobody; do
     printf '[job.%s]\ncommand = ["true"]\nevery = "1h"\nuser = "%s"\n' "$name" "$name"
 done | configure
 inside systemctl reload timerd
-inside timerctl run sleeper
+# It waits about as long for the start as the look-up takes.
+inside timerctl run sleeper &
+sleeper=$!
+wait_for 20 'it is requested' in_journal 'run now, requested by root' TIMERD_JOB=sleeper
 before=$(date +%s)
 inside timerctl run --wait nobody >/dev/null
 expect 'another run does not wait for it' test $(($(date +%s) - before)) -lt 8
 in_journal 'spawn-failed' TIMERD_JOB=sleeper && fail 'it waits no longer'
 wait_for 20 'it ends after its time' in_journal 'look up the user "sleeper" within 10 seconds)' TIMERD_JOB=sleeper
+wait "$sleeper" || true
 inside cp /var/tmp/nsswitch.conf /etc/nsswitch.conf
 inside rm /usr/lib/libnss_crooked.so.2 /var/tmp/crooked.c /var/tmp/nsswitch.conf
