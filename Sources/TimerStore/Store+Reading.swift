@@ -7,8 +7,6 @@ import TimerCore
 /// is checked against the range that timerd writes (`Accepted`) before it is used in a calculation.
 /// A row that fails is added to `damage`, and the daemon continues with the valid parts of it.
 extension Store {
-    private static let jobsAsSaved = "SELECT \(JobColumn.list) FROM (\(jobs))"
-
     /// The time record of each job. A job whose row is damaged is paused, with the valid parts of
     /// its times: an administrator who knows what happened to the database must decide whether it
     /// may run.
@@ -16,9 +14,10 @@ extension Store {
         var records: [JobRecord] = []
         let what = "read the records of the jobs"
         // Reading both tables takes nearly twice as long, and at most starts nothing is staged.
-        let isStaged = try connection.integer("SELECT 1 FROM staging", doing: what) != nil
-        let rows = isStaged ? Self.jobsAsSaved : "SELECT \(JobColumn.list) FROM job"
-        try connection.run("\(rows) ORDER BY name", doing: what) { row in
+        let table = try hasAppliedStaged(doing: what) ? "(\(Self.jobsWithStaged))" : "job"
+        try connection.run(
+            "SELECT \(JobColumn.list) FROM \(table) ORDER BY name", doing: what
+        ) { row in
             let row = Columns<JobColumn>(row)
             if let record = JobRecord(row) {
                 records.append(record)

@@ -8,13 +8,15 @@ import TimerCore
 /// such as the start of a run. So they are written to a staging table in many short transactions,
 /// applied by one more, and then moved to the main table.
 extension Store {
-    /// All current records.
-    static var jobs: String {
+    /// All current records, while those in the staging table are applied.
+    static let jobsWithStaged = """
+        SELECT * FROM staged_job UNION ALL
+        SELECT * FROM job WHERE name NOT IN (SELECT name FROM staged_job)
         """
-        SELECT * FROM staged_job WHERE EXISTS (SELECT 1 FROM staging) UNION ALL
-        SELECT * FROM job WHERE NOT EXISTS (SELECT 1 FROM staging)
-            OR name NOT IN (SELECT name FROM staged_job)
-        """
+
+    /// Whether the records in the staging table are applied.
+    func hasAppliedStaged(doing what: String) throws(StoreError) -> Bool {
+        try connection.integer("SELECT 1 FROM staging", doing: what) != nil
     }
 
     func stage(_ record: JobRecord) throws(StoreError) {
@@ -30,9 +32,7 @@ extension Store {
 
     func mergeStaged(max: Int) throws(StoreError) {
         let what = "merge the staged records"
-        guard try connection.integer("SELECT is_applied FROM staging", doing: what) != nil else {
-            return
-        }
+        guard try hasAppliedStaged(doing: what) else { return }
         try connection.run(
             """
             INSERT OR REPLACE INTO job (\(JobColumn.list))

@@ -44,8 +44,7 @@ extension Agenda {
         let kept = archiveOthers(at: now, into: &change)
         let (settled, taken) = recoverRuns(past.openRuns, at: now, into: &change)
         actions += settleIntervals(at: now).timers
-        takeRecords(after: past, at: now, into: &change)
-        change.records += kept
+        takeRecords(after: past, and: kept, at: now, into: &change)
         let began = Action.log(
             .daemonStarted(
                 ending, away: past.away(until: now), jobs: jobSet.jobs.count,
@@ -78,8 +77,11 @@ extension Agenda {
     /// Takes the records of all jobs: one renewal for those that continue as they were saved, and
     /// one record for each other job. A damaged store is written record by record, because a
     /// statement for all rows fails at a row that the database does not accept.
+    ///
+    /// - Parameter others: the records of jobs that are not in the configuration.
     private mutating func takeRecords(
-        after past: RecoveredState, at now: Now, into change: inout JobSetChange
+        after past: RecoveredState, and others: [JobRecord], at now: Now,
+        into change: inout JobSetChange
     ) {
         let renewal = RecordRenewal(at: now, instance: instance, jobs: jobSlots.count)
         var isRenewed = [Bool](repeating: false, count: entries.count)
@@ -92,11 +94,12 @@ extension Agenda {
             count += 1
         }
         if count > 0 { change.renewal = renewal }
-        change.records.reserveCapacity(jobSlots.count - count)
+        change.records.reserveCapacity(jobSlots.count - count + others.count)
         for slot in jobSlots where !isRenewed[slot] {
             guard let record = entries[slot]?.record(at: now, instance: instance) else { continue }
             change.records.append(record)
         }
+        change.records += others
     }
 
     /// Counts and reports that the wall clock was set while no daemon ran.
