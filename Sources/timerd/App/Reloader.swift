@@ -264,7 +264,7 @@ final class Reloader: Sendable {
         }
         state.withLock { $0.end(reload.number, reading.contents) }
         let refusal = Self.refusal(of: reading.refused)
-        supervision.ready(
+        supervision.reloaded(
             refusal.map { "Configuration reloaded, but \($0)" } ?? "Configuration reloaded")
         reload.done(
             .success(
@@ -283,7 +283,7 @@ final class Reloader: Sendable {
         log.error("\(message)")
         let refusal =
             "reload refused, \(errors.count) in \(path); the current configuration is kept"
-        supervision.ready("R" + refusal.dropFirst())
+        supervision.reloaded("R" + refusal.dropFirst())
         loop.later { $0.note(configRefusal: refusal) }
         reload.done(
             .failure(

@@ -10,10 +10,17 @@ import TimerCore
 final class Supervision: Sendable {
     let watchdogInterval: Duration?
 
+    /// What the service manager takes the daemon for.
+    private enum Phase {
+        case starting
+        case running
+        case stopping
+    }
+
     private let notify: Notify
     private let log: Logger
     private let hasFailed = Mutex(false)
-    private let hasStopped = Mutex(false)
+    private let phase = Mutex(Phase.starting)
 
     init(notify: Notify, watchdogInterval: Duration?, log: Logger) {
         self.notify = notify
@@ -25,24 +32,48 @@ final class Supervision: Sendable {
     var isSupervised: Bool { notify.isSupervised }
 
     /// Whether `stopping` was called.
-    var isStopping: Bool { hasStopped.withLock { $0 } }
+    var isStopping: Bool { phase.withLock { $0 == .stopping } }
 
-    /// Does nothing after `stopping`: the manager would take the daemon for one that runs.
+    /// The start is complete. Does nothing after `stopping`: the manager would take the daemon for
+    /// one that runs.
     func ready(_ status: String) {
-        hasStopped.withLock { if !$0 { note(notify.ready(status: status)) } }
+        phase.withLock { phase in
+            guard phase != .stopping else { return }
+            phase = .running
+            note(notify.ready(status: status))
+        }
+    }
+
+    /// A reload begins. Does nothing before `ready`: the daemon is not in use yet.
+    func reloading(at now: Now) {
+        phase.withLock { phase in
+            guard phase == .running else { return }
+            note(notify.reloading(monotonic: now.awake.nanoseconds / 1000))
+        }
+    }
+
+    /// A reload has ended. Before `ready` only the status is sent: to the manager, the same message
+    /// would be the end of the start (sd_notify(3)), and other units would be started too early.
+    func reloaded(_ status: String) {
+        phase.withLock { phase in
+            switch phase {
+            case .starting: note(notify.status(status))
+            case .running: note(notify.ready(status: status))
+            case .stopping: break
+            }
+        }
     }
 
     func status(_ text: String) { note(notify.status(text)) }
     func keepAlive() { note(notify.watchdog()) }
     func stopping() {
-        hasStopped.withLock { hasStopped in
-            hasStopped = true
+        phase.withLock { phase in
+            phase = .stopping
             note(notify.stopping())
         }
     }
 
     func extendTimeout(_ span: Duration) { note(notify.extendTimeout(span)) }
-    func reloading(at now: Now) { note(notify.reloading(monotonic: now.awake.nanoseconds / 1000)) }
 
     /// A manager that cannot be reached is logged once. It will act by its own time limits.
     private func note(_ result: Notify.Result) {
