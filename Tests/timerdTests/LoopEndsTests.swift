@@ -45,7 +45,9 @@ import TimerCore
         try await fixture.wait {
             fixture.launcher.started.dropFirst().contains { $0.notBefore > $0.at.awake }
         }
-        #expect(await fixture.snapshot().jobs[0].lastSkip == nil)
+        // A firing of a machine that is slow may be missed, but none is prevented.
+        let skip = await fixture.snapshot().jobs[0].lastSkip
+        if let skip { #expect(skip.reason == .missed) }
     }
 
     @Test func aRunWhoseEndWaitsPreventsNoCommand() async throws {
