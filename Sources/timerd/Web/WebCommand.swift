@@ -82,8 +82,10 @@ struct WebCommand: ParsableCommand {
                 if !environment.sockets.isEmpty { stop.signal() }
             }
         } catch {
+            // Its description also names a function of the network library.
+            let reason = (error as? IOError).map { systemError($0.errnoCode) } ?? "\(error)"
             Output.complain(
-                "cannot serve the status page at \(listen): \(error); choose another address with --listen"
+                "cannot serve the status page at \(listen): \(reason); choose another address with --listen"
             )
             throw ExitCode(1)
         }
