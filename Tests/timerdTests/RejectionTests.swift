@@ -27,6 +27,23 @@ import TimerControl
         #expect(found[0].errors[0].hasSuffix("see `timerd check`"))
     }
 
+    @Test(
+        arguments: [
+            ("[jobs.a]\n", "1 error; 0 jobs are loaded"),
+            ("[daemon]\nx = 1\n[job.a]\nGOOD", "1 error; 1 job is loaded"),
+            ("[daemon]\nx = 1\n[job.a]\nGOOD[job.b]\nGOOD", "1 error; 2 jobs are loaded"),
+            ("[job.a]\nx = 1\ny = 1\n", "2 errors; 1 job is not loaded, 0 are"),
+            (
+                "[job.a]\nx = 1\n[job.b]\nx = 1\n[job.c]\nGOOD",
+                "2 errors; 2 jobs are not loaded, 1 is"
+            ),
+        ])
+    func theLogSaysWhatTheErrorsMean(text: String, sentence: String) throws {
+        let text = text.replacing("GOOD", with: "every = \"1h\"\nshell = \"true\"\n")
+        let reading = try ConfigReader.read(Array(text.utf8), file: "t.toml")
+        #expect(reading.errorSummary == sentence)
+    }
+
     /// The sentence is a line of the log and a state of the service, and a name may look like another line of them.
     @Test func theNamesOfRefusedFilesCannotBeginAnotherLine() {
         let files = ["/etc/timerd/jobs.d/a\nMAINPID=1\u{1b}[31m.toml", "b.toml"]

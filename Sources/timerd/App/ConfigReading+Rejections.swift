@@ -11,6 +11,17 @@ extension ConfigReading {
     /// - Complexity: O(*n*) in the number of errors and of rejected jobs.
     var rejections: [Rejection] { rejections(of: rejected) }
 
+    /// What its errors mean for the jobs, such as `2 errors; 1 job is not loaded, 3 are`.
+    var errorSummary: String {
+        let count = jobSet.jobs.count
+        let jobs =
+            rejected.isEmpty
+            ? "\(plural(count, "job is", "jobs are")) loaded"
+            : "\(plural(rejected.count, "job is", "jobs are")) not loaded, "
+                + plural(count, "is", "are")
+        return "\(plural(errorCount, "error")); \(jobs)"
+    }
+
     /// The rejections of a reload that uses a part of the configuration. It includes the jobs that
     /// do not change because their file is refused, and leaves out the files, which are reported
     /// separately.

@@ -195,15 +195,7 @@ struct DaemonStart {
         let reading = try ConfigReader.load(
             path: options.config, ownerUID: geteuid(), seed: MachineID.seed)
         for error in reading.errors { log.error("\(error)") }
-        if !reading.errors.isEmpty {
-            let count = reading.rejected.count
-            log.error(
-                """
-                \(options.config): \(plural(reading.errorCount, "error")); \
-                \(plural(count, "job is", "jobs are")) not loaded, \
-                \(plural(reading.jobSet.jobs.count, "is", "are"))
-                """)
-        }
+        if !reading.errors.isEmpty { log.error("\(options.config): \(reading.errorSummary)") }
         try signals.check()
         return reading
     }
