@@ -193,9 +193,10 @@ let package = Package(
         // What a person may run to see the library work: `swift run fps`.
         example("fps"), example("pomodoro"), example("poller"),
         // The tests.
-        tests(of: "Systemd", "SystemdActivation"),
+        tests(of: "Systemd", "SystemdActivation", "SystemdReceiver"),
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: optimised),
         .target(name: "ConfigFolder", path: "Tests/ConfigFolder", swiftSettings: settings),
+        .target(name: "SystemdReceiver", path: "Tests/SystemdReceiver", swiftSettings: settings),
         .target(name: "WebReceiver", path: "Tests/WebReceiver", swiftSettings: settings),
         tests(of: "Timekeeping", "SeededRandom"),
         tests(of: "PausableTimers", "SeededRandom"),
@@ -237,8 +238,9 @@ let package = Package(
             path: "Tests/Etcd", exclude: ["run", "server"], swiftSettings: settings),
         tests(
             of: "timerd", "timerctl", "timerd-runner", "CLinux", "ConfigFolder", "HostFiles",
-            "Systemd", "SeededRandom", "StoreModel", "TimerConfig", "TimerControl", "TimerFleet",
-            "TimerFleetLink", "WebReceiver", "TimerCore", "TimerRunner", "TimerStore", "TimerZones",
+            "Systemd", "SystemdReceiver", "SeededRandom", "StoreModel", "TimerConfig",
+            "TimerControl", "TimerFleet", "TimerFleetLink", "WebReceiver", "TimerCore",
+            "TimerRunner", "TimerStore", "TimerZones",
             daemons("ArgumentParser", of: "swift-argument-parser"),
             daemons("Logging", of: "swift-log"),
             daemons("NIOCore", of: "swift-nio"),
@@ -249,7 +251,7 @@ let package = Package(
             name: "LifeTests",
             dependencies: [
                 "timerd", "timerd-runner", "timerctl", "TimerControl", "TimerCore", "CSQLite",
-                "SeededRandom", "WebReceiver",
+                "SeededRandom", "SystemdReceiver", "WebReceiver",
             ],
             swiftSettings: settings),
     ],

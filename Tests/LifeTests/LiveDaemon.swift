@@ -3,6 +3,7 @@
 
 import Foundation
 import Glibc
+import SystemdReceiver
 import Testing
 import TimerControl
 import TimerCore
@@ -11,7 +12,7 @@ import TimerCore
 final class LiveDaemon {
     let folder: String
     private(set) var process: Process?
-    private let manager: Int32
+    private let manager: SystemdReceiver
     private let firings: Int32
     private var pending = ""
     /// Instants of CLOCK_MONOTONIC at which this instance was started, and at which it was known to
@@ -40,25 +41,13 @@ final class LiveDaemon {
         // Opened for reading and writing, so that there is always a reader, and never an end of the
         // file.
         firings = open("\(folder)/fired", O_RDWR | O_CLOEXEC)
-        manager = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) {
-            $0.copyBytes(from: "\(folder)/notify".utf8)
-        }
-        let bound = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(manager, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        #expect(bound == 0)
+        manager = SystemdReceiver(address: "\(folder)/notify")
         try write(jobs)
     }
 
     deinit {
         if let process, process.isRunning { Glibc.kill(process.processIdentifier, SIGKILL) }
         if let runner = runner() { Glibc.kill(runner, SIGTERM) }
-        close(manager)
         close(firings)
         try? FileManager.default.removeItem(atPath: folder)
     }
@@ -108,8 +97,7 @@ final class LiveDaemon {
         self.process = process
         // Messages of the previous instance, such as that a reload was done, must not be read as
         // those of this one.
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        while recv(manager, &buffer, buffer.count, Int32(MSG_DONTWAIT)) >= 0 {}
+        manager.drain()
         begun = Self.now()
         try process.run()
         let state = waitForManager("READY=1")
@@ -120,10 +108,8 @@ final class LiveDaemon {
     /// Waits for a notification with this state.
     func waitForManager(_ state: String, seconds: Double = 20) -> String? {
         let deadline = Self.now() + seconds
-        while wait(for: manager, until: deadline) {
-            var buffer = [UInt8](repeating: 0, count: 4096)
-            let count = recv(manager, &buffer, buffer.count, 0)
-            let text = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+        while wait(for: manager.descriptor, until: deadline) {
+            let text = manager.text() ?? ""
             if text.split(separator: "\n").contains(where: { $0.hasPrefix(state) }) { return text }
         }
         return nil

@@ -106,21 +106,14 @@ import WebReceiver
     @Test func anAddressThatIsTakenIsNamed_withTheReason() throws {
         let daemon = try LiveDaemon(Self.jobs)
         let web = try Web(daemon)
-        let (second, errors) = (Process(), Pipe())
-        second.executableURL = web.process.executableURL
-        second.arguments = [
-            "web", "--runtime", "\(daemon.folder)/\(daemon.runtime)",
-            "--listen", "127.0.0.1:\(web.port)",
-        ]
-        second.standardError = errors
-        try second.run()
-        let text = String(
-            decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        second.waitUntilExit()
-        #expect(second.terminationStatus == 1)
-        let place = "cannot serve the status page at 127.0.0.1:\(web.port)"
+        let address = "127.0.0.1:\(web.port)"
+        let runtime = "\(daemon.folder)/\(daemon.runtime)"
+        let second = try ProgramResult(
+            of: "timerd", ["web", "--runtime", runtime, "--listen", address])
+        #expect(second.status == 1)
+        let place = "cannot serve the status page at \(address)"
         let advice = "choose another address with --listen"
-        #expect(text == "\(place): Address already in use; \(advice)\n")
+        #expect(second.errors == "\(place): Address already in use; \(advice)\n")
     }
 
     private static let jobs = "[job.slow]\nevery = \"1h\"\nshell = \"true\"\n"

@@ -3,6 +3,7 @@
 
 import Foundation
 import Glibc
+import SystemdReceiver
 import Testing
 
 @testable import Systemd
@@ -66,7 +67,7 @@ import Testing
     // MARK: Sending
 
     @Test func anEntryHasOneMessageOnePriorityAndItsFields() throws {
-        let daemon = Receiver()
+        let daemon = SystemdReceiver()
         let journal = Journal(path: daemon.address)
         let own = [Field("MESSAGE", "forged"), Field("PRIORITY", "0"), Field("BYTES", [1, 10, 2])]
         #expect(journal.send(message: "true\nPRIORITY=0", priority: 6, fields: own))
@@ -77,13 +78,13 @@ import Testing
 
     @Test(arguments: [(-1, "0"), (0, "0"), (7, "7"), (8, "7")])
     func aPriorityIsClampedToTheValidRange(priority: Int, sent: String) {
-        let daemon = Receiver()
+        let daemon = SystemdReceiver()
         #expect(Journal(path: daemon.address).send(message: "m", priority: priority))
         #expect(daemon.text() == "MESSAGE=m\nPRIORITY=\(sent)\n")
     }
 
     @Test func fieldsAboveTheLimitAreDropped() throws {
-        let daemon = Receiver()
+        let daemon = SystemdReceiver()
         let fields = (0...Journal.fieldsMax).map { ("F\($0)", "x") }
         #expect(Journal(path: daemon.address).send(message: "m", priority: 6, fields: fields))
         let read = try decodeEntry(try #require(daemon.receive()).bytes)
@@ -92,7 +93,7 @@ import Testing
     }
 
     @Test func anEntryTooLargeForADatagramIsSentAsASealedFile() throws {
-        let daemon = Receiver()
+        let daemon = SystemdReceiver()
         let value = String(repeating: "x", count: Journal.valueBytesMax)
         let fields = (0..<8).map { ("FIELD_\($0)", value) }
         #expect(Journal(path: daemon.address).send(message: "large", priority: 6, fields: fields))
@@ -109,7 +110,7 @@ import Testing
 
     /// If a send waited, this test would never end.
     @Test func entriesForAHangingJournalAreCountedAndReportedFirst() {
-        let daemon = Receiver()
+        let daemon = SystemdReceiver()
         let journal = Journal(path: daemon.address)
         var sent = 0
         while journal.send(message: "entry \(sent)", priority: 6), sent < 10_000 { sent += 1 }
@@ -128,7 +129,7 @@ import Testing
 
     /// Far more than a socket can hold, to a journal that only starts to read when it is full.
     @Test func aSlowJournalGetsEverything() throws {
-        let daemon = Receiver()
+        let daemon = SystemdReceiver()
         let journal = Journal(path: daemon.address)
         // Fills the socket; these entries are not counted.
         let filler = Journal(path: daemon.address)
@@ -148,7 +149,7 @@ import Testing
     }
 
     @Test func aHangingJournalIsWaitedForOnce() {
-        let daemon = Receiver()
+        let daemon = SystemdReceiver()
         let journal = Journal(path: daemon.address)
         let filler = Journal(path: daemon.address)
         while filler.send(message: "filler", priority: 6) {}
@@ -175,11 +176,11 @@ import Testing
     }
 
     @Test func aRestartedJournalGetsEntriesAgain() {
-        let path = Receiver.unusedPath()
+        let path = SystemdReceiver.unusedPath()
         let journal = Journal(path: path)
         #expect(!journal.send(message: "too early", priority: 6))
         for life in 1...3 {
-            let daemon = Receiver(address: path)
+            let daemon = SystemdReceiver(address: path)
             #expect(journal.send(message: "life \(life)", priority: 6))
             #expect(daemon.text()?.hasPrefix("MESSAGE=1 log entry was dropped") == true)
             #expect(daemon.text() == "MESSAGE=life \(life)\nPRIORITY=6\n")
@@ -198,7 +199,7 @@ import Testing
 
     /// Every entry is either read or counted, whichever thread sent it.
     @Test func manyThreadsLoseNoCount() async throws {
-        let daemon = Receiver()
+        let daemon = SystemdReceiver()
         let journal = Journal(path: daemon.address)
         let taken = await withTaskGroup(of: Int.self) { group in
             for thread in 0..<4 {
@@ -219,7 +220,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             var limit = rlimit(rlim_cur: 128, rlim_max: 128)
             #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
-            let daemon = Receiver()
+            let daemon = SystemdReceiver()
             for life in 0..<256 {
                 #expect(Journal(path: daemon.address).send(message: "m", priority: 6), "\(life)")
                 daemon.drain()

@@ -3,6 +3,7 @@
 
 import Glibc
 import Systemd
+import SystemdReceiver
 import Testing
 
 @Suite struct NotifyTests {
@@ -20,14 +21,14 @@ import Testing
             ([.extendTimeout(.seconds(Int64.max))], "EXTEND_TIMEOUT_USEC=86400000000"),
         ] as [([Notify.State], String)])
     func sendsStatesInOneDatagram(states: [Notify.State], datagram: String) {
-        let manager = Receiver()
+        let manager = SystemdReceiver()
         #expect(Notify(address: manager.address).send(states) == .sent)
         #expect(manager.text() == datagram)
         #expect(manager.text() == nil)
     }
 
     @Test func eachStateHasItsOwnMethod() {
-        let manager = Receiver()
+        let manager = SystemdReceiver()
         let notify = Notify(address: manager.address)
         #expect(notify.ready(status: "up") == .sent)
         #expect(notify.status("idle") == .sent)
@@ -52,20 +53,20 @@ import Testing
         ("größer 日本 👩‍💻", "größer 日本 👩‍💻"),
     ])
     func aStatusCannotAddAnotherStateOrMoveACursor(text: String, shown: String) {
-        let manager = Receiver()
+        let manager = SystemdReceiver()
         #expect(Notify(address: manager.address).status(text) == .sent)
         #expect(manager.text() == "STATUS=\(shown)")
     }
 
     @Test func aLongStatusIsCutBetweenTwoCharacters() {
-        let manager = Receiver()
+        let manager = SystemdReceiver()
         // 3 bytes each, and 1024 is no multiple of 3.
         _ = Notify(address: manager.address).status(String(repeating: "日", count: 1000))
         #expect(manager.text() == "STATUS=" + String(repeating: "日", count: 341))
     }
 
     @Test func anAbstractAddressStartsWithAnAt() {
-        let manager = Receiver(
+        let manager = SystemdReceiver(
             address: "@timerd-test-\(getpid())-\(UInt32.random(in: 0...UInt32.max))")
         #expect(Notify(address: manager.address).send([.ready]) == .sent)
         #expect(manager.text() == "READY=1")
@@ -85,7 +86,7 @@ import Testing
 
     /// If a send waited, this test would never end.
     @Test func aManagerThatDoesNotReadBlocksNothing() {
-        let manager = Receiver()
+        let manager = SystemdReceiver()
         let notify = Notify(address: manager.address)
         var last = Notify.Result.sent
         for _ in 0..<10_000 where last == .sent { last = notify.watchdog() }
