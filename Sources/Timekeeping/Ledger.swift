@@ -32,6 +32,19 @@ public struct Ledger: Hashable, Sendable {
     @inlinable
     public func accrued(at now: CountedInstant) -> Duration { settledAccrued + interval(to: now) }
 
+    /// The total active time as of an instant that may be before the last change of the ledger, if it
+    /// has counted since that instant.
+    @inlinable
+    public func active(asOf instant: CountedInstant) -> Duration {
+        settledActive + signedInterval(to: instant)
+    }
+
+    /// The same for the time since the last grid point. It is negative before that grid point.
+    @inlinable
+    public func accrued(asOf instant: CountedInstant) -> Duration {
+        settledAccrued + signedInterval(to: instant)
+    }
+
     /// Starts counting. Does nothing if the ledger is open.
     @inlinable
     public mutating func open(at now: CountedInstant) {
@@ -88,8 +101,10 @@ public struct Ledger: Hashable, Sendable {
     }
 
     @inlinable
-    func interval(to now: CountedInstant) -> Duration {
-        guard let openedAt, openedAt < now else { return .zero }
-        return now - openedAt
+    func interval(to now: CountedInstant) -> Duration { max(.zero, signedInterval(to: now)) }
+
+    @inlinable
+    func signedInterval(to instant: CountedInstant) -> Duration {
+        openedAt.map { instant - $0 } ?? .zero
     }
 }

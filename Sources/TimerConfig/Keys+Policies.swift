@@ -49,6 +49,13 @@ extension JobKey {
             )
         },
         JobKey(
+            "start-durability", .words(of: Policy.StartDurability.self),
+            "How the start of a run is recorded before its program begins: on the disk, or only written, so that after a power failure a run of the last second can start again.",
+            standard: .string(Policy().startDurability.rawValue)
+        ) { node, draft throws(Fault) in
+            draft.policy.startDurability = try node.word()
+        },
+        JobKey(
             "accuracy", .span,
             "How much later a run may start to share a wake-up.", standard: .string("0s")
         ) { node, draft throws(Fault) in

@@ -11,9 +11,10 @@ extension ClientLoop {
         case .start(let orders):
             let room = room
             for order in orders.dropFirst(room) { refuse(order) }
-            add(orders.prefix(room))
+            for order in orders.prefix(room) { runs[order.run] = Known(order: .run(order)) }
             start(Array(orders.prefix(room)))
-        case .started(let orders): add(orders[...])
+        case .started(let orders):
+            for order in orders { runs[order.run] = Known(order: .run(order), sentTo: memory) }
         case .end(let run, let grace):
             guard let known = runs[run], !known.isOver else { return }
             runs[run]?.end = min(known.end ?? grace, grace)
@@ -61,10 +62,6 @@ extension ClientLoop {
     /// How many runs may be added.
     var room: Int { max(0, RunnerClient.waitingMax - runs.count) }
 
-    private mutating func add(_ orders: ArraySlice<RunOrder>) {
-        for order in orders { runs[order.run] = Known(order: .run(order)) }
-    }
-
     /// Reports a run as failed because too many runs wait for the runner.
     private func refuse(_ order: RunOrder) {
         let outcome = RunOutcome.spawnFailed(
@@ -73,7 +70,10 @@ extension ClientLoop {
         handler(.event(.ended(order.run, RunEnd(outcome, at: RunnerClock.wall())))) {}
     }
 
+    /// Sends the starts, or leaves them to the next connection.
     mutating func start(_ orders: [RunOrder]) {
+        guard socket != nil else { return }
+        for order in orders { runs[order.run]?.sentTo = memory }
         for part in Wire.frames(of: orders) { send(.start(Array(part))) }
     }
 }

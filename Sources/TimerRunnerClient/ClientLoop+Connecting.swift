@@ -22,6 +22,7 @@ extension ClientLoop {
                 events = Receipts()
                 output = Receipts()
             }
+            memory = greeting.memory
             mustAcknowledge = true
             socket = consume fresh
             search.end()
@@ -35,27 +36,31 @@ extension ClientLoop {
 
     /// Reconciles the runs that the runner reports with the runs that are known here.
     private mutating func reconcile(_ holdings: [RunnerClient.Holding]) {
-        let held = Dictionary(holdings.map { ($0.run, $0) }) { first, _ in first }
+        let held = Set(holdings.map(\.run))
         unknownRuns = []
         for holding in holdings where runs[holding.run] == nil {
             if holding.run.isMessage { runs[holding.run] = Known() } else { handleUnknown(holding) }
         }
         var orders: [RunOrder] = []
         for (run, known) in runs where !known.isOver {
-            if let order = known.order, held[run] == nil {
-                switch order {
-                case .run(let order): orders.append(order)
+            if !held.contains(run) {
+                switch known.order {
+                case .run(let order) where known.sentTo == nil || known.sentTo == memory:
+                    orders.append(order)
                 case .message(let order): send(.send(order))
+                case .run, nil: lose(run)
                 }
-            } else if held[run] == nil {
-                // The run was started, and all data about it was lost with its runner.
-                runs[run]?.isOver = true
-                let end = RunEnd(.lost(.runner), at: RunnerClock.wall())
-                handler(.event(.ended(run, end))) {}
             }
             if let grace = known.end { send(.end(run, grace: grace)) }
             if known.isSuspended { send(.suspend(run)) }
         }
         start(orders.sorted { $0.run.description < $1.run.description })
+    }
+
+    /// Reports a run as lost that may have started, and of which this runner cannot know: it has not
+    /// the memory of the runner that was asked to start it.
+    private mutating func lose(_ run: Run.ID) {
+        runs[run]?.isOver = true
+        handler(.event(.ended(run, RunEnd(.lost(.runner), at: RunnerClock.wall())))) {}
     }
 }

@@ -14,6 +14,8 @@ struct ClientLoop: ~Copyable {
     var socket: FrameSocket?
     /// The instance number of the runner of the current or last connection.
     var instance: UInt64
+    /// The identity of the memory of that runner.
+    var memory: UInt64
     /// The received messages of that runner: starts and ends, and output.
     var events = Receipts()
     var output = Receipts()
@@ -66,6 +68,8 @@ struct ClientLoop: ~Copyable {
     struct Known {
         /// Nil once the run has started.
         var order: Request?
+        /// The memory of the runner to which its start was sent; nil if it was not sent yet.
+        var sentTo: UInt64?
         var isOver = false
         var end: Duration?
         var isSuspended = false
@@ -74,13 +78,14 @@ struct ClientLoop: ~Copyable {
     init(
         mailbox: ClientMailbox, dial: @escaping RunnerClient.Dial,
         handler: @escaping RunnerClient.Handler, socket: consuming FrameSocket, instance: UInt64,
-        announcedBy path: String?, gathering: Duration
+        memory: UInt64, announcedBy path: String?, gathering: Duration
     ) {
         self.mailbox = mailbox
         self.dial = dial
         self.handler = handler
         self.socket = consume socket
         self.instance = instance
+        self.memory = memory
         self.gathering = gathering
         search = RunnerSearch(announcedBy: path)
     }
@@ -98,6 +103,13 @@ struct ClientLoop: ~Copyable {
 
     mutating func handleUnknown(_ holding: RunnerClient.Holding) {
         if holding.isOver { send(.forget([holding.run])) } else { unknownRuns.insert(holding.run) }
+    }
+
+    /// The runs that were requested and not sent to any runner.
+    var unsent: [Run.ID] {
+        runs.filter { run, known in
+            if case .run? = known.order { known.sentTo == nil && !known.isOver } else { false }
+        }.map(\.key)
     }
 
     // MARK: - The loop
@@ -193,7 +205,8 @@ struct ClientLoop: ~Copyable {
             isLeaving = !isEnding
             down?()
             down = nil
-        case .welcome, .holds, .complete: disconnect("the runner sent an unexpected message")
+        case .welcome, .memory, .holds, .complete:
+            disconnect("the runner sent an unexpected message")
         }
     }
 

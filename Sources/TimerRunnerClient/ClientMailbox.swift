@@ -59,6 +59,7 @@ final class ClientMailbox: Sendable {
     private let gatherings = Atomic<UInt64>(0)
     private let handledGatherings = Atomic<UInt64>(0)
     private let finished = DispatchSemaphore(value: 0)
+    private let unsent = Mutex<[Run.ID]>([])
 
     init() throws(RunnerClient.Failure) {
         descriptor = EventFD.make()
@@ -189,10 +190,16 @@ final class ClientMailbox: Sendable {
         }
     }
 
-    func finish() { finished.signal() }
+    /// - Parameter runs: those that were requested and not sent.
+    func finish(unsent runs: [Run.ID]) {
+        unsent.withLock { $0 = runs }
+        finished.signal()
+    }
 
-    func waitUntilFinished() {
+    /// - Returns: the runs that were requested and not sent.
+    func waitUntilFinished() -> [Run.ID] {
         _ = finished.wait(timeout: .now() + .seconds(5))
         finished.signal()
+        return unsent.withLock { $0 }
     }
 }

@@ -76,6 +76,7 @@ public final class RunnerClient: Sendable {
     let mailbox: ClientMailbox
     private let first: Mutex<FrameSocket?>
     private let instance: UInt64
+    private let memory: UInt64
     private let dial: Dial
     private let path: String?
     private let gathering: Duration
@@ -105,6 +106,7 @@ public final class RunnerClient: Sendable {
                 let greeting = try Greeting.exchange(on: &socket, until: deadline)
                 holdings = greeting.holdings
                 instance = greeting.instance
+                memory = greeting.memory
                 first = Mutex(socket)
                 break
             } catch {
@@ -125,17 +127,17 @@ public final class RunnerClient: Sendable {
     ///   forgotten once it has ended.
     public func begin(adopting runs: Set<Run.ID>, _ handler: @escaping Handler) {
         let (mailbox, dial, instance, holdings, path) = (mailbox, dial, instance, holdings, path)
-        let gathering = gathering
+        let (gathering, memory) = (gathering, memory)
         guard let socket = first.withLock({ $0.take() }) else { return }
         let box = SocketBox(socket)
         let code = WorkerThread.start("timerd.client") {
             guard let socket = box.take() else { return }
             var work = ClientLoop(
                 mailbox: mailbox, dial: dial, handler: handler, socket: socket, instance: instance,
-                announcedBy: path, gathering: gathering)
+                memory: memory, announcedBy: path, gathering: gathering)
             work.add(runs, of: holdings)
             work.run()
-            mailbox.finish()
+            mailbox.finish(unsent: work.unsent)
         }
         // Without a thread the runner cannot be reached.
         if code != 0 {
@@ -149,7 +151,8 @@ public final class RunnerClient: Sendable {
 
     /// Starts the runs in this order, but none of their programs before its instant of
     /// CLOCK_MONOTONIC, which is less than a second from now. Without a connection to a runner, they
-    /// wait for one.
+    /// wait for one. A start is never sent to a runner that cannot know of the runner it was sent to
+    /// before: such a run ends as `lost(runner)`.
     public func start(_ runs: [(run: Run, notBefore: AwakeInstant)]) {
         guard !runs.isEmpty else { return }
         mailbox.start(runs.map { RunOrder($0.run, notBefore: $0.notBefore) })
@@ -214,9 +217,12 @@ public final class RunnerClient: Sendable {
     }
 
     /// Disconnects; the runner and its runs continue. Returns when the pending requests are sent.
-    public func close() {
+    ///
+    /// - Returns: the runs that were requested and never sent to a runner, because there was none.
+    @discardableResult
+    public func close() -> [Run.ID] {
         mailbox.post(.close)
-        mailbox.waitUntilFinished()
+        return mailbox.waitUntilFinished()
     }
 }
 
@@ -232,6 +238,8 @@ private final class SocketBox: Sendable {
 /// The handshake of a connection.
 struct Greeting {
     var instance: UInt64
+    /// The identity of its memory of runs.
+    var memory: UInt64 = 0
     var holdings: [RunnerClient.Holding] = []
 
     /// Sends `hello` and waits for the list of the runner's runs, at most until an instant of
@@ -260,6 +268,7 @@ struct Greeting {
                                 + "\(Wire.version); restart the older of the two")
                     }
                     greeting = Greeting(instance: instance)
+                case .memory(let id): greeting?.memory = id
                 case .holds(let run, let began, let isOver):
                     greeting?.holdings.append(.init(run: run, began: began, isOver: isOver))
                 // Further replies are handled by the owner of the connection.

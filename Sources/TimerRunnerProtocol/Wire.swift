@@ -6,14 +6,14 @@ package import TimerCore
 /// The protocol between a scheduler and a runner, over a stream socket: frames of a length (4
 /// bytes, little-endian), a kind (1 byte) and the payload.
 ///
-/// The scheduler starts with `hello`; the runner replies with the list of its runs and then sends
-/// events. It sends them in two sequences: the output of runs in one, everything else in the other, so
+/// The scheduler starts with `hello`; the runner replies with the identity of its memory and the
+/// list of its runs, and then sends events. It sends them in two sequences: the output of runs in one, everything else in the other, so
 /// that no start or end waits for output. Each message has a number, counted in its sequence from 1 for
 /// each instance of the runner, and is kept until the scheduler has acknowledged it with `seen`. On
 /// a new connection the messages that were not acknowledged are sent again.
 package enum Wire {
     /// The version of the protocol; both sides must have the same.
-    package static let version: UInt64 = 8
+    package static let version: UInt64 = 9
     /// Answers `prepare`. No barrier has this token.
     package static let preparedToken: UInt64 = 0
     /// The most bytes of a frame from the runner: the longest tail of a run fits.

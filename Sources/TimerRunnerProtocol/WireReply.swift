@@ -8,6 +8,9 @@ package enum WireReply: Hashable {
     /// The reply to `hello`: the version, and a random number that identifies the instance of the
     /// runner.
     case welcome(version: UInt64, instance: UInt64)
+    /// The identity of the registry of runs, which a runner continues that finds the registry of the
+    /// one before it. A runner with another one may not know what was started before.
+    case memory(UInt64)
     /// A run that is not forgotten: when its process started, if it did, and whether it has ended.
     case holds(Run.ID, began: WallInstant?, isOver: Bool)
     /// The list of runs is complete.
@@ -36,6 +39,9 @@ package enum WireReply: Hashable {
             writer.put(number)
             writer.put(token)
         case .down: writer.put(UInt8(9))
+        case .memory(let id):
+            writer.put(UInt8(13))
+            writer.put(id)
         }
         return writer.bytes
     }
@@ -86,6 +92,7 @@ package enum WireReply: Hashable {
         case 4...7: self = .event(try reader.unsigned(), try Self.event(kind, &reader))
         case 8: self = .barrierReached(try reader.unsigned(), token: try reader.unsigned())
         case 9: self = .down
+        case 13: self = .memory(try reader.unsigned())
         case 10...12: self = .event(try reader.unsigned(), try Self.event(kind, &reader))
         default: throw .init()
         }

@@ -84,6 +84,7 @@ enum LastRunColumn: Int32, Column {
 /// The columns of an open run that the next instance needs to continue it.
 enum OpenRunColumn: Int32, Column {
     case job, scheduledUs, attempt, owner, missed, activeNs, bootId, recordedUs, cause
+    case released
 }
 
 /// An instance of the daemon.

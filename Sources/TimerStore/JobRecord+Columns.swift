@@ -14,7 +14,8 @@ extension JobRecord {
         }
         guard let name = row.text(.name).flatMap({ Job.Name($0) }),
             let phase = row.text(.phase).flatMap({ Phase(word: $0, pause: Pause(row)) }),
-            let active = span(.activeNs), let accrued = span(.accruedNs),
+            let active = span(.activeNs),
+            let accrued = row.integer(.accruedNs).flatMap({ Duration(keptAccrued: $0) }),
             let counting = row.integer(.counting), let firings = count(.firings),
             let lastScheduled = row.instant(.lastScheduledUs, in: Accepted.scheduledMicroseconds),
             let configuredPaused = row.integer(.configuredPaused),
@@ -52,7 +53,8 @@ extension JobRecord {
             .lastSuccessUs, .watchedSinceUs:
             Accepted.wallMicroseconds
         case .atAwakeNs, .atBootNs: Accepted.bootNanoseconds
-        case .activeNs, .accruedNs, .maxLossNs: Accepted.spanNanoseconds
+        case .activeNs, .maxLossNs: Accepted.spanNanoseconds
+        case .accruedNs: Accepted.accruedNanoseconds
         case .firings, .skips, .clockEpoch: Accepted.count
         case .lastScheduledUs: Accepted.scheduledMicroseconds
         case .instance: Accepted.instance

@@ -4,12 +4,15 @@
 /// The tables, and the migration steps from each version to the next. A step is never changed after
 /// its release: a database of any version is migrated by the steps that it lacks.
 enum Schema {
-    static let steps = [first]
+    static let steps = [first, second]
 
     /// The columns of a time record. `staged_job` has the same columns in the same order. While
     /// `staging` has a row, the rows of `staged_job` replace the rows with the same name in `job`;
     /// otherwise they were never applied.
-    private static let jobColumns = """
+    ///
+    /// - Parameter check: the rule for `accrued_ns`.
+    private static func jobColumns(accrued check: String) -> String {
+        """
         name TEXT PRIMARY KEY,
         phase TEXT NOT NULL CHECK
             (phase = 'armed' OR phase = 'paused' OR phase = 'stopped' OR phase = 'finished'),
@@ -18,7 +21,7 @@ enum Schema {
         basis TEXT NOT NULL CHECK
             (basis = 'active' OR basis = 'uptime' OR basis = 'boottime' OR basis = 'wall'),
         active_ns INTEGER NOT NULL CHECK (active_ns >= 0),
-        accrued_ns INTEGER NOT NULL CHECK (accrued_ns >= 0),
+        accrued_ns INTEGER NOT NULL CHECK (\(check)),
         max_loss_ns INTEGER NOT NULL CHECK (max_loss_ns >= 0),
         counting INTEGER NOT NULL,
         firings INTEGER NOT NULL,
@@ -37,6 +40,7 @@ enum Schema {
         boot_id TEXT NOT NULL,
         instance INTEGER NOT NULL
         """
+    }
 
     /// The names contain the units: `_us` microseconds since 1970, `_ns` nanoseconds. STRICT and
     /// NOT NULL make the database refuse values that no reader could use; UNIQUE prevents that a
@@ -85,10 +89,10 @@ enum Schema {
             ended_us INTEGER, ended_awake_ns INTEGER, ended_boot_ns INTEGER
         ) STRICT;
         CREATE TABLE job (
-        \(jobColumns)
+        \(jobColumns(accrued: "accrued_ns >= 0"))
         ) STRICT, WITHOUT ROWID;
         CREATE TABLE staged_job (
-        \(jobColumns)
+        \(jobColumns(accrued: "accrued_ns >= 0"))
         ) STRICT, WITHOUT ROWID;
         CREATE TABLE staging (is_applied INTEGER PRIMARY KEY) STRICT;
         CREATE TABLE run (
@@ -199,4 +203,28 @@ enum Schema {
         CREATE INDEX notification_of_message ON notification (message);
         CREATE INDEX notification_of_job ON notification (owner, notifier, kind, at_us, message);
         """
+
+    /// A run whose row is not `released` waits, and no runner has heard of it. A run of a version
+    /// that did not know the difference may have started. A database `is_restored` from a copy until
+    /// an instance of the daemon has saved its records.
+    ///
+    /// A record of a firing that was decided ahead of the clocks is of an instant before its grid point
+    /// (`JobEntry.record`). SQLite changes the rule of a column only with its table.
+    private static let second = """
+        ALTER TABLE run ADD COLUMN released INTEGER NOT NULL DEFAULT 1
+            CHECK (released = 0 OR released = 1);
+        ALTER TABLE identity ADD COLUMN is_restored INTEGER NOT NULL DEFAULT 0;
+        """ + ["job", "staged_job"].map { replacement(of: $0) }.joined()
+
+    private static func replacement(of table: String) -> String {
+        """
+
+        CREATE TABLE signed_\(table) (
+        \(jobColumns(accrued: "accrued_ns >= -31000000"))
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO signed_\(table) SELECT * FROM \(table);
+        DROP TABLE \(table);
+        ALTER TABLE signed_\(table) RENAME TO \(table);
+        """
+    }
 }

@@ -9,8 +9,11 @@ extension Store {
     public enum Change: Hashable, Sendable {
         /// The new instance of the daemon starts.
         case beginInstance(Now)
-        /// A run that is about to start.
-        case begin(Run, at: WallInstant)
+        /// A run. If it is released, it starts as soon as this is written, or on the disk; otherwise
+        /// it waits.
+        case begin(Run, released: Bool, at: WallInstant)
+        /// Whether these runs, which were written before, are released.
+        case setReleased([Run.ID], Bool)
         /// Takes the time records of most jobs again, at a start: after `beginInstance`, which
         /// merges the staged records.
         case renew(RecordRenewal)
@@ -143,7 +146,9 @@ extension Store {
         case .beginInstance(let now):
             try settleStaged()
             try insertInstance(at: now)
-        case .begin(let run, let at): return try insert(run, at: at) ? nil : run.id
+        case .begin(let run, let isReleased, let at):
+            return try insert(run, released: isReleased, at: at) ? nil : run.id
+        case .setReleased(let runs, let isReleased): try setReleased(runs, isReleased)
         case .renew(let renewal): try renew(renewal)
         case .save(let record): try save(record)
         case .stage(let record): try stage(record)
@@ -174,6 +179,9 @@ extension Store {
     private func insertInstance(at now: Now) throws(StoreError) {
         bootID = now.bootID
         try connection.run(
+            "UPDATE identity SET is_restored = 0 WHERE is_restored <> 0",
+            doing: "write the daemon's start")
+        try connection.run(
             """
             INSERT INTO instance (id, boot_id, began_us, began_awake_ns, began_boot_ns)
             VALUES (?, ?, ?, ?, ?)
@@ -185,17 +193,34 @@ extension Store {
             ], doing: "write the daemon's start")
     }
 
-    private func insert(_ run: Run, at: WallInstant) throws(StoreError) -> Bool {
+    private func insert(
+        _ run: Run, released isReleased: Bool, at: WallInstant
+    ) throws(StoreError) -> Bool {
         try connection.run(
             """
-            INSERT INTO run (job, scheduled_us, attempt, missed, active_ns, boot_id, recorded_us, cause, owner)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?1) ON CONFLICT (job, scheduled_us, attempt) DO NOTHING
+            INSERT INTO run
+                (job, scheduled_us, attempt, missed, active_ns, boot_id, recorded_us, cause, released, owner)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?1)
+            ON CONFLICT (job, scheduled_us, attempt) DO NOTHING
             """,
             identity(run.id) + [
                 .integer(run.firing.missed.keepable), .integer(run.firing.active.wholeNanoseconds),
                 .text(bootID?.description ?? ""), Value(at),
                 run.firing.cause == .schedule ? .null : .text(run.firing.cause.description),
+                Value(isReleased),
             ], doing: "write the start of a run") == 1
+    }
+
+    private func setReleased(_ runs: [Run.ID], _ isReleased: Bool) throws(StoreError) {
+        for run in runs {
+            try connection.run(
+                """
+                UPDATE run SET released = ?4, boot_id = ?5
+                WHERE job = ?1 AND scheduled_us = ?2 AND attempt = ?3 AND outcome IS NULL
+                """,
+                identity(run) + [Value(isReleased), .text(bootID?.description ?? "")],
+                doing: "write whether a run is released")
+        }
     }
 
     private func close(

@@ -39,7 +39,8 @@ extension Store {
         return records
     }
 
-    /// The runs without a recorded end. The store does not know whether they were started.
+    /// The runs without a recorded end. The store does not know which of those that were released are
+    /// running.
     func openRuns() throws(StoreError) -> [RecoveredState.OpenRun] {
         var runs: [RecoveredState.OpenRun] = []
         try connection.run(
@@ -75,7 +76,8 @@ extension Store {
                     firing: Firing(
                         id: id.firing, missed: missed ?? 0, active: active ?? .zero,
                         cause: row.text(.cause).flatMap { Firing.Cause($0) } ?? .schedule),
-                    bootID: bootID ?? .unknown, wasSpawned: true, recorded: recorded))
+                    bootID: bootID ?? .unknown, isReleased: row.integer(.released) != 0,
+                    recorded: recorded))
         }
         return runs
     }

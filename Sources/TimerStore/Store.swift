@@ -87,6 +87,14 @@ public final class Store {
                 code: .empty, path: path, what: "there are no tables in the database",
                 hint: StoreError.restoreHint)
         }
+        // Only a store that is not opened for writing needs the newest tables.
+        guard version < 0 || version > known.lowerBound else {
+            throw StoreError(
+                code: .other, path: path,
+                what: "has version \(version), and cannot be brought to version "
+                    + "\(known.lowerBound) while its disk is full",
+                hint: "make room on the disk, and start timerd again")
+        }
         throw StoreError(
             code: .newer, path: path,
             what: "has version \(version), this timerd knows up to \(Schema.steps.count)",
@@ -142,11 +150,13 @@ public final class Store {
         let lastSuccesses = try lastSuccesses()
         let lastSkips = try lastSkips()
         let incidents = try incidents()
+        let isRestored =
+            try connection.integer("SELECT is_restored FROM identity", doing: "read it") != 0
         instance = max(previous?.instance ?? 0, latest) + 1
         return RecoveredState(
             instance: instance, previous: previous, records: records, openRuns: openRuns,
             lastRuns: lastRuns, lastSuccesses: lastSuccesses, lastSkips: lastSkips,
-            incidents: incidents, isDamaged: !damage.isEmpty
+            incidents: incidents, isDamaged: !damage.isEmpty, isRestored: isRestored
         )
     }
 

@@ -37,7 +37,8 @@ public enum StoreCopy {
     ///   - source: the copy, with its log if it has one. Nothing may write to it.
     ///   - target: the path of the database; the file must not exist or be empty.
     ///   - id: the identity of the new database; nil: that of the copy.
-    ///   - generation: the new generation is higher than this one.
+    ///   - generation: the new generation is higher than this one. The next instance of the daemon
+    ///     learns that what happened after the copy is not known (`RecoveredState.isRestored`).
     /// - Throws: `StoreError` if the copy is damaged or not a database of timerd; a part of the
     ///   target may exist.
     public static func restore(
@@ -48,7 +49,7 @@ public enum StoreCopy {
         let connection = store.connection
         let next = max(store.identity.generation, generation) + 1
         try connection.run(
-            "UPDATE identity SET generation = ?, id = ?",
+            "UPDATE identity SET generation = ?, id = ?, is_restored = 1",
             [.integer(next), .text(id ?? store.identity.id)], doing: "write its generation")
         let jobs = try connection.integer("SELECT count(*) FROM job", doing: "count its jobs") ?? 0
         // Without WAL it is one file, so that one rename can put it in place.

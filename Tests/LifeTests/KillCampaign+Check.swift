@@ -89,15 +89,8 @@ extension KillCampaign {
     /// ends after a minute.
     private func checkOrphans() {
         let deadline = LiveDaemon.now() + 90
-        var left: [String] = []
-        repeat {
-            left = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).filter {
-                guard Int($0) != nil,
-                    let data = FileManager.default.contents(atPath: "/proc/\($0)/cmdline")
-                else { return false }
-                return String(decoding: data, as: UTF8.self).contains(daemon.folder)
-            }
-        } while !left.isEmpty && LiveDaemon.now() < deadline
+        var left: [pid_t] = []
+        repeat { left = processes() } while !left.isEmpty && LiveDaemon.now() < deadline
         #expect(left.isEmpty, "processes are left: \(left)")
     }
 }

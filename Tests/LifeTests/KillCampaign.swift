@@ -155,12 +155,13 @@ final class KillCampaign {
     // MARK: - Attacks
 
     func strike(_ random: inout SeededRandom) throws {
-        switch random.int(below: 6) {
+        switch random.int(below: 8) {
         case 0: try restart(SIGKILL, &random)
         case 1: try restart(SIGTERM, &random)
         case 2: try killRunner()
         case 3: freeze(scheduler?.pid, &random)
         case 4: freeze(runnerProcess(), &random)
+        case 5, 6: try forgetEverything(&random)
         default:
             // Both at once.
             scheduler?.signal(SIGSTOP)
@@ -197,6 +198,50 @@ final class KillCampaign {
         most += LiveDaemon.now() - scheduler.startedAt
         least += asked - ready - (number == SIGKILL ? 1 : 0)
         kills += 1
+    }
+
+    /// Ends both, in either order, and their jobs, and removes the runtime directories, as when a
+    /// container gets another /run, or systemd stops both services.
+    private func forgetEverything(_ random: inout SeededRandom) throws {
+        let number = [SIGTERM, SIGKILL][random.int(below: 2)]
+        let runnerNumber = [SIGTERM, SIGKILL][random.int(below: 2)]
+        let isRunnerFirst = random.int(below: 2) == 0
+        if isRunnerFirst { endRunner(runnerNumber) }
+        end(number)
+        if !isRunnerFirst { endRunner(runnerNumber) }
+        for pid in processes() { kill(pid, SIGKILL) }
+        let files = FileManager.default
+        if random.int(below: 2) == 0 { try? files.removeItem(atPath: "\(daemon.folder)/runner") }
+        if random.int(below: 2) == 0 {
+            try? files.removeItem(atPath: "\(daemon.folder)/run")
+            // Without a heartbeat it is not known how long the scheduler counted.
+            if number == SIGKILL { least -= 29 }
+        }
+        if separateRunner { try startRunner() }
+        while daemon.waitForManager("READY=1", seconds: 0) != nil {}
+        try startScheduler()
+        waitUntilReady()
+    }
+
+    private func endRunner(_ number: Int32) {
+        kills += 1
+        if separateRunner {
+            runner?.signal(number)
+            runner?.wait()
+        } else if let pid = daemon.runner() {
+            kill(pid, number)
+        }
+    }
+
+    /// The processes of the daemon and its jobs, by the paths on their command lines.
+    func processes() -> [pid_t] {
+        let all = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return all.compactMap { pid_t($0) }.filter { pid in
+            guard let data = FileManager.default.contents(atPath: "/proc/\(pid)/cmdline") else {
+                return false
+            }
+            return String(decoding: data, as: UTF8.self).contains(daemon.folder)
+        }
     }
 
     private func runnerProcess() -> pid_t? { separateRunner ? runner?.pid : daemon.runner() }

@@ -96,9 +96,7 @@ extension Checker {
             for index in open.indices where open[index].job == old {
                 open[index].job = spec.name
                 // A run that has not started yet starts under the new name.
-                if !open[index].isBegun, open[index].boot == bootNumber {
-                    open[index].name = spec.name
-                }
+                if !open[index].isBegun { open[index].name = spec.name }
             }
         }
         bootOfLife = bootNumber
@@ -126,8 +124,8 @@ extension Checker {
         return open
     }
 
-    /// A run that was spawned never starts again: it is still running, or it is lost. A run that
-    /// was not spawned starts now, or waits as it did before, but not after a reboot.
+    /// A run that was started never starts again: it is still running, or it is lost, after a clean
+    /// stop by its runner. A run that waited starts now, or waits as it did before.
     private func settle(_ found: [Attempt]) {
         let isAlive = found.map { $0.isBegun && doRunsLiveOn && $0.boot == bootNumber }
         // Runs that are still running keep their capacity before any other run starts.
@@ -136,12 +134,13 @@ extension Checker {
         for index in found.indices where !isAlive[index] {
             let run = found[index]
             let state = states[run.job]
-            if !run.isBegun, run.boot == bootNumber, state.isPresent, state.phase != .stopped {
+            if !run.isBegun, state.isPresent, state.phase != .stopped {
                 takeUp(run)
                 takenUp.append(run.job)
             } else {
-                acts.append(
-                    act(.close, run, run.boot == bootNumber ? .lostDaemon : .lostReboot))
+                let loss: PlainOutcome =
+                    run.isBegun && death == .stopped ? .lostRunner : .lostDaemon
+                acts.append(act(.close, run, run.boot == bootNumber ? loss : .lostReboot))
             }
         }
         for job in takenUp { release(job) }

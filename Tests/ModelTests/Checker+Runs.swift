@@ -104,6 +104,7 @@ extension Checker {
         places += 1
         states[job].runs[index].wait = .none
         states[job].runs[index].isBegun = true
+        states[job].runs[index].boot = bootNumber
         starts.append(act(.start, states[job].runs[index]))
     }
 

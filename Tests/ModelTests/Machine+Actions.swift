@@ -75,6 +75,10 @@ extension Machine {
             for record in records { keep(record) }
             for run in start { begin(run) }
         case .start(let runs): for run in runs { begin(run) }
+        // The store of the model is never late, so that no start is decided twice.
+        case .withdraw(let runs): for run in runs { timeline.seen.append(seen(.nonsense, run)) }
+        case .startReleased(let runs):
+            for run in runs { timeline.seen.append(seen(.nonsense, run.id)) }
         case .end(let run, _):
             timeline.seen.append(seen(.end, run))
             askToEnd(run)
@@ -203,11 +207,27 @@ extension Machine {
             case .stopped: 2
             case .finished: 3
             }
+        let (accrued, active) = totals(of: record)
         timeline.seen.append(
             Seen(
                 kind: .account, job: job, label: record.lastScheduled.map(nanoseconds) ?? 0,
-                attempt: phase, value: record.accrued.wholeNanoseconds,
-                more: record.active.wholeNanoseconds, reason: record.skips))
+                attempt: phase, value: accrued.wholeNanoseconds,
+                more: active.wholeNanoseconds, reason: record.skips))
+    }
+
+    /// The time in a record, as of the reading of its event. If that is ahead of the clocks, the record
+    /// is of the clocks, and must have less by exactly that.
+    private func totals(of record: JobRecord) -> (accrued: Duration, active: Duration) {
+        let ahead = agenda?.ahead ?? .zero
+        guard ahead > .zero, record.phase == .armed, record.isCounting,
+            let shown = agenda.snapshot(of: record.job, at: now)
+        else { return (record.accrued, record.active) }
+        let isReal =
+            record.at == now.advanced(by: .zero - ahead)
+            && record.active == max(.zero, shown.active - ahead)
+            && record.accrued == shown.accrued - ahead
+        if !isReal { note(Seen(kind: .nonsense, job: index(record.job))) }
+        return (shown.accrued, shown.active)
     }
 
     // MARK: - The processes
@@ -220,6 +240,7 @@ extension Machine {
             return
         }
         rows[row].isBegun = true
+        rows[row].boot = boot
         let job = index(run.id.firing.job)
         let span = run.job.schedule.plainSpan
         // Most runs end soon; some are longer than the time between several firings.
@@ -287,6 +308,7 @@ extension Machine {
         case .stopped: .stopped
         case .lostReboot: .lost(.reboot)
         case .lostDaemon: .lost(.daemon)
+        case .lostRunner: .lost(.runner)
         case .lostDeadline: .lost(.deadline)
         }
     }
@@ -301,7 +323,8 @@ extension Machine {
         case .stopped: .stopped
         case .lost(.reboot): .lostReboot
         // The model has no fleet.
-        case .lost(.daemon), .lost(.runner), .lost(.unstarted), .lost(.machine): .lostDaemon
+        case .lost(.daemon), .lost(.unstarted), .lost(.machine): .lostDaemon
+        case .lost(.runner): .lostRunner
         case .lost(.deadline): .lostDeadline
         }
     }

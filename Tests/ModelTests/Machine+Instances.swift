@@ -59,7 +59,7 @@ extension Machine {
         }.map { row in
             RecoveredState.OpenRun(
                 id: row.run.id, of: row.owner, firing: row.run.firing, bootID: row.boot,
-                wasSpawned: row.isBegun,
+                isReleased: row.isBegun,
                 recorded: row.recorded, isLive: isAlive(row))
         }
         instance += 1

@@ -82,7 +82,7 @@ struct PlainJob: Equatable {
 /// How a run ended.
 enum PlainOutcome: Int64 {
     case fine, failed, two, signalled, timedOut, spawnFailed, replaced, stopped
-    case lostReboot, lostDaemon, lostDeadline
+    case lostReboot, lostDaemon, lostRunner, lostDeadline
 
     func isSuccess(_ job: PlainJob?) -> Bool {
         self == .fine || (self == .two && job?.isTwoFine == true)
@@ -92,7 +92,9 @@ enum PlainOutcome: Int64 {
     func isRetried(_ job: PlainJob) -> Bool {
         switch self {
         case .failed, .two, .signalled, .timedOut, .spawnFailed: !isSuccess(job)
-        case .fine, .replaced, .stopped, .lostReboot, .lostDaemon, .lostDeadline: false
+        case .fine, .replaced, .stopped, .lostReboot, .lostDaemon, .lostRunner,
+            .lostDeadline:
+            false
         }
     }
 }

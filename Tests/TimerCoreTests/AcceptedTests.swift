@@ -186,7 +186,7 @@ private struct AcceptedDraw {
             firing: Firing.ID(job: name, scheduled: scheduled()), attempt: max(1, count()))
         return RecoveredState.OpenRun(
             id: id, firing: Firing(id: id.firing, missed: count(), active: span()), bootID: boot(),
-            wasSpawned: chance(2), recorded: wall(), isLive: chance(3))
+            isReleased: chance(2), recorded: wall(), isLive: chance(3))
     }
 
     /// Advances the clocks of one boot: the two monotonic clocks never decrease, and the wall clock

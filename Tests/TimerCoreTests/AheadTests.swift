@@ -161,3 +161,39 @@ import Testing
         #expect(world.started.count == 2 && world.skipped.isEmpty)
     }
 }
+
+/// Nothing that is saved or shown is ahead of the clocks.
+extension AheadTests {
+    /// The daemon is killed before the instant at which the run was due: the job gains nothing, and its
+    /// next run is a whole interval after that instant.
+    @Test(arguments: [TimeBasis.active, .uptime, .boottime, .wall])
+    func aRecordOfAFiringIsOfTheRealInstant(_ basis: TimeBasis) {
+        let ahead: Duration = .milliseconds(5)
+        let job = Job.every(.seconds(10)).counting(basis)
+        var world = World()
+        world.load([job])
+        world.block(.seconds(10))
+        world.agenda.ahead = ahead
+        world.handle(.wake("backup"))
+        let due = world.now
+        let record = world.records["backup"]!
+        #expect(record.at == due.advanced(by: .zero - ahead))
+        #expect(record.active == .seconds(10) - ahead && record.accrued == .zero - ahead)
+        let shown = world.agenda.snapshot(of: "backup", at: record.at)!
+        #expect(shown.active == .seconds(10) - ahead && shown.accrued == .zero)
+        #expect(shown.remaining == .seconds(10) + ahead)
+        // Back to the real instant, at which it is killed.
+        world.block(.zero - ahead)
+        world.kill()
+        world.load([job])
+        #expect(world.show("backup").active == .seconds(10) - ahead)
+        #expect(world.show("backup").remaining == .seconds(10) + ahead)
+        // A second kill before that instant gains nothing either.
+        world.kill()
+        world.load([job])
+        #expect(world.show("backup").remaining == .seconds(10) + ahead)
+        world.pass(.seconds(1))
+        world.handle(.checkpoint())
+        #expect(world.records["backup"]!.accrued == .seconds(1) - ahead)
+    }
+}

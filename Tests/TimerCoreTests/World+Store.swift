@@ -16,8 +16,11 @@ extension World {
             switch action {
             case .begin(let runs, let start, let records) where isLate:
                 write(.begin(runs, start: [], records: records))
+                released.formUnion(start.map(\.id))
                 if !start.isEmpty { handle(.recorded(start)) }
-            case .start(let runs) where isLate: handle(.recorded(runs))
+            case .start(let runs) where isLate:
+                released.formUnion(runs.map(\.id))
+                handle(.recorded(runs))
             default: write(action)
             }
             if agenda.isHolding { handle(.stored) }
@@ -36,7 +39,7 @@ extension World {
     mutating func perform(_ action: Action) {
         if isStoreDown {
             switch action {
-            case .begin, .start, .close, .save, .storeJobSet, .notify:
+            case .begin, .start, .startReleased, .withdraw, .close, .save, .storeJobSet, .notify:
                 return unwritten.append((action, agenda.eventNumber, now.awake))
             default: break
             }
@@ -81,6 +84,14 @@ extension World {
             keep(records)
             begin(start)
         case .start(let runs): begin(runs)
+        case .startReleased(let runs):
+            for run in runs { #expect(released.contains(run.id), "\(run.id) is not released") }
+            begin(runs)
+        case .withdraw(let runs):
+            for run in runs {
+                #expect(openRuns[run]?.begun == false, "\(run) was started")
+                released.remove(run)
+            }
         case .close(let summary):
             let (run, outcome, failed) = (summary.id, summary.outcome, summary.failed)
             #expect(closed[run] == nil, "\(run) is closed twice")
@@ -153,7 +164,7 @@ extension World {
         let named = Set(others.map(\.job))
         for slot in agenda.jobSlots {
             let record = agenda.entries[slot]?.record(
-                at: renewal.at, instance: renewal.instance)
+                at: renewal.at, ahead: .zero, instance: renewal.instance)
             guard let record, !named.contains(record.job) else { continue }
             #expect(records[record.job] == record, "by the renewal")
         }
@@ -176,6 +187,7 @@ extension World {
         for run in runs {
             #expect(openRuns[run.id] != nil, "\(run.id) starts without a row")
             openRuns[run.id]?.begun = true
+            openRuns[run.id]?.2 = boot
             started.append(run)
         }
     }

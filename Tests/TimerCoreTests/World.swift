@@ -23,6 +23,8 @@ struct World {
     var lives: [DaemonInstance.ID: RecoveredState.PreviousInstance] = [:]
     var records: [Job.Name: JobRecord] = [:]
     var openRuns: [Run.ID: (Run, begun: Bool, BootID)] = [:]
+    /// The runs whose rows say that they are released. Not all of them have begun.
+    var released: Set<Run.ID> = []
     var timers: [Job.Name: AwakeInstant] = [:]
     var wallTimers: [Job.Name: WallInstant] = [:]
     var retryTimers: [Job.Name: AwakeInstant] = [:]
@@ -102,7 +104,7 @@ struct World {
         let open = openRuns.values.sorted { $0.0.id.description < $1.0.id.description }.map {
             RecoveredState.OpenRun(
                 id: $0.0.id, of: owners[$0.0.id], firing: $0.0.firing, bootID: $0.2,
-                wasSpawned: $0.begun,
+                isReleased: $0.begun || released.contains($0.0.id),
                 recorded: recorded[$0.0.id], isLive: hasRunner && $0.begun)
         }
         return RecoveredState(

@@ -117,10 +117,10 @@ extension RunRegistry {
                 return Int(status.st_size)
             }
             let page = RunRegistry.Slot.perPage * RunRegistry.Slot.bytes
-            #expect(bytes() == 0)
+            // One slot is for the identity of the registry.
             for _ in 0..<3 { registry.prepare() }
             #expect(bytes() == page)
-            for number in 0..<RunRegistry.Slot.perPage { _ = try registry.make(for: run(number)) }
+            for number in 1..<RunRegistry.Slot.perPage { _ = try registry.make(for: run(number)) }
             #expect(bytes() == page)
             registry.prepare()
             #expect(bytes() == 2 * page)

@@ -130,7 +130,7 @@ import TimerCore
         let count = try fuzzing.run { bytes, random in
             // Messages that end a connection are rare, so that others are received before.
             switch try? WireReply(bytes[...]) {
-            case .welcome, .holds, .complete, nil:
+            case .welcome, .memory, .holds, .complete, nil:
                 guard random.int(below: 40) == 0 else { return true }
             case .event, .barrierReached, .down: break
             }

@@ -70,7 +70,7 @@ import TimerCore
     }
 
     private static let replies: [WireReply] = [
-        .welcome(version: 1, instance: .max),
+        .welcome(version: 1, instance: .max), .memory(.max),
         .holds(run, began: WallInstant(microsecondsSinceEpoch: 1), isOver: false),
         .holds(run, began: nil, isOver: true), .complete,
         .event(1, .began(run, pid: 4_194_304, at: WallInstant(microsecondsSinceEpoch: 2))),

@@ -71,7 +71,10 @@ import TimerCore
             runs.map { .fleet(.record($0.id, value: "one")) }
                 + [.fleet(.record(runs[1].id, value: "two"))], durable: false)
         try store.commit(
-            [.begin(runs[1], at: Self.at(2)), .begin(runs[2], at: Self.at(3))], durable: false)
+            [
+                .begin(runs[1], released: true, at: Self.at(2)),
+                .begin(runs[2], released: true, at: Self.at(3)),
+            ], durable: false)
         try store.commit(
             [
                 .close(

@@ -50,7 +50,7 @@ import TimerCore
             name: Job.Name(job)!, command: .shell("true"), schedule: .every(.seconds(60)))
         let run = Run(firing: firing(job, second - 2), attempt: 1, job: definition)
         return [
-            .begin(run, at: at(second - 2)),
+            .begin(run, released: true, at: at(second - 2)),
             .close(
                 run.id, outcome ?? .exited(failed ? 1 : 0), RunUsage(elapsed: .seconds(2)),
                 failed: failed, began: at(second - 2), at: at(second), tail: [65]),

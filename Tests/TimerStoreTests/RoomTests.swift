@@ -32,7 +32,8 @@ import TimerCore
         for second in seconds {
             let run = run(second)
             try store.commit(
-                [.begin(run, at: now(second).wall)], isMarked: second % 10 == 0, durable: false)
+                [.begin(run, released: true, at: now(second).wall)], isMarked: second % 10 == 0,
+                durable: false)
             try store.commit(
                 [.close(run.id, .exited(0), RunUsage(), failed: false, at: now(second).wall)],
                 durable: false)

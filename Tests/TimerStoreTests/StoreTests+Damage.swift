@@ -101,7 +101,7 @@ extension StoreTests {
         defer { clean() }
         let store = try Store(path: path)
         _ = try store.beginInstance(at: now(0))
-        try store.commit([.begin(run("a", at: 1), at: now(1).wall)], durable: true)
+        try store.commit([.begin(run("a", at: 1), released: true, at: now(1).wall)], durable: true)
         try store.connection.execute("UPDATE run SET \(column) = \(value)", doing: "tamper")
         let again = try Store(path: path)
         #expect(try again.beginInstance(at: now(10)).openRuns.count == left)

@@ -21,7 +21,7 @@ extension StoreTests {
             // The exit code alone does not decide this.
             try store.commit(
                 [
-                    .begin(run, at: now(1).wall),
+                    .begin(run, released: true, at: now(1).wall),
                     .close(
                         run.id, .exited(second < 4 ? 1 : 0), RunUsage(), failed: second > 2,
                         at: now(Int64(second)).wall),
@@ -53,12 +53,12 @@ extension StoreTests {
             let run = run("a", at: Int64(second))
             try store.commit(
                 [
-                    .begin(run, at: now(1).wall),
+                    .begin(run, released: true, at: now(1).wall),
                     .close(
                         run.id, .exited(0), RunUsage(), failed: false, at: now(Int64(second)).wall),
                 ], durable: false)
         }
-        try store.commit([.begin(run("b", at: 1), at: now(1).wall)], durable: false)
+        try store.commit([.begin(run("b", at: 1), released: true, at: now(1).wall)], durable: false)
         try store.prune(endedBefore: now(100).wall)
         let past = try Store(path: path).beginInstance(at: now(200))
         #expect(past.lastRuns.values.map(\.id) == [run("a", at: 10).id])
@@ -80,7 +80,7 @@ extension StoreTests {
         for end in ends {
             let run = run(end.job, at: end.second)
             changes += [
-                .begin(run, at: now(end.second).wall), .save(record(end.job)),
+                .begin(run, released: true, at: now(end.second).wall), .save(record(end.job)),
                 .close(
                     run.id, end.outcome, RunUsage(), failed: end.failed, at: now(end.second).wall),
             ]
@@ -97,16 +97,17 @@ extension StoreTests {
         let (ended, active, waiting) = (run("a", at: 1), run("a", at: 2), run("a", at: 3))
         try store.commit(
             [
-                .save(record("a")), .begin(ended, at: now(1).wall),
+                .save(record("a")), .begin(ended, released: true, at: now(1).wall),
                 .close(ended.id, .exited(3), RunUsage(), failed: true, at: now(1).wall),
-                .begin(active, at: now(2).wall), .begin(waiting, at: now(3).wall),
+                .begin(active, released: true, at: now(2).wall),
+                .begin(waiting, released: true, at: now(3).wall),
             ], durable: false)
         let renamed = waiting.id.renamed(new)
         try store.commit(
             [
                 .rename(Renaming(from: old, to: new, waiting: [waiting.id])), .save(record("b")),
                 // Another job uses the old name now.
-                .begin(run("a", at: 4), at: now(4).wall),
+                .begin(run("a", at: 4), released: true, at: now(4).wall),
                 .close(run("a", at: 4).id, .exited(0), RunUsage(), failed: false, at: now(4).wall),
             ], durable: false)
         func history(of job: Job.Name) throws -> [Run.ID] {
@@ -138,7 +139,7 @@ extension StoreTests {
             let run = run("job-\(second % 300)", at: Int64(second))
             try store.commit(
                 [
-                    .begin(run, at: now(Int64(second)).wall),
+                    .begin(run, released: true, at: now(Int64(second)).wall),
                     .close(
                         run.id, .exited(0), RunUsage(), failed: false, at: now(Int64(second)).wall,
                         tail: tail),
@@ -178,7 +179,8 @@ extension StoreTests {
         for name in ["a", "b", "c.d", "e"] {
             for second in 1...3 {
                 let runs = [run(name, at: Int64(second)), run(name, at: Int64(second), attempt: 2)]
-                try store.commit(runs.map { .begin($0, at: now(1).wall) }, durable: false)
+                try store.commit(
+                    runs.map { .begin($0, released: true, at: now(1).wall) }, durable: false)
                 // The second attempt of the last firing is running.
                 let ended = second < 3 ? runs : name == "e" ? [] : [runs[0]]
                 try store.commit(

@@ -48,7 +48,8 @@ extension StoreTests {
         defer { clean() }
         do {
             let old = try Store(path: path, steps: Array(Self.laterSteps.prefix(version)))
-            _ = try old.beginInstance(at: now(0))
+            // A store of an earlier version has not all columns that are read.
+            if version >= Schema.steps.count { _ = try old.beginInstance(at: now(0)) }
             try old.commit([.save(record("a"))], durable: true)
         }
         for _ in 0..<2 {
@@ -62,6 +63,22 @@ extension StoreTests {
                 "each step is executed once")
             #expect(try store.beginInstance(at: now(1)).records == [record("a")])
         }
+    }
+
+    /// It is not known of the runs of the first version whether they were started.
+    @Test func anOpenRunOfTheFirstVersionCountsAsReleased() throws {
+        defer { clean() }
+        do {
+            let old = try Store(path: path, steps: Array(Schema.steps.prefix(1)))
+            try old.connection.execute(
+                """
+                INSERT INTO run
+                    (job, owner, scheduled_us, attempt, missed, active_ns, boot_id, recorded_us)
+                VALUES ('a', 'a', 7000000, 1, 0, 0, '\(now(0).bootID)', 7000000)
+                """, doing: "write a run")
+        }
+        let past = try Store(path: path).recover()
+        #expect(past.openRuns.map(\.isReleased) == [true] && !past.isRestored)
     }
 
     @Test func aFailedMigrationLeavesTheDatabaseUnchanged() throws {

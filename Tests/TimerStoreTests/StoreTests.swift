@@ -86,13 +86,20 @@ import TimerCore
         let store = try Store(path: path)
         _ = try store.beginInstance(at: now(0))
         let runs = [run("a", at: 1), run("a", at: 2), run("b", at: 1)]
-        #expect(try store.commit(runs.map { .begin($0, at: now(1).wall) }, durable: false).isEmpty)
         #expect(
-            try store.commit([.begin(runs[0], at: now(2).wall)], durable: false) == [runs[0].id],
+            try store.commit(
+                runs.map { .begin($0, released: true, at: now(1).wall) }, durable: false
+            ).isEmpty)
+        #expect(
+            try store.commit([.begin(runs[0], released: true, at: now(2).wall)], durable: false)
+                == [runs[0].id],
             "a firing cannot be stored twice")
         #expect(
-            try store.commit([.begin(run("a", at: 1, attempt: 2), at: now(2).wall)], durable: false)
-                .isEmpty, "another attempt is another run")
+            try store.commit(
+                [.begin(run("a", at: 1, attempt: 2), released: true, at: now(2).wall)],
+                durable: false
+            )
+            .isEmpty, "another attempt is another run")
         let usage = RunUsage(
             elapsed: .seconds(4), user: .milliseconds(20), system: .milliseconds(3),
             peakResidentBytes: 1 << 20)
@@ -132,7 +139,8 @@ import TimerCore
         open.firing.cause = cause
         try store.commit(
             [
-                .begin(ended, at: now(1).wall), .begin(open, at: now(2).wall),
+                .begin(ended, released: true, at: now(1).wall),
+                .begin(open, released: true, at: now(2).wall),
                 .close(ended.id, .exited(0), RunUsage(), failed: false, at: now(3).wall),
             ], durable: false)
         #expect(try store.pastRun(ended.id)?.cause == cause)
@@ -174,12 +182,12 @@ import TimerCore
         var bad = record("bad")
         bad.accrued = .nanoseconds(-1)
         let old = run("a", at: 1)
-        try store.commit([.begin(old, at: now(1).wall)], durable: false)
+        try store.commit([.begin(old, released: true, at: now(1).wall)], durable: false)
         let new = run("a", at: 2)
         let (refused, leftOut) = try store.commitWhatIsTaken(
             [
-                .save(record("good")), .save(bad), .begin(old, at: now(2).wall),
-                .begin(new, at: now(2).wall),
+                .save(record("good")), .save(bad), .begin(old, released: true, at: now(2).wall),
+                .begin(new, released: true, at: now(2).wall),
             ], isMarked: true)
         #expect(refused == [old.id] && store.identity.generation == 1)
         #expect(leftOut.map(\.change) == [.save(bad)] && leftOut.first?.error.code == .refused)
@@ -199,7 +207,7 @@ import TimerCore
         bad.accrued = .nanoseconds(-1)
         let run = run("a", at: 1)
         let changes: [Store.Change] =
-            [.begin(run, at: now(1).wall), .save(bad)]
+            [.begin(run, released: true, at: now(1).wall), .save(bad)]
             + (0..<2000).map { .save(record("job\($0)")) }
         let error = #expect(throws: StoreError.self) { try store.commitWhatIsTaken(changes) }
         #expect(error?.code == .full)
@@ -224,6 +232,35 @@ import TimerCore
         #expect(other.identity.id != store.identity.id)
     }
 
+    @Test func knowsWhichRunsAreReleased() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginInstance(at: now(0))
+        let runs = [run("a", at: 1), run("b", at: 2), run("c", at: 3)]
+        try store.commit(
+            [
+                .begin(runs[0], released: true, at: now(1).wall),
+                .begin(runs[1], released: false, at: now(1).wall),
+                .begin(runs[2], released: false, at: now(1).wall),
+                .setReleased([runs[1].id, runs[2].id], true), .setReleased([runs[2].id], false),
+            ], durable: true)
+        let past = try Store(path: path).recover()
+        #expect(past.openRuns.map(\.isReleased) == [true, true, false])
+    }
+
+    /// A record of a firing that was decided ahead of the clocks.
+    @Test func keepsATimeBeforeAGridPoint() throws {
+        defer { clean() }
+        let store = try Store(path: path)
+        _ = try store.beginInstance(at: now(0))
+        var early = record("a")
+        early.accrued = .zero - Agenda.aheadMax
+        try store.commit([.save(early)], durable: true)
+        #expect(try Store(path: path).beginInstance(at: now(1)).records == [early])
+        early.accrued -= .nanoseconds(1)
+        #expect(throws: StoreError.self) { try store.commit([.save(early)], durable: true) }
+    }
+
     @Test func erasesARecord() throws {
         defer { clean() }
         let store = try Store(path: path)
@@ -239,7 +276,9 @@ import TimerCore
         for _ in 0..<2 {
             let store = try Store(path: path)
             #expect(try store.connection.integer("PRAGMA auto_vacuum", doing: "look") == 2)
-            #expect(try store.connection.integer("PRAGMA user_version", doing: "look") == 1)
+            #expect(
+                try store.connection.integer("PRAGMA user_version", doing: "look")
+                    == Int64(Schema.steps.count))
         }
     }
 

@@ -91,10 +91,10 @@ final class RecorderFixture: Sendable {
     /// Submits changes; their result is recorded under this name.
     func keep(
         _ name: String, _ changes: [Store.Change], durable: Bool = false, isPatient: Bool = false,
-        mayOvertake: Bool = false
+        keepsOrder: Bool = false
     ) {
         let request = Recorder.Request(
-            changes: changes, durable: durable, isPatient: isPatient, mayOvertake: mayOvertake
+            changes: changes, durable: durable, isPatient: isPatient, keepsOrder: keepsOrder
         ) { [self] refused in
             say(refused.isEmpty ? name : "\(name) without \(refused.count)")
         } onDelayed: { [self] _ in

@@ -84,7 +84,7 @@ extension Agenda {
             }
             // Without this record, a daemon that starts later would search for occurrences after
             // the wrong time.
-            records.append(entry.record(at: now, instance: instance))
+            records.append(entry.record(at: now, ahead: ahead, instance: instance))
             entries[slot] = entry
         }
         return batch.timers + batch.notices
@@ -167,7 +167,7 @@ extension Agenda {
         var records: [JobRecord] = []
         for slot in jobSlots[places.clamped(to: jobSlots.indices)]
         where entries[slot]?.ledger.isOpen == true {
-            if let record = entries[slot]?.record(at: now, instance: instance) {
+            if let record = entries[slot]?.record(at: now, ahead: ahead, instance: instance) {
                 records.append(record)
             }
         }
@@ -187,7 +187,7 @@ extension Agenda {
         for slot in jobSlots {
             guard var entry = entries[slot] else { continue }
             timers += updateTimer(slot, &entry, at: now) + updateRetryTimer(slot, entry)
-            records.append(entry.record(at: now, instance: instance))
+            records.append(entry.record(at: now, ahead: ahead, instance: instance))
             entries[slot] = entry
         }
         return timers + [

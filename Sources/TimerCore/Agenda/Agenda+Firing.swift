@@ -142,7 +142,7 @@ extension Agenda {
         let wasHeld = !heldUp.isEmpty && heldUp.remove(slot) != nil
         if case .paused(let pause) = entry.phase {
             unpause(slot, &entry, pause, by: .pauseEnd, at: now, into: &batch)
-            batch.records.append(entry.record(at: now, instance: instance))
+            batch.records.append(entry.record(at: now, ahead: ahead, instance: instance))
             entries[slot] = entry
             return
         }
@@ -167,7 +167,7 @@ extension Agenda {
         make(points, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
         if entry.countsFromEnd { batch.timers += updateTimer(slot, &entry, at: now) }
         if entry.phase == .finished { batch.notices.append(.log(entry.finished)) }
-        batch.records.append(entry.record(at: now, instance: instance))
+        batch.records.append(entry.record(at: now, ahead: ahead, instance: instance))
         entries[slot] = entry
     }
 

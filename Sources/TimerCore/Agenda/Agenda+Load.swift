@@ -10,7 +10,8 @@ extension Agenda {
 
     /// Starts a daemon instance: restores the time records of all jobs, and decides about the runs
     /// that the previous instance left open.
-    mutating func load(_ jobSet: JobSet, _ past: RecoveredState, at now: Now) -> [Action] {
+    mutating func load(_ jobSet: JobSet, _ saved: RecoveredState, at now: Now) -> [Action] {
+        let past = saved.withoutUncertainty(at: now)
         instance = past.instance
         downtimeEnd = now
         startedAt = now
@@ -22,7 +23,8 @@ extension Agenda {
 
         watching.use(jobSet.notifiers)
         watching.recovered = Dictionary(grouping: past.incidents) { $0.id.job }
-        let start = past.start(at: now)
+        // Jobs that run once in each boot may have done so.
+        let start = past.isRestored ? nil : past.start(at: now)
         var change = JobSetChange()
         reserve(for: jobSet.jobs)
         // One timer for each job. What comes before them is inserted last: it is not known yet, and
@@ -42,7 +44,7 @@ extension Agenda {
         // its memory.
         archived = Dictionary(uniqueKeysWithValues: archived.map { ($0.key, $0.value) })
         let kept = archiveOthers(at: now, into: &change)
-        let (settled, taken) = recoverRuns(past.openRuns, at: now, into: &change)
+        let (settled, taken) = recoverRuns(of: past, at: now, into: &change)
         actions += settleIntervals(at: now).timers
         takeRecords(after: past, and: kept, at: now, into: &change)
         let began = Action.log(
@@ -88,7 +90,8 @@ extension Agenda {
         var count = 0
         for stored in past.records where renewal.concerns(stored) && !past.isDamaged {
             guard let slot = slot(of: stored.job),
-                entries[slot]?.record(at: now, instance: instance) == renewal.renewed(stored)
+                entries[slot]?.record(at: now, ahead: ahead, instance: instance)
+                    == renewal.renewed(stored)
             else { continue }
             isRenewed[slot] = true
             count += 1
@@ -96,7 +99,8 @@ extension Agenda {
         if count > 0 { change.renewal = renewal }
         change.records.reserveCapacity(jobSlots.count - count + others.count)
         for slot in jobSlots where !isRenewed[slot] {
-            guard let record = entries[slot]?.record(at: now, instance: instance) else { continue }
+            guard let record = entries[slot]?.record(at: now, ahead: ahead, instance: instance)
+            else { continue }
             change.records.append(record)
         }
         change.records += others
@@ -294,7 +298,7 @@ private struct CreditedRecords {
         notices.append(
             .log(
                 .recovered(
-                    record.job, accrued: record.accrued, credited: credit.counted,
+                    record.job, accrued: max(.zero, record.accrued), credited: credit.counted,
                     maxLoss: credit.maxLoss, record.basis)))
     }
 }

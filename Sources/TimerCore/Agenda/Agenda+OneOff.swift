@@ -12,7 +12,7 @@ extension Agenda {
         var change = JobSetChange()
         let timers = add(job, at: now, into: &change)
         if let slot = slot(of: job.name),
-            let record = entries[slot]?.record(at: now, instance: instance)
+            let record = entries[slot]?.record(at: now, ahead: ahead, instance: instance)
         {
             change.records.append(record)
         }

@@ -149,7 +149,7 @@ extension Agenda {
         step.added += add(job, at: now, into: &step.change)
         guard let slot = slot(of: job.name) else { return true }
         state.jobSlots.append(slot)
-        if let record = entries[slot]?.record(at: now, instance: instance) {
+        if let record = entries[slot]?.record(at: now, ahead: ahead, instance: instance) {
             step.change.records.append(record)
         }
         return true
@@ -188,7 +188,7 @@ extension Agenda {
         var renaming = Renaming(from: old, to: name)
         renaming.waiting = runs.rename(slot, to: name)
         change.renamed.append(renaming)
-        change.records.append(entry.record(at: now, instance: instance))
+        change.records.append(entry.record(at: now, ahead: ahead, instance: instance))
         entries[slot] = entry
         slots.insert(slot, in: entries)
         // An earlier job of the new name may have left runs that have not ended.
@@ -236,7 +236,7 @@ extension Agenda {
         } else {
             batch.timers += updateTimer(slot, &entry, at: now, isNewSchedule: isNewSchedule)
         }
-        let record = entry.record(at: now, instance: instance)
+        let record = entry.record(at: now, ahead: ahead, instance: instance)
         entries[slot] = entry
         // A run and the change it makes to the state of its job are written in one transaction.
         if batch.runs.count > runsBefore {
@@ -264,7 +264,7 @@ extension Agenda {
         }
         cancelPending(slot, &entry, .stopped, into: &batch)
         runs.detach(slot, job: entry.job.name)
-        let record = entry.record(at: now, instance: instance, removed: now.wall)
+        let record = entry.record(at: now, ahead: ahead, instance: instance, removed: now.wall)
         change.records.append(record)
         batch.watch(endWatch(slot, &entry))
         archived[entry.job.name] = ArchivedJob(record: record, boxedOutcomes: entry.boxedOutcomes)

@@ -19,7 +19,7 @@ extension Agenda {
         let cause = Firing.Cause.requested(by: order.by, variables: order.variables)
         let run = entry.run(entry.firing(point, missed: 0, at: now, cause: cause))
         _ = recordAndStart(run, as: .requested, slot, &entry, at: now, into: &batch)
-        batch.records.append(entry.record(at: now, instance: instance))
+        batch.records.append(entry.record(at: now, ahead: ahead, instance: instance))
         entries[slot] = entry
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
         batch.notices.append(.log(.runOrdered(run, by: order.by, remaining: remaining)))

@@ -129,8 +129,8 @@ extension JobEntry {
     fileprivate func snapshot(at now: Now, _ runs: [ActiveRun]) -> JobSnapshot {
         let remaining = remaining(at: now)
         return JobSnapshot(
-            at: now, job: job, phase: phase, active: active(at: now), accrued: accrued(at: now),
-            remaining: remaining,
+            at: now, job: job, phase: phase, active: max(.zero, active(at: now)),
+            accrued: max(.zero, accrued(at: now)), remaining: remaining,
             next: next(at: now), offset: offset,
             lastScheduled: lastScheduled, firings: firings, live: runs, lastRun: lastRun,
             lastSkip: outcomes.lastSkip, skips: skips, maxLoss: maxLoss, checkpoint: checkpoint,

@@ -47,7 +47,8 @@ extension Agenda {
 
     /// Starts the runs whose rows were written late, except runs that were ended meanwhile, runs of
     /// jobs that are paused now, and runs whose starting deadline has passed. A daemon that is
-    /// stopping leaves them to the next instance.
+    /// stopping leaves them to the next instance. The rows of those that do not start now say that
+    /// they wait again, so that no later instance takes them for lost.
     mutating func noteRecorded(_ recorded: [Run], at now: Now) -> [Action] {
         var batch = Batch()
         for run in recorded {
@@ -61,7 +62,24 @@ extension Agenda {
         for slot in Set(recorded.compactMap { slot(of: $0.id) }).sorted() {
             release(slot, at: now, into: &batch)
         }
-        return batch.actions
+        let ids = Set(recorded.map(\.id))
+        let withdrawn = recorded.map(\.id).filter { waitsAgain($0) }
+        // Nothing is written for them again: with a disk that takes as long as this, they would be too
+        // late each time.
+        let released = batch.start.filter { ids.contains($0.id) }
+        batch.start.removeAll { ids.contains($0.id) }
+        var actions: [Action] = withdrawn.isEmpty ? [] : [.withdraw(withdrawn)]
+        if !released.isEmpty { actions.append(.startReleased(released)) }
+        return actions + batch.actions
+    }
+
+    /// Whether a run that was written late is left to wait, here or for the next instance.
+    private func waitsAgain(_ run: Run.ID) -> Bool {
+        switch runs.state(of: run, of: jobKey(of: run)) {
+        case .waiting: true
+        case .starting: isShutDown
+        case .running, .stopping, .stoppingAtStart, .ended, nil: false
+        }
     }
 
     /// Closes a run that was ended before it started.

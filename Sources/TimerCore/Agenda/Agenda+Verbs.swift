@@ -116,7 +116,7 @@ extension Agenda {
     ) -> [Action] {
         var batch = Batch()
         unpause(slot, &entry, pause, by: .pauseEnd, at: now, into: &batch)
-        batch.records.append(entry.record(at: now, instance: instance))
+        batch.records.append(entry.record(at: now, ahead: ahead, instance: instance))
         entries[slot] = entry
         return batch.actions
     }
@@ -126,7 +126,7 @@ extension Agenda {
     ) -> [Action] {
         var batch = Batch()
         unpause(slot, &entry, pause, by: order.by, at: now, into: &batch)
-        let record = entry.record(at: now, instance: instance)
+        let record = entry.record(at: now, ahead: ahead, instance: instance)
         entries[slot] = entry
         // The notices are logged after the write. The actions that follow from the end of the pause
         // do not wait for it.
@@ -247,7 +247,7 @@ extension Agenda {
         notice: (JobEntry) -> Notice
     ) -> [Action] {
         let timer = updateTimer(slot, &entry, at: now) + updateRetryTimer(slot, entry)
-        let record = entry.record(at: now, instance: instance)
+        let record = entry.record(at: now, ahead: ahead, instance: instance)
         entries[slot] = entry
         return timer + batch.actions
             + [.save([record], durable: true), .log(notice(entry)), .answer(answer)]

@@ -17,6 +17,9 @@ public struct Agenda: Sendable {
     /// up, counts as missed.
     public static let downtimeMargin: Duration = .seconds(1)
 
+    /// By how much the reading of an event may be ahead of the clocks.
+    public static let aheadMax: Duration = .milliseconds(31)
+
     /// How many runs may be active at the same time; further runs wait in the order in which they
     /// were due.
     public let concurrentRunsMax: Int
@@ -68,7 +71,7 @@ public struct Agenda: Sendable {
     /// The runs that were decided up to this event are recorded and started. The shell updates it
     /// before each event.
     public var storedThrough: UInt64 = .max
-    /// By how much the reading of the next event is ahead of the clocks; at least zero. The shell
+    /// By how much the reading of the next event is ahead of the clocks; from zero to `aheadMax`. The shell
     /// decides about a firing shortly before it is due, as of the instant at which it is due, so
     /// that the process of the run is ready then. It updates this before each event.
     public var ahead: Duration = .zero

@@ -120,7 +120,7 @@ extension Agenda {
                 entry.awaitsEnd = false
             }
             timers += updateTimer(slot, &entry, at: now, isNewSchedule: true)
-            records.append(entry.record(at: now, instance: instance))
+            records.append(entry.record(at: now, ahead: ahead, instance: instance))
             entries[slot] = entry
         }
         return (timers, records)

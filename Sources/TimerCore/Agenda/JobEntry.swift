@@ -63,9 +63,10 @@ struct JobEntry: Sendable {
     /// The reading of the clock that its ledger counts by.
     func counted(at now: Now) -> CountedInstant { now.counted(job.count) }
 
-    func active(at now: Now) -> Duration { ledger.active(at: counted(at: now)) }
+    func active(at now: Now) -> Duration { ledger.active(asOf: counted(at: now)) }
 
-    func accrued(at now: Now) -> Duration { ledger.accrued(at: counted(at: now)) }
+    /// Negative if a firing was decided ahead of the clocks and is not due yet by `now`.
+    func accrued(at now: Now) -> Duration { ledger.accrued(asOf: counted(at: now)) }
 
     /// By how much all its grid points or occurrences are shifted.
     var offset: Duration {
@@ -130,25 +131,32 @@ struct JobEntry: Sendable {
         }
     }
 
-    /// Takes a record of the state as of `now` for the store.
-    mutating func record(at now: Now, instance: DaemonInstance.ID, removed: WallInstant? = nil)
-        -> JobRecord
-    {
+    /// Takes a record of the state for the store.
+    ///
+    /// - Parameters:
+    ///   - now: the reading of the event that is handled.
+    ///   - ahead: by how much that is ahead of the clocks. The record is of the real instant: nothing
+    ///     that is saved may be time that has not passed.
+    mutating func record(
+        at now: Now, ahead: Duration, instance: DaemonInstance.ID, removed: WallInstant? = nil
+    ) -> JobRecord {
         ledger.settle(at: counted(at: now))
-        checkpoint = now.wall
+        let real = now.advanced(by: .zero - ahead)
+        checkpoint = real.wall
         // Time that keeps counting while no daemon runs is known from the clocks alone. That of a job of
         // a fleet is not counted here.
         let countsAway = phase == .armed && job.count != .active && removed == nil && !isShared
         return JobRecord(
-            job: job.name, phase: phase, active: active(at: now) + countedAfterPause,
-            accrued: accrued(at: now) + countedAfterPause,
+            job: job.name, phase: phase,
+            active: max(.zero, active(at: real) + countedAfterPause),
+            accrued: accrued(at: real) + countedAfterPause,
             isCounting: ledger.isOpen || countsAway, firings: firings,
             lastScheduled: lastScheduled, configuredPaused: configuredPaused, removed: removed,
-            at: now, instance: instance, basis: job.count, maxLoss: maxLoss, skips: skips,
-            processedThrough: processedThrough(at: now), clockEpoch: clockEpoch,
+            at: real, instance: instance, basis: job.count, maxLoss: maxLoss, skips: skips,
+            processedThrough: processedThrough(at: real), clockEpoch: clockEpoch,
             isDueThisBoot: isDueThisBoot, awaitsEnd: awaitsEnd, endedInPause: endedInPause,
             lastSuccess: boxedOutcomes?.wrappedValue.lastSuccess,
-            watchedSince: watch == nil ? nil : watchedSince(at: now.wall))
+            watchedSince: watch == nil ? nil : watchedSince(at: real.wall))
     }
 
     /// From when on the time without a success counts, for a job with `stale-after`.

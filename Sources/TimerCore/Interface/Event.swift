@@ -219,11 +219,17 @@ public enum Action: Hashable, Sendable {
     case armRetry(Job.Name, AwakeInstant)
     /// Cancel the second timer of the job.
     case disarmRetry(Job.Name)
-    /// Write the runs and the records in one transaction. After the commit, start the runs in
-    /// `start`.
+    /// Write the runs and the records in one transaction, those in `start` as released. Start these
+    /// when that is on the disk; if their jobs have relaxed durability, when it is written.
     case begin([Run], start: [Run], records: [JobRecord])
-    /// Start runs that were written before and had to wait.
+    /// Write that these runs, which were written before and had to wait, are released, and start
+    /// them as after `begin`.
     case start([Run])
+    /// Start these runs now: that they are released is written already.
+    case startReleased([Run])
+    /// These runs were written as released, but do not start now: write that they wait again. They
+    /// were never sent to a runner.
+    case withdraw([Run.ID])
     /// End an active run: ask it to end, and kill it after the grace period. Its end is reported
     /// like any other.
     case end(Run.ID, grace: Duration)

@@ -115,7 +115,8 @@ public struct JobRecord: Hashable, Sendable {
     public var phase: Phase
     /// Its total active time.
     public var active: Duration
-    /// Its active time since the last grid point.
+    /// Its active time since the last grid point. Negative, by at most `Agenda.aheadMax`, if the record
+    /// is of an instant before that grid point, because its firing was decided ahead of the clocks.
     public var accrued: Duration
     /// How many firings it had since its timer was last restarted by `start`.
     public var firings: Int

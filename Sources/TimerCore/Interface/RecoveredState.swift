@@ -84,13 +84,16 @@ public struct RecoveredState: Sendable {
     public var incidents: [IncidentRecord]
     /// Whether the store contained invalid values.
     public var isDamaged: Bool
+    /// Whether this is an older state than the last one, such as that of a copy: what happened since
+    /// is not known.
+    public var isRestored: Bool
 
     /// Creates a recovered state; by default an empty one, as at the very first start.
     public init(
         instance: DaemonInstance.ID, previous: PreviousInstance? = nil, heartbeat: Heartbeat? = nil,
         records: [JobRecord] = [], openRuns: [OpenRun] = [], lastRuns: [Job.Name: RunSummary] = [:],
         lastSuccesses: [Job.Name: WallInstant] = [:], lastSkips: [Job.Name: LastSkip] = [:],
-        incidents: [IncidentRecord] = [], isDamaged: Bool = false
+        incidents: [IncidentRecord] = [], isDamaged: Bool = false, isRestored: Bool = false
     ) {
         self.instance = instance
         self.previous = previous
@@ -102,6 +105,7 @@ public struct RecoveredState: Sendable {
         self.lastSkips = lastSkips
         self.incidents = incidents
         self.isDamaged = isDamaged
+        self.isRestored = isRestored
     }
 
     /// An instance that has ended.
@@ -131,24 +135,25 @@ public struct RecoveredState: Sendable {
         public var firing: Firing
         /// The boot in which it was recorded.
         public var bootID: BootID
-        /// Whether the runner ever spawned its process.
-        public var wasSpawned: Bool
+        /// Whether its start was recorded. Its start may have been sent to a runner then, so it never
+        /// starts again, whatever the runner knows about it. Otherwise it waited, and no runner ever
+        /// heard of it.
+        public var isReleased: Bool
         /// When it was recorded, by the wall clock.
         public var recorded: WallInstant
-        /// Whether its process is still running under the runner, which kept running when the
-        /// daemon ended.
+        /// Whether the runner still has it: its process is running, or its end was not reported yet.
         public var isLive: Bool
 
         /// Creates an open run.
         public init(
-            id: Run.ID, of job: Job.Name? = nil, firing: Firing, bootID: BootID, wasSpawned: Bool,
+            id: Run.ID, of job: Job.Name? = nil, firing: Firing, bootID: BootID, isReleased: Bool,
             recorded: WallInstant? = nil, isLive: Bool = false
         ) {
             self.id = id
             self.job = job ?? id.firing.job
             self.firing = firing
             self.bootID = bootID
-            self.wasSpawned = wasSpawned
+            self.isReleased = isReleased
             self.recorded = recorded ?? id.firing.scheduled
             self.isLive = isLive
         }

@@ -16,6 +16,8 @@ public struct Policy: Hashable, Sendable {
     /// beyond that is skipped. Nil: only the limit for all jobs together applies. A job from a
     /// configuration file always has a number, so that it cannot use the whole limit alone.
     public var concurrencyMax: Int?
+    /// What must be saved, and how safely, before a run starts.
+    public var startDurability = StartDurability.strict
     /// How much a firing may be delayed to share a wake-up with others. Not negative.
     public var accuracy = Duration.zero
     /// The maximum random delay of a firing. Each firing gets its own delay. Not negative.
@@ -60,6 +62,15 @@ public struct Policy: Hashable, Sendable {
         case fireIfDue = "fire-if-due"
         /// Restart the interval.
         case restart
+    }
+
+    /// How the start of a run is recorded before its program begins.
+    public enum StartDurability: String, CaseIterable, Hashable, Sendable {
+        /// It is on the disk (fsync): no run starts twice, not even after a power failure.
+        case strict
+        /// It is written, and on the disk within a second: a run that started within a second before
+        /// a power failure can start again after it. For jobs that are more frequent than their disk.
+        case relaxed
     }
 
     /// What to do with a firing while a run of the job is active.

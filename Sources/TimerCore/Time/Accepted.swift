@@ -23,6 +23,8 @@ public enum Accepted {
     public static let bootNanoseconds: ClosedRange<Int64> = 0...(1 << 62)
     /// Nanoseconds of a saved time span.
     public static let spanNanoseconds: ClosedRange<Int64> = 0 ... .max
+    /// Nanoseconds of the time since a grid point in a record: negative, by at most `Agenda.aheadMax`, before it.
+    public static let accruedNanoseconds: ClosedRange<Int64> = -31_000_000 ... .max
     /// How often something happened: enough for once a millisecond during 31 000 years.
     public static let count: ClosedRange<Int64> = 0...1_000_000_000_000_000
     /// The numbers of daemon instances.
@@ -93,6 +95,13 @@ extension Duration {
     /// Reads a saved span in nanoseconds; nil if it is negative.
     public init?(keptNanoseconds nanoseconds: Int64) {
         guard Accepted.spanNanoseconds.contains(nanoseconds) else { return nil }
+        self = .nanoseconds(nanoseconds)
+    }
+
+    /// Reads a saved time since a grid point in nanoseconds; nil outside
+    /// `Accepted.accruedNanoseconds`.
+    public init?(keptAccrued nanoseconds: Int64) {
+        guard Accepted.accruedNanoseconds.contains(nanoseconds) else { return nil }
         self = .nanoseconds(nanoseconds)
     }
 

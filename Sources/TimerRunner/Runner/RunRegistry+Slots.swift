@@ -17,6 +17,8 @@ extension RunRegistry {
         /// The free slots; the one that was used last is used first, because it is in the CPU
         /// cache.
         var free: [Int] = []
+        /// What the registry is known by; nil in a new one.
+        private var memory: UInt64?
 
         /// Maps the existing file. A slot without a valid record is free.
         init(mapping file: Int32) throws(Runner.Failure) {
@@ -38,11 +40,16 @@ extension RunRegistry {
                     throw Runner.Failure("cannot map the run registry", code)
                 }
             }
+            var taken: Set<Int> = []
             for place in free.indices {
+                if memory == nil, let found = memory(in: slot(place)) {
+                    memory = found
+                    taken.insert(place)
+                }
                 guard let run = run(in: slot(place)), places[run] == nil else { continue }
                 places[run] = place
             }
-            let taken = Set(places.values)
+            taken.formUnion(places.values)
             free.removeAll { taken.contains($0) }
         }
 
@@ -59,6 +66,26 @@ extension RunRegistry {
             return Run.ID(String(words[2]))
         }
 
+        private static let memoryWord = "timerd-registry"
+
+        private func memory(in slot: UnsafeMutableRawPointer) -> UInt64? {
+            guard slot.record.pointee.stage != CSPAWN_RECORD_FREE else { return nil }
+            let words = slot.text(Slot.firstLine..<Slot.secondLine).split(separator: " ")
+            guard words.count == 3, words[0] == Self.memoryWord, words[1] == "1" else { return nil }
+            return UInt64(words[2])
+        }
+
+        /// The identity of the registry, which a new one gets now; nil if the file cannot grow.
+        mutating func identify(growing file: Int32) -> UInt64? {
+            if let memory { return memory }
+            guard reserve(growing: file), let place = free.popLast() else { return nil }
+            let made = UInt64.random(in: 1 ... .max)
+            slot(place).put("\(Self.memoryWord) 1 \(made)", Slot.firstLine..<Slot.secondLine)
+            cspawn_set_stage(slot(place).record, CSPAWN_RECORD_CREATED)
+            memory = made
+            return made
+        }
+
         /// Allocates a slot for the run; nil if the file cannot grow.
         mutating func take(for run: Run.ID, growing file: Int32) -> Int? {
             guard reserve(growing: file), let place = free.popLast() else { return nil }
@@ -72,7 +99,12 @@ extension RunRegistry {
             // Disk space is allocated first: without it, a process that writes there would be
             // killed (mmap(2), SIGBUS).
             let size = off_t(pages.count * Self.pageBytes)
-            return posix_fallocate(file, size, off_t(Self.pageBytes)) == 0 && map(file)
+            let code = posix_fallocate(file, size, off_t(Self.pageBytes))
+            guard code == 0 else {
+                errno = code
+                return false
+            }
+            return map(file)
         }
 
         /// Maps the next page.

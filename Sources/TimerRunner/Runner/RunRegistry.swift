@@ -29,6 +29,10 @@ final class RunRegistry: Sendable {
         static let perPage = 256
     }
 
+    /// The identity of this registry, in a slot of its own. A runner that finds another one cannot
+    /// know what was started before: the directory was emptied in between.
+    let memory: UInt64
+
     private let file: Int32
     private let bootID: String
     private let slots: Mutex<Slots>
@@ -46,7 +50,14 @@ final class RunRegistry: Sendable {
         let boot = ProcFile.text("/proc/sys/kernel/random/boot_id")
         bootID = boot?.split(separator: "\n").first.map { String($0) } ?? "?"
         do throws(Runner.Failure) {
-            slots = Mutex(try Slots(mapping: file))
+            var found = try Slots(mapping: file)
+            guard let memory = found.identify(growing: file) else {
+                let code = errno
+                found.unmap()
+                throw Runner.Failure("cannot extend the run registry", code)
+            }
+            self.memory = memory
+            slots = Mutex(found)
         } catch {
             close(file)
             throw error

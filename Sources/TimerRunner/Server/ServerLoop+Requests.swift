@@ -26,7 +26,10 @@ extension ServerLoop {
         guard self.connection != nil else { return }
         connection.isGreeted = true
         barriers.restart()
-        for reply in outbound.connect() + [.complete] { connection.socket.send(reply.bytes) }
+        let memory = WireReply.memory(runner.registry.memory)
+        for reply in [memory] + outbound.connect() + [.complete] {
+            connection.socket.send(reply.bytes)
+        }
         prepare(connection)
     }
 

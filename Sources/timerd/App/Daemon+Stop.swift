@@ -36,8 +36,10 @@ extension Daemon {
             if isClosed { _ = wait(for: drained, "record the ends of the last runs") }
         }
         fleet?.stop()
+        // Runs that no runner has heard of start with the next instance.
+        let unsent = runner.close()
+        if !unsent.isEmpty { recorder.write([.setReleased(unsent, false)], durable: true) }
         if isClosed { recordStop() } else { sayWhatIsLost() }
-        runner.close()
         endEvents()
         server.web?.stop()
         server.server.stop()

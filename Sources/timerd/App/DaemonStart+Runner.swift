@@ -40,17 +40,14 @@ extension DaemonStart {
 }
 
 extension RecoveredState {
-    /// Adds which of the open runs were started, and of which runs the runner still has to report
-    /// the end. If the runtime directory was lost although the daemon was not stopped, any other
-    /// run may have been started too: it counts as started, so that no run starts twice.
+    /// Adds which of the open runs the runner has: those that are running, and those of which it
+    /// still has to report the end.
     mutating func note(_ holdings: [RunnerClient.Holding]) {
         let held = Dictionary(holdings.map { ($0.run, $0) }) { first, _ in first }
-        let hasNoMemory = heartbeat == nil && previous?.ended == nil
         for index in openRuns.indices {
-            let holding = held[openRuns[index].id]
-            openRuns[index].isLive = holding != nil
-            openRuns[index].wasSpawned = hasNoMemory || holding != nil
-            if let began = holding?.began { openRuns[index].recorded = began }
+            guard let holding = held[openRuns[index].id] else { continue }
+            openRuns[index].isLive = true
+            if let began = holding.began { openRuns[index].recorded = began }
         }
     }
 }

@@ -45,7 +45,9 @@ extension DaemonStart {
         if let error = loss as? StoreError, error.code == .corrupt {
             _ = try SavedState.moveAside(in: saved.state, at: now)
         }
-        return try recover(path, mayMake: true, after: instance) { _ in }
+        var found = try recover(path, mayMake: true, after: instance) { _ in }
+        found.past.isRestored = true
+        return found
     }
 
     private static func path(in state: Directory) throws(Directory.Failure) -> String {

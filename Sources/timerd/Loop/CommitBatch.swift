@@ -63,6 +63,16 @@ struct CommitBatch {
         runs.isEmpty && start.isEmpty && records.isEmpty && history.isEmpty && notes.isEmpty
     }
 
+    /// The rows of the runs. Those that start are released, also if they were recorded earlier.
+    func rows(at instant: WallInstant) -> [Store.Change] {
+        var earlier = Set(start.map(\.id))
+        let rows = runs.map { run in
+            Store.Change.begin(run, released: earlier.remove(run.id) != nil, at: instant)
+        }
+        let released = start.map(\.id).filter { earlier.contains($0) }
+        return rows + (released.isEmpty ? [] : [.setReleased(released, true)])
+    }
+
     /// Splits a large batch. Runs that start come first, in several parts, so that they do not wait
     /// for each other or for runs that cannot start yet. All records of one job stay together.
     /// - Complexity: O(*n*) in the number of runs and records.
@@ -103,8 +113,9 @@ extension Action {
     fileprivate var takesNotes: Bool {
         switch self {
         case .begin, .close, .save, .notify: true
-        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .end, .signal, .suspend,
-            .resume, .storeJobSet, .log, .answer, .armIncidents, .decline:
+        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased,
+            .withdraw, .end, .signal, .suspend, .resume, .storeJobSet, .log, .answer, .armIncidents,
+            .decline:
             false
         }
     }

@@ -102,7 +102,7 @@ extension Loop {
     func sendStatus() {
         statusTimer = nil
         guard supervision.isSupervised else { return }
-        let now = reading()
+        let now = steadyNow()
         supervision.status(
             StatusLine(
                 jobs: agenda.jobCount, paused: agenda.pausedCount, running: agenda.liveRuns,

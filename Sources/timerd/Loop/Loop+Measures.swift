@@ -65,7 +65,7 @@ extension Loop {
             isMeasuring = false
             return
         }
-        let now = reading()
+        let now = steadyNow()
         let left = gathering.jobsMax - gathering.counted
         let wanted = left > 0 ? min(left, Self.jobsPerTurn) : Self.countedPerTurn
         if left > 0 {

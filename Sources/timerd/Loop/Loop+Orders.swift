@@ -37,7 +37,8 @@ extension Store.Change {
     /// The jobs that it concerns.
     fileprivate var jobs: [Job.Name] {
         switch self {
-        case .begin(let run, _): [run.id.firing.job]
+        case .begin(let run, _, _): [run.id.firing.job]
+        case .setReleased(let runs, _): runs.map(\.firing.job)
         case .save(let record), .stage(let record): [record.job]
         case .close(let run, _, _, _, _, _, _): [run.firing.job]
         case .erase(let job): [job]
@@ -175,7 +176,11 @@ extension Loop {
         transaction = nil
         for write in late { submit(write) }
         let event = agenda.eventNumber
-        recorder.write([]) { _ in self.noteWritten(through: event) }
+        recorder.write([
+            Write(changes: [], durable: false, keepsOrder: true) { _ in
+                self.noteWritten(through: event)
+            }
+        ])
         goOn(with: writes[...], refused)
         results.noteSaved()
         beginNextTransaction()

@@ -31,7 +31,7 @@ extension Loop {
         var accounts = accounts
         var timers = Self.timersPerTurn
         // The history is written with the records of its jobs, in the same transactions.
-        var history = history ?? actions.compactMap { HistoryRow($0, at: now.wall) }
+        var history = history ?? actions.compactMap { HistoryRow($0, at: real(now)) }
         while let action = rest.popFirst() {
             if set(action.timer, room: &timers) { continue }
             if case .log(let notice) = action {
@@ -72,6 +72,9 @@ extension Loop {
         noteDrained()
     }
 
+    /// The wall clock at a reading that may be ahead of it.
+    private func real(_ now: Now) -> WallInstant { now.wall - lead(of: now) }
+
     private func accounts(of actions: ArraySlice<Action>, at now: Now) -> ArraySlice<
         AccountSnapshot
     > {
@@ -111,10 +114,15 @@ extension Loop {
             history = []
         case .start(let runs):
             startRate.note(runs.count, at: now.awake)
-            // The write that recorded these runs may not be done yet. An empty write waits for it, but
-            // not for the ends that made room for them.
             let start = WakeUp.Start(runs: runs, decided: now.awake, event: eventToNote)
-            submit(write([start], []), of: runs.map(\.id.firing.job))
+            submit(
+                write([start], [.setReleased(runs.map(\.id), true)]),
+                of: runs.map(\.id.firing.job))
+        case .startReleased(let runs):
+            startRate.note(runs.count, at: now.awake)
+            begin([WakeUp.Start(runs: runs, decided: now.awake, event: 0)])
+            noteEvent(of: runs)
+        case .withdraw(let runs): submit([.setReleased(runs, false)], durable: true)
         case .end(let run, let grace): launcher.end(run, grace: grace)
         case .signal(let run, let name):
             // `KillBody` knows the signals that a user may send; any other name is ignored.
@@ -166,13 +174,13 @@ extension Loop {
         )
     }
 
-    /// A run starts when its row is written, and only if there was no row with its identity. The
+    /// A run starts when its row is on the disk, and only if there was no row with its identity. The
     /// runs and the time record of a job are written together or not at all.
     private func write(_ portion: CommitBatch, at now: Now, isLast: Bool) {
         let start = WakeUp.Start(
             runs: portion.start, decided: now.awake, event: isLast ? eventToNote : 0)
         let changes: [Store.Change] =
-            portion.runs.map { .begin($0, at: now.wall) } + portion.records.map { .save($0) }
+            portion.rows(at: real(now)) + portion.records.map { .save($0) }
             + portion.history.map(\.change) + portion.notes.map(\.change)
         // Without a transaction nothing can keep it back.
         guard transaction != nil || wakeUp == nil else {
@@ -183,17 +191,21 @@ extension Loop {
         submit(write([start], changes), of: portion.start.map(\.id.firing.job))
     }
 
-    /// A write of these changes, after which the runs start.
+    /// A write of these changes, after which the runs start. A run that started must be known after a
+    /// power failure as well, or it would be caught up: it would start twice.
     nonisolated func write(
         _ starts: [WakeUp.Start], _ changes: [Store.Change]
     ) -> Write {
-        Write(changes: changes, durable: false, mayOvertake: changes.isEmpty) { refused in
+        let isStrict = starts.contains { start in
+            start.runs.contains { $0.job.policy.startDurability == .strict }
+        }
+        return Write(changes: changes, durable: isStrict, keepsOrder: true) { refused in
             self.begin(starts, except: refused)
             for start in starts { self.noteWritten(through: start.event) }
         }
     }
 
-    /// Starts runs whose rows are written. If the store took long, the agenda decides on them
+    /// Starts runs whose rows are saved. If the store took long, the agenda decides on them
     /// again.
     nonisolated private func begin(
         _ starts: [WakeUp.Start], except refused: Set<Run.ID> = []
@@ -218,11 +230,20 @@ extension Loop {
     /// is open, because other writes may then overtake those that the transaction keeps back.
     private var eventToNote: UInt64 { transaction == nil ? agenda.eventNumber : 0 }
 
+    /// Notes that the runs of this event are recorded, after those of the events before it.
+    private func noteEvent(of runs: [Run]) {
+        let event = eventToNote
+        submit(
+            Write(changes: [], durable: false, keepsOrder: true) { _ in
+                self.noteWritten(through: event)
+            }, of: runs.map(\.id.firing.job))
+    }
+
     /// Notes that the runs of the events up to this one are recorded; does nothing for 0.
     nonisolated func noteWritten(through event: UInt64) {
         guard event > 0 else { return }
-        // Writes finish in the order in which they came, and only here, so this check and the store
-        // cannot interleave.
+        // These writes finish in the order in which they came, and only here, so this check and the
+        // store cannot interleave.
         if event > written.load(ordering: .relaxed) {
             written.store(event, ordering: .sequentiallyConsistent)
         }

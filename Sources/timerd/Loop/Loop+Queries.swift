@@ -6,8 +6,8 @@ import TimerCore
 
 /// Read access to the state of the jobs.
 extension Loop {
-    /// A reading of the clocks for what is shown.
-    func steadyNow() -> Now { steadyReading.steady(reading()) }
+    /// A reading of the clocks for what is shown. It is never ahead of them, as `reading` can be.
+    func steadyNow() -> Now { steadyReading.steady(clocks.now()) }
 
     /// The zones of the schedules, by name.
     func zoneNames() -> [String] { agenda.zoneNames }
@@ -61,7 +61,7 @@ extension Loop {
         _ names: [Job.Name], found: [JobSnapshot] = [],
         _ done: @escaping @Sendable ([JobSnapshot]) -> Void
     ) {
-        let now = reading()
+        let now = steadyNow()
         let some = names.prefix(Self.jobsPerTurn)
         let found =
             found

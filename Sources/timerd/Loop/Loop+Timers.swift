@@ -160,8 +160,9 @@ extension Action {
         switch self {
         case .arm(let job, _), .armAt(let job, _), .disarm(let job): .next(job)
         case .armRetry(let job, _), .disarmRetry(let job): .retry(job)
-        case .begin, .start, .end, .signal, .suspend, .resume, .close, .save, .storeJobSet, .log,
-            .answer, .notify, .armIncidents, .decline:
+        case .begin, .start, .startReleased, .withdraw, .end, .signal, .suspend, .resume, .close,
+            .save,
+            .storeJobSet, .log, .answer, .notify, .armIncidents, .decline:
             nil
         }
     }

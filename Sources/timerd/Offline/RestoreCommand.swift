@@ -83,7 +83,8 @@ struct RestoreCommand: ParsableCommand {
         let jobs = content.jobs == 1 ? "1 job" : "\(content.jobs) jobs"
         return "Restored the state of \(jobs) as of \(made.rfc3339), from \(copy)."
             + (kept.map { " What was there is kept as \($0)." } ?? "")
-            + " Start timerd again."
+            + " Start timerd again. Runs that become due before that are not caught up, because it is not "
+            + "known which of them started since \(made.rfc3339)."
     }
 
     /// Builds the final database: newer than any that was here, and with the identity in the

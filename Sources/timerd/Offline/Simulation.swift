@@ -124,7 +124,7 @@ struct Simulation {
             case .begin(_, let start, let saved):
                 for record in saved { records[record.job] = record }
                 start.forEach { startRun($0) }
-            case .start(let runs): runs.forEach { startRun($0) }
+            case .start(let runs), .startReleased(let runs): runs.forEach { startRun($0) }
             case .end(let run, _):
                 if let index = ends.firstIndex(where: { $0.run == run }) {
                     ends.append((run, elapsed))
@@ -138,7 +138,7 @@ struct Simulation {
                 for job in change.erased { records[job] = nil }
             case .log(let notice): report(.logged(notice, at: now.wall))
             case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .signal, .suspend, .resume, .close,
-                .answer, .notify, .armIncidents, .decline:
+                .answer, .notify, .armIncidents, .decline, .withdraw:
                 break
             }
         }

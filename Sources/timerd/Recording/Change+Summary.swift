@@ -10,7 +10,9 @@ extension Store.Change {
         switch self {
         case .beginInstance: "the start of this daemon"
         case .endInstance: "the end of this daemon"
-        case .begin(let run, _): "the start of run \(run.id)"
+        case .begin(let run, _, _): "the start of run \(run.id)"
+        case .setReleased(let runs, let isReleased):
+            "that \(plural(runs.count, isReleased ? "run starts" : "run waits", isReleased ? "runs start" : "runs wait"))"
         case .close(let run, let outcome, _, _, _, _, _): "the end of run \(run), \(outcome)"
         case .save(let record), .stage(let record): "the time record of job \(record.job)"
         case .renew, .applyStaged, .mergeStaged: "the time records of many jobs"

@@ -47,9 +47,9 @@ extension Store.Change {
     var isHistory: Bool {
         switch self {
         case .close, .skip, .pause: true
-        case .beginInstance, .begin, .renew, .save, .rename, .erase, .stage, .applyStaged,
-            .mergeStaged,
-            .endInstance, .notify, .incident, .createMessage, .messageResult, .retryMessage,
+        case .beginInstance, .begin, .setReleased, .renew, .save, .rename, .erase, .stage,
+            .applyStaged, .mergeStaged, .endInstance, .notify, .incident, .createMessage,
+            .messageResult, .retryMessage,
             .fleet:
             false
         }

@@ -87,7 +87,10 @@ extension Recorder {
             // data to the database instead.
             if failure != nil { try openStore().checkpoint() }
             hasSyncFailed = false
-            for one in waiting { one.request.onCommit?(one.refused) }
+            for one in waiting {
+                if one.request.keepsOrder { orderedUnsynced -= 1 }
+                one.request.onCommit?(one.refused)
+            }
             if !unsynced.isEmpty { sync() } else if isSyncDue { planSync() }
             checkpointLog(isCalm: true)
         } catch {

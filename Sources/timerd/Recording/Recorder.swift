@@ -64,6 +64,8 @@ actor Recorder: QueueActor {
     var writeAheadLog: WriteAheadLog?
     /// The requests that were written and wait for their fsync.
     var unsynced: [Unsynced] = []
+    /// How many of the requests that wait for an fsync, planned or in progress, keep their order.
+    var orderedUnsynced = 0
     /// Whether anything was written since the last sync started.
     var isSyncDue = false
     var isSyncPlanned = false
@@ -156,12 +158,6 @@ actor Recorder: QueueActor {
     }
 
     private func take(_ request: Request) {
-        // If nothing is about to be written, the pending requests are those that may wait, and all
-        // that this one follows is written.
-        if request.mayOvertake, storeError == nil, !isDraining {
-            request.onCommit?([])
-            return
-        }
         pending.append(request)
         taken += 1
         if let storeError {
@@ -234,7 +230,7 @@ actor Recorder: QueueActor {
         var (refused, leftOut) = try store.commitWhatIsTaken(changes, isMarked: isMarked)
         for (change, error) in leftOut {
             log.error("\(error); not saved: \(change.summary)")
-            if case .begin(let run, _) = change { refused.insert(run.id) }
+            if case .begin(let run, _, _) = change { refused.insert(run.id) }
         }
         return refused
     }
@@ -256,7 +252,8 @@ actor Recorder: QueueActor {
         let done = pending.take(count)
         isSyncDue = isSyncDue || hasWritten
         for request in done {
-            if request.durable {
+            if request.durable || (request.keepsOrder && orderedUnsynced > 0) {
+                if request.keepsOrder { orderedUnsynced += 1 }
                 unsynced.append(Unsynced(request: request, refused: refused))
             } else {
                 request.onCommit?(refused)

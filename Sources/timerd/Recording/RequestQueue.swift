@@ -13,8 +13,8 @@ struct RequestQueue {
         var durable: Bool
         /// Whether it may wait a moment, to be written together with others.
         var isPatient = false
-        /// Whether it has nothing to write and need not follow requests that may wait.
-        var mayOvertake = false
+        /// Whether it is done only after all earlier requests of which this is true.
+        var keepsOrder = false
         var onCommit: (@Sendable (Set<Run.ID>) -> Void)?
         var onDelayed: (@Sendable (StoreError) -> Void)?
     }

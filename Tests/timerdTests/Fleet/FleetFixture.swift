@@ -228,7 +228,7 @@ final class FleetMachine: Sendable {
     }
 
     func record(_ claimed: ClaimedRun) {
-        recorder.recorder.write([.begin(run(of: claimed), at: store.now.wall)])
+        recorder.recorder.write([.begin(run(of: claimed), released: true, at: store.now.wall)])
     }
 
     func end(_ claimed: ClaimedRun, _ outcome: RunOutcome) {

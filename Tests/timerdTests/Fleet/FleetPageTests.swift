@@ -49,7 +49,7 @@ import TimerStore
                 name: Job.Name("report")!, command: .shell("true"), schedule: .every(.seconds(9)))
             try store.commit(
                 [
-                    .begin(Run(firing: firing, attempt: 1, job: job), at: at(0)),
+                    .begin(Run(firing: firing, attempt: 1, job: job), released: true, at: at(0)),
                     .close(id(number), .exited(0), RunUsage(), failed: false, at: at(ended)),
                 ], durable: false)
         }

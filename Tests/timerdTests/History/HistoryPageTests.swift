@@ -40,7 +40,7 @@ import TimerZones
             let end = at(number / 3)
             try store.commit(
                 [
-                    .begin(run, at: at(0)),
+                    .begin(run, released: true, at: at(0)),
                     .close(run.id, .exited(0), RunUsage(), failed: false, at: end),
                     .skip(
                         SkippedFiring(firing: firing(job, 1), reason: .missed, at: end)),

@@ -98,7 +98,7 @@ import TimerStore
         failure.outcome = .exited(3)
         try store.commit(
             [
-                .begin(run, at: at(0)),
+                .begin(run, released: true, at: at(0)),
                 .close(
                     run.id, .exited(3), RunUsage(), failed: true, began: at(0), at: at(1),
                     tail: Array("refused\n".utf8)),
