@@ -53,13 +53,14 @@ DIST ?= dist
 # Where `make run` serves the status page.
 PAGE ?= 127.0.0.1:8321
 
-# The benchmarks to run, such as CASES="next agenda"; the default is all. LONG=1 takes ten times as long.
+# The benchmarks to run, such as CASES="next agenda"; the default is all. LONG=1 takes ten times as long. The cases of
+# test-vm as well.
 CASES ?=
 
 # The checks of test-fleet to make, such as CHECKS="owner-crashes etcd-away"; the default is all.
 CHECKS ?=
 
-.PHONY: help run status build test test-api test-readme test-etcd test-fleet test-metrics test-import test-notify test-page test-library test-mutations test-systemd test-container bench bench-guard docs format check-format setup clean \
+.PHONY: help run status build test test-api test-readme test-etcd test-fleet test-metrics test-import test-notify test-page test-library test-mutations test-systemd test-vm test-container bench bench-guard docs format check-format setup clean \
     install install-fleet uninstall deb check-deb check-sizes
 
 help:
@@ -69,6 +70,7 @@ help:
 	@echo 'make test-library  test the library PausableTimers at length: a client package, laws, threads, kills (15 minutes)'
 	@echo 'make test-mutations  put mistakes into the core, the fleet and the start sequence, and check that the tests notice each (30 minutes)'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
+	@echo 'make test-vm       suspend a virtual machine, cut its power, set its clock, break its disk (15 minutes, needs root; CASES="suspend power-cut")'
 	@echo 'make test-api      ask a daemon everything that its OpenAPI document describes, rightly and wrongly (a minute)'
 	@echo 'make test-readme   run the commands of README.md as they are printed (ten seconds)'
 	@echo 'make test-etcd     use a real etcd as a fleet does, and kill, stop, fill and wipe it (a minute)'
@@ -138,6 +140,11 @@ test-mutations: setup
 # One of the cases installs the package.
 test-systemd: deb
 	Tests/Machine/run .build/release
+
+# In a virtual machine with the package. CASES="suspend power-cut" are the cases (all), SUSPENDS=1 and CUTS=3 how many
+# suspends and power cuts there are, and LONG=1 makes both campaigns long.
+test-vm: deb
+	Tests/VM/run "$$(ls -t $(DIST)/timerd_*.deb | head -n 1)" $(CASES)
 
 test-api: setup
 	$(SWIFT) build
