@@ -134,7 +134,7 @@ def run_case(path, product, seed, known):
         if verdict == "failed" or os.environ.get("SHOW"):
             explain(case)
         if os.environ.get("KEEP"):
-            shutil.copytree(folder, os.environ["KEEP"], dirs_exist_ok=True)
+            shutil.copytree(folder, os.environ["KEEP"], dirs_exist_ok=True, ignore=shutil.ignore_patterns("agent", "qmp"))
     sys.stdout.flush()
     return verdict
 

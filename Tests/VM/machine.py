@@ -58,9 +58,9 @@ class Machine:
                          "or remove .build/vm to make the machine again")
         return path
 
-    def add_disk(self, megabytes):
-        """A further disk, which the guest has as /dev/vdb from the next start on."""
-        self.disks.append(self.layer(f"disk{len(self.disks)}", megabytes=megabytes))
+    def add_disk(self, megabytes=None, base=None):
+        """A further disk, empty or with the contents of a file, which the guest has as /dev/vdb from the next start on."""
+        self.disks.append(self.layer(f"disk{len(self.disks)}", base, megabytes))
 
     def with_files(self, files):
         """An initramfs that puts the files, texts by their paths, on the disk."""
@@ -153,6 +153,13 @@ class Machine:
 
     def job(self, name):
         return self.get(f"/v1/jobs/{name}").body
+
+    def ended(self, name, count=1, seconds=60):
+        """The latest run of a job, of at least so many that have ended."""
+        def runs():
+            found = self.get(f"/v1/runs?job={name}&limit=1000").body["runs"]
+            return found if len(found) >= count else None
+        return self.wait(f"{count} ended runs of {name}", runs, seconds)[0]
 
     def write(self, path, text):
         self.do("sh", "-c", 'cat >"$1"; chmod 644 "$1"', "sh", path, text=text)
