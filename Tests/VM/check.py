@@ -95,6 +95,7 @@ def attempt(module, case):
     except (Failure, Gone) as problem:
         case.problems.append(str(problem))
     except Broken:
+        explain(case)
         raise
     except Exception:  # a mistake of the case itself
         case.problems.append(traceback.format_exc())

@@ -25,7 +25,7 @@ class Qemu:
                 os.unlink(f"{folder}/{name}")
         command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "pc", "-m", str(memory), "-smp", "2",
                    "-nodefaults", "-no-user-config", "-display", "none", "-kernel", kernel, "-initrd", initrd,
-                   "-append", f"console=ttyS0 loglevel=4 systemd.getty_auto=0 systemd.show_status=false {words}",
+                   "-append", f"console=ttyS0 no_timer_check loglevel=4 systemd.getty_auto=0 systemd.show_status=false {words}",
                    "-chardev", f"file,id=console,path={folder}/console,append=on", "-serial", "chardev:console",
                    "-chardev", f"socket,id=qmp,path={folder}/qmp,server=on,wait=off", "-mon", "chardev=qmp,mode=control",
                    "-device", "virtio-serial-pci"]

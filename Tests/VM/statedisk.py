@@ -3,6 +3,8 @@
 
 """A disk of its own for the saved state, which can be filled, broken and repaired while timerd uses it."""
 
+import re
+
 STATE = "/var/lib/timerd"
 MEGABYTES = 24
 SECTORS = MEGABYTES * 2048
@@ -112,3 +114,28 @@ def use_table(machine, table):
 
 LINEAR = f"0 {SECTORS} linear /dev/vdb 0"
 ERROR = f"0 {SECTORS} error"
+
+
+def with_bad_files(machine, bad):
+    """A table in which only the contents of the database and of its log are elsewhere: `bad` is the target for them. The file
+    system itself works."""
+    bad_sectors = set()
+    for name in ("timerd.db", "timerd.db-wal"):
+        listed = machine.shell(f"sync -f {STATE}; filefrag -e -b512 {STATE}/{name}")
+        for first, last in re.findall(r"^ *\d+: +\d+\.\. *\d+: +(\d+)\.\. *(\d+):", listed, re.MULTILINE):
+            bad_sectors.update(range(int(first), int(last) + 1))
+    lines, begin = [], 0
+    for sector in range(1, SECTORS + 1):
+        if sector == SECTORS or (sector in bad_sectors) != (begin in bad_sectors):
+            target = bad if begin in bad_sectors else "linear /dev/vdb {begin}"
+            lines.append(f"{begin} {sector - begin} {target}".replace("{begin}", str(begin)))
+            begin = sector
+    return "\n".join(lines)
+
+
+def goes_on(case, machine, answered, job):
+    """Without any help a command is answered again, runs start, and no pause is lost."""
+    answered[job] = machine.wait("a command is answered again", lambda: pause(case, machine, job))
+    runs = len(machine.stamps("beat"))
+    machine.wait("runs start", lambda: len(machine.stamps("beat")) >= runs + 2)
+    check_pauses(case, machine, answered, f"at {job}")
