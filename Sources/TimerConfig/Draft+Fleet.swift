@@ -21,6 +21,7 @@ extension Draft {
         ("stale-after", "one machine does not know whether a run on another one succeeded"),
         ("paused-after", "a pause belongs to the fleet"),
         ("run-environment", "the machine that runs it does not get variables of a request"),
+        ("run-environment-any", "the machine that runs it does not get variables of a request"),
         ("renamed-from", "the fleet keeps the state of a job by its name"),
     ]
 

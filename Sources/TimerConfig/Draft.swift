@@ -29,6 +29,8 @@ struct Draft {
     var policy = Policy()
     var concurrencyMax: (number: Int, mark: SourceMark)?
     var execution = Execution()
+    /// The names in `run-environment-any`.
+    var otherRunVariables: Set<String> = []
     var ioClass: IOClass?
     var ioPriority: Int?
     var cpuPolicy = CPUPolicy.other
@@ -66,6 +68,7 @@ struct Draft {
         // A value in [defaults] applies to the jobs that can have it.
         if policy.concurrency == .allow { policy.concurrencyMax = concurrencyMax?.number }
         var execution = execution
+        execution.runVariables.formUnion(otherRunVariables)
         execution.priorities.io = ioScheduling
         execution.priorities.cpu = cpuScheduling
         var job = Job(

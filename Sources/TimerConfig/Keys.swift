@@ -156,10 +156,18 @@ struct JobKey: Sendable {
                 draft.execution.passEnvironment = try node.variableNames()
             },
             JobKey(
-                "run-environment", .array(.pattern(ValueShape.variable), min: 0),
-                "Names of variables that `timerctl run --env` can set for one run."
+                "run-environment", .array(.pattern(ValueShape.ownVariable), min: 0),
+                "Names of variables that `timerctl run --env` can set for one run; they begin with RUN_."
             ) { node, draft throws(Fault) in
                 draft.execution.runVariables = try node.variableNames {
+                    RunVariables.fault(inOwnName: $0)
+                }
+            },
+            JobKey(
+                "run-environment-any", .array(.pattern(ValueShape.variable), min: 0),
+                "The same with any names: who may run the job can make its programs do what they do for these variables."
+            ) { node, draft throws(Fault) in
+                draft.otherRunVariables = try node.variableNames {
                     RunVariables.fault(inName: $0)
                 }
             },

@@ -31,6 +31,8 @@ indirect enum ValueShape: Sendable {
     static let url = ValueShape.pattern("^[Hh][Tt][Tt][Pp][Ss]?://")
     static let account = ValueShape.pattern("^[A-Za-z_][A-Za-z0-9_-]{0,30}$")
     static let variable = "^[A-Za-z_][A-Za-z0-9_]*$"
+    /// The same for one that begins with `RunVariables.ownPrefix`.
+    static let ownVariable = "^RUN_[A-Za-z0-9_]+$"
 
     /// One value, or an array of them.
     static func oneOrMore(_ shape: ValueShape) -> ValueShape {

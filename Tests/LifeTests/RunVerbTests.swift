@@ -205,7 +205,7 @@ import TimerCore
             every = "1h"
             shell = 'test -n "$A" || echo nothing; test "$A" = "$WANTED" && echo same'
             environment = { WANTED = "hush-4711" }
-            run-environment = ["A"]
+            run-environment-any = ["A"]
             """)
         try daemon.start()
         let set = try run(daemon, "run", "say", "--env", "A=other-0815", "--wait")

@@ -180,8 +180,18 @@ extension ConfigReaderTests {
             #"4:21: job "j": pass-environment: "CREDENTIALS_DIRECTORY" is reserved for timerd and systemd"#
         ),
         (
-            #"every = "1h"\#nshell = "x"\#nrun-environment = ["DRY_RUN", "LD_PRELOAD"]"#,
-            #"4:31: job "j": run-environment: "LD_PRELOAD" decides what a program loads or runs, and cannot be set for a run"#
+            #"every = "1h"\#nshell = "x"\#nrun-environment = ["RUN_DRY", "DRY_RUN"]"#,
+            #"4:31: job "j": run-environment: "DRY_RUN" does not begin with RUN_; name it in run-environment-any, if no "#
+                + "program of the job takes options or code from it"
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nrun-environment = ["TAR_OPTIONS"]"#,
+            #"4:20: job "j": run-environment: "TAR_OPTIONS" decides what a program loads or runs, and cannot be set for a run"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nrun-environment-any = ["DRY_RUN", "LD_PRELOAD"]"#,
+            #"4:35: job "j": run-environment-any: "LD_PRELOAD" decides what a program loads or runs, and cannot be set "#
+                + "for a run"
         ),
         (
             #"every = "1h"\#nshell = "x"\#nrun-environment = ["TIMERD_JOB"]"#,

@@ -124,7 +124,7 @@ import TimerCore
                 count = "wall"
                 from = "end"
                 first = "1s"
-                run-environment = ["A"]
+                run-environment = ["RUN_A"]
                 on = ["db"]
                 [job.a]
                 shell = "x"
@@ -170,7 +170,7 @@ import TimerCore
             ("fleet = \"one\"\npaused = false", "paused does not go with fleet = \"one\""),
             ("fleet = \"one\"\nrandom-delay = \"1s\"", "random-delay does not go with"),
             ("fleet = \"one\"\nstale-after = \"1d\"", "stale-after does not go with"),
-            ("fleet = \"one\"\nrun-environment = [\"A\"]", "run-environment does not go with"),
+            ("fleet = \"one\"\nrun-environment = [\"RUN_A\"]", "run-environment does not go with"),
             ("fleet = \"one\"\nrenamed-from = \"x\"", "renamed-from does not go with"),
             ("fleet = \"one\"\ntakeover-delay = \"9ms\"", "takeover-delay: is shorter than 100 ms"),
             ("fleet = \"one\"\nprefer = [\"a\", \"a\"]", "prefer: \"a\" is there twice"),

@@ -59,27 +59,4 @@ public struct RunVariables: Hashable, Sendable, CustomStringConvertible, CustomR
         }
         return nil
     }
-
-    private static let reservedPrefixes = ["LD_", "BASH_FUNC_", "DYLD_"]
-    /// Variables that decide what a program loads or runs: those of the dynamic linker and the C
-    /// library (ld.so(8)), of shells, and of common interpreters. The list is not complete.
-    private static let reserved: Set<String> = [
-        "PATH", "HOME", "SHELL", "USER", "LOGNAME", "IFS", "ENV", "BASH_ENV", "SHELLOPTS",
-        "BASHOPTS",
-        "PS4", "PROMPT_COMMAND", "GCONV_PATH", "GETCONF_DIR", "GLIBC_TUNABLES", "HOSTALIASES",
-        "LOCALDOMAIN", "LOCPATH", "NLSPATH", "RES_OPTIONS", "RESOLV_HOST_CONF", "TMPDIR", "TZDIR",
-        "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PERL5LIB", "PERLLIB", "PERL5OPT", "PERL5DB",
-        "RUBYLIB", "RUBYOPT", "NODE_OPTIONS", "NODE_PATH", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
-        "PHPRC", "PHP_INI_SCAN_DIR", "LUA_PATH", "LUA_CPATH", "EDITOR", "VISUAL", "PAGER",
-        "GIT_SSH", "GIT_SSH_COMMAND", "RSYNC_RSH",
-    ]
-
-    /// What is wrong with a name that a job would allow, as the end of a sentence; nil if nothing is.
-    public static func fault(inName name: String) -> String? {
-        guard !reserved.contains(name), !reservedPrefixes.contains(where: { name.hasPrefix($0) })
-        else {
-            return "\"\(name)\" decides what a program loads or runs, and cannot be set for a run"
-        }
-        return nil
-    }
 }
