@@ -51,15 +51,15 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
         let receiver = WebReceiver()
         defer { receiver.stop() }
         let fixture = try MessageFixture([
-            "ops": .webhook(Self.hook(receiver, "?a=1&status=up&b=2"), .json),
+            "ops": .webhook(Self.hook(receiver, "?a=1&status=up&b=2"), .ntfy),
             "ping": .ping(Self.hook(receiver, "/"), .healthchecks),
+            "push": .ping(Self.hook(receiver, "/?a=1&status=up"), .kuma),
         ])
         // Everything that has a meaning in the configuration of curl, and bytes that are no text.
         let body = Array("\"\\ '@/etc/passwd\nurl = \"x\"\r\n%{url}".utf8) + [0, 255, 10]
         let end = fixture.send(
             "ops",
             MessageOrder.Request(
-                query: "status=down&m=a%20b",
                 headers: [
                     .init("Content-Type", "application/json"), .init("Title", "a \"b\" \\n"),
                 ],
@@ -70,18 +70,22 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
         #expect(
             fixture.send("ping", MessageOrder.Request(path: "/start", body: large))?.outcome
                 == .exited(0))
-        #expect(fixture.send("ping", MessageOrder.Request(method: "GET"))?.outcome == .exited(0))
+        #expect(
+            fixture.send(
+                "push", MessageOrder.Request(method: "GET", query: "status=down&msg=a%20b"))?
+                .outcome == .exited(0))
         let requests = receiver.requests
         try #require(requests.count == 3)
         #expect(
             requests[0].line
-                == "POST /hook/\(Self.secret)?a=1&b=2&status=down&m=a%20b HTTP/1.1")
+                == "POST /hook/\(Self.secret)?a=1&status=up&b=2 HTTP/1.1")
         #expect(requests[0].body == body)
         #expect(requests[0].header.contains("Title: a \"b\" \\n"))
         #expect(requests[0].header.filter { $0.hasPrefix("Content-Type:") }.count == 1)
         #expect(requests[1].line == "POST /hook/\(Self.secret)/start HTTP/1.1")
         #expect(requests[1].body == large)
-        #expect(requests[2].line == "GET /hook/\(Self.secret)/ HTTP/1.1")
+        #expect(
+            requests[2].line == "GET /hook/\(Self.secret)/?a=1&status=down&msg=a%20b HTTP/1.1")
     }
 
     /// What anybody on the machine, or the scheduler, can see of a message.

@@ -87,21 +87,24 @@ struct MessageAddress {
             }
     }
 
-    /// The address, extended by the path and the query of a request. A parameter of the request
-    /// replaces the parameters of the address with the same name.
-    func url(for request: MessageOrder.Request) -> String {
+    /// The address, extended by the path and the query of a request, which must have been checked. A parameter of
+    /// the address counts before one of the request with the same name, except for those that the service shows as
+    /// an example.
+    func url(for request: MessageOrder.Request, to service: MessageService) -> String {
         var path = path
         // The path of the request begins with a slash.
         if !request.path.isEmpty, path.hasSuffix("/") { path = path.dropLast() }
-        let added = request.query.split(separator: "&")
-        let names = Set(added.map { Self.name(of: $0) })
-        let kept = parameters.filter { !names.contains(Self.name(of: $0)) }
+        let kept = parameters.filter { !service.examples.contains(Self.name(of: $0)) }
+        let names = Set(kept.map { Self.name(of: $0) })
+        let added = request.query.split(separator: "&").filter {
+            !names.contains(Self.name(of: $0))
+        }
         let query = (kept + added).joined(separator: "&")
         return "\(scheme)://\(authority)\(path)\(request.path)\(query.isEmpty ? "" : "?")\(query)"
     }
 
-    private static func name(of parameter: Substring) -> Substring {
-        parameter.prefix { $0 != "=" }
+    private static func name(of parameter: Substring) -> String {
+        decoded(parameter.prefix { $0 != "=" })
     }
 
     /// The parts of the address that are removed from what the receiver answers: everything except
@@ -113,10 +116,41 @@ struct MessageAddress {
             parts.append(authority[..<at])
             parts += authority[..<at].split(separator: ":")
         }
-        let all = parts.map { String($0) } + parts.map { Self.decoded($0) }
+        let all = parts.map { String($0) } + parts.map { Self.decoded($0) } + basicCredentials
         return Set(all).filter { $0.utf8.count >= Redaction.lengthMin }.sorted {
             ($1.utf8.count, $0) < ($0.utf8.count, $1)
         }
+    }
+
+    /// The user information as it is in the header field `Authorization` of a request (RFC 7617), which a receiver may
+    /// repeat: in base64 (RFC 4648), also with the characters for addresses, and without padding.
+    private var basicCredentials: [String] {
+        guard let at = authority.lastIndex(of: "@") else { return [] }
+        // The first colon ends the name of the user; each part is decoded on its own.
+        let parts = authority[..<at].split(
+            separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let user = parts.first.map { Self.decoded($0) } ?? ""
+        let password = parts.count > 1 ? Self.decoded(parts[1]) : ""
+        let bytes = Array("\(user):\(password)".utf8)
+        let codes = [Self.base64(bytes, "+/"), Self.base64(bytes, "-_")]
+        return codes
+            + codes.map { "\($0)\(String(repeating: "=", count: (4 - $0.utf8.count % 4) % 4))" }
+    }
+
+    /// The bytes in base64 without padding, with these characters for 62 and 63.
+    private static func base64(_ bytes: [UInt8], _ last: String) -> String {
+        let digits = Array(
+            ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789" + last).utf8)
+        var code: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let group = bytes[start..<min(start + 3, bytes.count)]
+            var value = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            value <<= UInt32(8 * (3 - group.count))
+            for place in 0...group.count {
+                code.append(digits[Int(value >> UInt32(18 - 6 * place) & 63)])
+            }
+        }
+        return String(decoding: code, as: UTF8.self)
     }
 
     /// The text without percent-encoding.

@@ -92,17 +92,24 @@ struct MessageCommand: Sendable {
             input = text
         case (.request(let request), .webhook(let address, _)),
             (.request(let request), .ping(let address, _)):
+            guard let service = MessageService(notifier.transport) else { throw Self.otherKind }
+            try service.check(request)
             let address = try Self.address(address, credential)
             redaction = Redaction(address.secrets)
-            input = try Self.configuration(
-                for: request, to: address, through: notifier.proxy, within: order.timeout)
+            input = Self.configuration(
+                for: request, at: address.url(for: request, to: service), of: address.scheme,
+                through: notifier.proxy, within: order.timeout)
             body = request.body
         case (.mail, _), (.request, _):
-            throw Spawner.failure(
-                ESTALE,
-                "send a message that was made for another kind of notifier; the configuration has changed since"
-            )
+            throw Self.otherKind
         }
+    }
+
+    private static var otherKind: Spawner.Failure {
+        Spawner.failure(
+            ESTALE,
+            "send a message that was made for another kind of notifier; the configuration has changed since"
+        )
     }
 
     private static func address(
@@ -129,33 +136,26 @@ struct MessageCommand: Sendable {
 
     // MARK: - curl
 
-    /// The header fields that a request may have. Others could change whom the request reaches, or
-    /// how it is transferred.
-    private static let headerNames: Set<String> = [
-        "Content-Type", "Title", "Priority", "Tags", "X-Timerd-Message", "User-Agent",
-    ]
-
-    /// The configuration of curl(1) for a request.
+    /// The configuration of curl(1) for a request that was checked, at this URL.
     private static func configuration(
-        for request: MessageOrder.Request, to address: MessageAddress, through proxy: String?,
-        within timeout: Duration
-    ) throws(Spawner.Failure) -> String {
-        try check(request)
+        for request: MessageOrder.Request, at url: String, of scheme: String,
+        through proxy: String?, within timeout: Duration
+    ) -> String {
         let seconds = max(1, timeout.components.seconds * 5 / 6)
         var lines = [
-            "url = \(quoted(address.url(for: request)))",
+            "url = \(quoted(url))",
             "request = \(quoted(request.method))",
             // Without globoff, curl would expand brackets and braces in the address. Redirections are
             // not followed, and no other protocol is allowed, so that an answer cannot make curl
             // connect elsewhere.
-            "globoff", "proto = \(quoted("=\(address.scheme)"))",
+            "globoff", "proto = \(quoted("=\(scheme)"))",
             "connect-timeout = \(min(connectSeconds, seconds))", "max-time = \(seconds)",
             "max-filesize = \(answerBytesMax)", "silent", "show-error",
             "write-out = \(quoted("\n\(MessageResult.statusMark)%{http_code}\n"))",
         ]
         // An address with http is always one of this machine, which needs no proxy; and without TLS
         // the proxy could read the request.
-        if let proxy, address.scheme == "https" { lines.append("proxy = \(quoted(proxy))") }
+        if let proxy, scheme == "https" { lines.append("proxy = \(quoted(proxy))") }
         let names = request.headers.map { $0.name.lowercased() }
         if !names.contains("content-type"), request.method != "GET" {
             lines.append("header = \(quoted("Content-Type: text/plain; charset=utf-8"))")
@@ -167,35 +167,6 @@ struct MessageCommand: Sendable {
             lines.append("data-binary = \(quoted("@/dev/fd/\(bodyDescriptor)"))")
         }
         return lines.joined(separator: "\n") + "\n"
-    }
-
-    /// Refuses a request with anything unexpected in it: the scheduler sends it and is not trusted.
-    private static func check(_ request: MessageOrder.Request) throws(Spawner.Failure) {
-        func refuse(_ what: String) -> Spawner.Failure {
-            Spawner.failure(EPERM, "send a request with \(what)")
-        }
-        guard ["GET", "POST"].contains(request.method) else { throw refuse("that method") }
-        let isPath = request.path.utf8.allSatisfy { isAlphanumeric($0) || "/-".utf8.contains($0) }
-        guard request.path.isEmpty || request.path.hasPrefix("/"), isPath else {
-            throw refuse("that path")
-        }
-        guard request.query.utf8.allSatisfy({ isAlphanumeric($0) || "%&=._~-".utf8.contains($0) })
-        else { throw refuse("that query") }
-        for header in request.headers {
-            guard headerNames.contains(header.name) else {
-                throw refuse("the header field \(header.name.prefix(64).debugDescription)")
-            }
-            guard header.value.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7f }) else {
-                throw refuse("that value of the header field \(header.name)")
-            }
-        }
-    }
-
-    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 48...57, 65...90, 97...122: true
-        default: false
-        }
     }
 
     /// A value in the configuration of curl(1).
