@@ -25,8 +25,8 @@ public struct SourceMark: Hashable, Comparable, Sendable {
 /// An error in a configuration, with its place.
 ///
 /// Its text is `FILE:LINE:COLUMN: job "backup": unknown key "intervall" (did you mean
-/// "interval"?)`, then the line and a caret under the column. Without a place it is `FILE:
-/// MESSAGE`.
+/// "interval"?)`. Without a place it is `FILE: MESSAGE`. It contains no value that can be a secret,
+/// because users who cannot read the file can read it in the log and in answers of the API.
 public struct ConfigError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The file.
     public var file: String
@@ -34,7 +34,8 @@ public struct ConfigError: Error, Hashable, Sendable, CustomStringConvertible {
     public var mark: SourceMark?
     /// What is wrong, and what to do next.
     public var message: String
-    /// The line and the caret.
+    /// The line and a caret under the column. The line may contain a secret, such as the address of a webhook: only who
+    /// reads the file may see it.
     public var excerpt: String?
     /// The job that is not loaded because of it, as its name is written; nil if it does not concern
     /// one job.
@@ -59,8 +60,11 @@ public struct ConfigError: Error, Hashable, Sendable, CustomStringConvertible {
 
     public var description: String {
         let place = mark.map { ":\($0.line):\($0.column)" } ?? ""
-        return "\(file)\(place): \(message)" + (excerpt.map { "\n\($0)" } ?? "")
+        return "\(file)\(place): \(message)"
     }
+
+    /// The text with the line of the file, for the terminal of a user who reads the file.
+    public var quotingLine: String { description + (excerpt.map { "\n\($0)" } ?? "") }
 }
 
 /// Something in a configuration that is no error but may be a mistake.
@@ -123,7 +127,7 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
     public var mark: SourceMark
     /// What will happen, and what to write if that is not intended.
     public var message: String
-    /// The line and the caret.
+    /// The line and a caret under the column, which only who reads the file may see.
     public var excerpt: String?
 
     /// A warning as described.
@@ -139,8 +143,10 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String {
         "\(file):\(mark.line):\(mark.column): \(isNote ? "note" : "warning"): \(message) [\(code.rawValue)]"
-            + (excerpt.map { "\n\($0)" } ?? "")
     }
+
+    /// The text with the line of the file, for the terminal of a user who reads the file.
+    public var quotingLine: String { description + (excerpt.map { "\n\($0)" } ?? "") }
 }
 
 /// The text of a file, of which errors show a line.

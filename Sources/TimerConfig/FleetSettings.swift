@@ -60,11 +60,10 @@ extension FleetSettings {
         guard (user == nil) == (passwordFile == nil) else {
             return "user and password-file go together; add the other one"
         }
-        guard let plain = etcd.first(where: { !$0.lowercased().hasPrefix("https://") }) else {
-            return nil
-        }
+        guard let plain = etcd.firstIndex(where: { !$0.lowercased().hasPrefix("https://") })
+        else { return nil }
         guard ca == nil, certificate == nil else {
-            return "certificates need addresses with https://, unlike \"\(plain)\""
+            return "certificates need addresses with https://, unlike address \(plain + 1) of etcd"
         }
         return nil
     }

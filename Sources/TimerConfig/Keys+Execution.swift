@@ -48,7 +48,7 @@ extension JobKey {
             guard path.hasPrefix("/") || path.hasPrefix("-/") else {
                 throw Fault(
                     node.mark,
-                    "\"\(path)\" must be an absolute path, beginning with /, or with -/ if it need not "
+                    "must be an absolute path, beginning with /, or with -/ if it need not "
                         + "be there")
             }
             draft.execution.environmentFile = path

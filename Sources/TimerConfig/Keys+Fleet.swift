@@ -197,8 +197,8 @@ extension TomlNode {
             guard Self.isEndpoint(text) else {
                 throw Fault(
                     node.mark,
-                    "\"\(text.shortened(to: 100))\" is not an address such as \"https://10.0.0.1:2379\": a scheme, "
-                        + "a host and a port")
+                    "is not an address such as \"https://10.0.0.1:2379\": a scheme, a host and a port; a password "
+                        + "is in password-file")
             }
             endpoints.append(text)
         }

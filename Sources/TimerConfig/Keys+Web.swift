@@ -21,7 +21,7 @@ extension TomlNode {
             guard Self.isHost(text) else {
                 throw Fault(
                     node.mark,
-                    "\"\(text)\" is not a host such as \"jobs.example.org\" or \"jobs.example.org:8443\": no "
+                    "is not a host such as \"jobs.example.org\" or \"jobs.example.org:8443\": no "
                         + "scheme, no path, no wildcard")
             }
             hosts.append(text.lowercased())

@@ -41,6 +41,27 @@ struct TomlEntry: Sendable {
 
 /// Parses TOML into values. The entries of a table are in the order of the text.
 enum Toml {
+    /// A message of the parser without the number or the word that it could not use, which may be a secret.
+    static func withoutValue(_ message: String) -> String {
+        let quote = Unicode.Scalar("'")
+        let scalars = Array(message.unicodeScalars)
+        func text(_ part: some Sequence<Unicode.Scalar>) -> String {
+            String(String.UnicodeScalarView(part))
+        }
+        for end in ["' could not be interpreted as a value", "' is not representable in 64 bits"]
+        where message.hasSuffix(end) {
+            guard let first = scalars.firstIndex(of: quote) else { continue }
+            return text(scalars[..<first]) + "this number" + end.dropFirst()
+        }
+        guard scalars.last == quote, let saw = message.firstRange(of: "', saw '") else {
+            return message
+        }
+        let seen = message[saw.upperBound...].dropLast()
+        // One character, or an escaped one, says what is wrong.
+        guard seen.unicodeScalars.count > 1, !seen.hasPrefix("\\") else { return message }
+        return message[..<saw.lowerBound] + "'"
+    }
+
     static func parse(_ bytes: [UInt8], file: String) throws(TomlFault) -> [TomlEntry] {
         var error = ctoml_error()
         let document = bytes.withUnsafeBytes { buffer in
@@ -54,7 +75,7 @@ enum Toml {
             let message = withUnsafeBytes(of: error.message) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            throw TomlFault(mark: SourceMark(error.mark), message: message)
+            throw TomlFault(mark: SourceMark(error.mark), message: Self.withoutValue(message))
         }
         defer { ctoml_free(document) }
         return entries(of: ctoml_root(document))

@@ -55,7 +55,8 @@ extension TomlNode {
             let path = try entry.node.string()
             guard path.utf8.first == UInt8(ascii: "/") else {
                 throw Fault(
-                    entry.node.mark, "\"\(path)\" must be an absolute path, beginning with /")
+                    entry.node.mark,
+                    "must be the absolute path of a file with the secret, beginning with /")
             }
             paths[entry.key] = path
         }
@@ -70,9 +71,9 @@ extension TomlNode {
                 || "._-@".utf8.contains(byte)
         }
         guard isWord, (1...255).contains(name.utf8.count), name != ".", name != ".." else {
+            // The secret itself may have been written here.
             return
-                "\"\(name.shortened(to: 100))\" is not a valid credential name: letters, digits, '.', '_', '-' and '@', "
-                + "255 at most"
+                "this is not a valid credential name: letters, digits, '.', '_', '-' and '@', 255 at most"
         }
         return nil
     }

@@ -27,7 +27,7 @@ extension TomlNode {
         guard text.utf8.allSatisfy({ $0 < 0x80 }) else {
             throw Fault(
                 mark,
-                "\"\(text)\" is not ASCII; use an address that is, with xn--… for such a domain")
+                "is not ASCII; use an address that is, with xn--… for such a domain")
         }
         let isPlain = text.utf8.allSatisfy {
             $0 > 0x20 && $0 < 0x7f && !",;:<>()[]\\\"".utf8.contains($0)
@@ -37,7 +37,7 @@ extension TomlNode {
             !text.hasPrefix("@"), !text.hasSuffix("@")
         else {
             throw Fault(
-                mark, "\"\(text)\" is not an address such as \"root\" or \"ops@example.org\"")
+                mark, "is not an address such as \"root\" or \"ops@example.org\"")
         }
         return text
     }
@@ -45,7 +45,7 @@ extension TomlNode {
     func programPath() throws(Fault) -> String {
         let text = try string()
         guard text.hasPrefix("/"), (2...4095).contains(text.utf8.count), !text.utf8.contains(0)
-        else { throw Fault(mark, "\"\(text.shortened(to: 100))\" is not an absolute path") }
+        else { throw Fault(mark, "is not an absolute path, beginning with /") }
         return text
     }
 
@@ -55,7 +55,7 @@ extension TomlNode {
             text.utf8.allSatisfy({ (0x20...0x7e).contains($0) })
         else {
             throw Fault(
-                mark, "\"\(text)\" is not a media type such as \"text/plain; charset=UTF-8\"")
+                mark, "is not a media type such as \"text/plain; charset=UTF-8\"")
         }
         return text
     }

@@ -184,8 +184,10 @@ extension TomlNode {
     /// The error in the name of a variable.
     private static func fault(inVariable name: String) -> String? {
         guard VariableName.isValid(name) else {
-            return
-                "\"\(name)\" is not a valid variable name: letters, digits and '_', no digit first"
+            let rule = "is not a valid variable name: letters, digits and '_', no digit first"
+            // What follows may be its value.
+            guard name.utf8.contains(UInt8(ascii: "=")) else { return "\"\(name)\" \(rule)" }
+            return "the text \(rule); it has a '=' and perhaps a value"
         }
         return VariableName.isReserved(name)
             ? "\"\(name)\" is reserved for timerd and systemd" : nil

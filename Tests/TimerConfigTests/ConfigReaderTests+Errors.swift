@@ -22,7 +22,7 @@ extension ConfigReaderTests {
             [daemon]
             max-concurrent = 0
             """)
-        let text = reading.errors.map(\.description).joined(separator: "\n")
+        let text = reading.errors.map(\.quotingLine).joined(separator: "\n")
         #expect(
             text == """
                 timerd.toml:3:2: job "backup": unknown key "intervall"

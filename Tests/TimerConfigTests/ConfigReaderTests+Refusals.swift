@@ -127,7 +127,7 @@ extension ConfigReaderTests {
         ),
         (
             #"every = "1h"\#nshell = "x"\#nenvironment-file = "vars""#,
-            #"4:20: job "j": environment-file: "vars" must be an absolute path, beginning with /, or with -/ "#
+            #"4:20: job "j": environment-file: must be an absolute path, beginning with /, or with -/ "#
                 + "if it need not be there"
         ),
         (
@@ -203,8 +203,8 @@ extension ConfigReaderTests {
         ),
         (
             #"every = "1h"\#nshell = "x"\#npass-environment = ["A=B"]"#,
-            #"4:21: job "j": pass-environment: "A=B" is not a valid variable name: letters, digits and '_', no "#
-                + "digit first"
+            #"4:21: job "j": pass-environment: the text is not a valid variable name: letters, digits and '_', no "#
+                + "digit first; it has a '=' and perhaps a value"
         ),
         (
             #"after = "1h"\#nshell = "x"\#nfirst = "1s""#,

@@ -28,11 +28,11 @@ extension NotifyKeysTests {
                 "[notify.x]\nmails = 1\nmail = \"a\"",
                 "2:1: notifier \"x\": unknown key \"mails\" (did you mean \"mail\"?)"
             ),
-            ("[notify.x]\nmail = \"\"", "2:8: notifier \"x\": mail: \"\" is not an address"),
-            ("[notify.x]\nmail = \"-oX\"", "2:8: notifier \"x\": mail: \"-oX\" is not an address"),
+            ("[notify.x]\nmail = \"\"", "2:8: notifier \"x\": mail: is not an address"),
+            ("[notify.x]\nmail = \"-oX\"", "2:8: notifier \"x\": mail: is not an address"),
             (
                 "[notify.x]\nmail = \"a@b, c@d\"",
-                "2:8: notifier \"x\": mail: \"a@b, c@d\" is not an address"
+                "2:8: notifier \"x\": mail: is not an address"
             ),
             (
                 "[notify.x]\nmail = \"a\\nBcc: b\"",
@@ -41,11 +41,11 @@ extension NotifyKeysTests {
             ("[notify.x]\nmail = []", "2:8: notifier \"x\": mail: must have at least one address"),
             (
                 "[notify.x]\nmail-from = \"a@@b\"\nmail = \"a\"",
-                "2:13: notifier \"x\": mail-from: \"a@@b\" is not an address"
+                "2:13: notifier \"x\": mail-from: is not an address"
             ),
             (
                 "[notify.x]\nmail-content-type = \"html\"\nmail = \"a\"",
-                "2:21: notifier \"x\": mail-content-type: \"html\" is not a media type"
+                "2:21: notifier \"x\": mail-content-type: is not a media type"
             ),
             (
                 "[notify.x]\nwebhook = \"http://a.example/\"",
@@ -87,7 +87,7 @@ extension NotifyKeysTests {
             ),
             (
                 "[notify.x]\nurl-credential = \"../a\"\nformat = \"json\"",
-                "2:18: notifier \"x\": url-credential: \"../a\" is not a valid credential name"
+                "2:18: notifier \"x\": url-credential: this is not a valid credential name"
             ),
             (
                 "[notify.x]\nping = \"https://a/\"\nafter = 2",
@@ -135,11 +135,11 @@ extension NotifyKeysTests {
             ),
             (
                 "[notify.x]\nmail = \"a\"\nsendmail = \"msmtp\"",
-                "3:12: notifier \"x\": sendmail: \"msmtp\" is not an absolute path"
+                "3:12: notifier \"x\": sendmail: is not an absolute path"
             ),
             (
                 "[notify.x]\nmail = \"jürgen@example.org\"",
-                "2:8: notifier \"x\": mail: \"jürgen@example.org\" is not ASCII"
+                "2:8: notifier \"x\": mail: is not ASCII"
             ),
             (
                 "[notify.x]\nmail = \"a\"\nproxy = \"http://p:1\"",

@@ -13,7 +13,8 @@ struct CheckCommand: ParsableCommand {
         commandName: "check", abstract: "Check a configuration; exits with 1 on any error.",
         discussion: """
             With - it reads standard input, and no other files. What is not an error but may not be intended \
-            is a warning, with a code in brackets: \
+            is a warning, with a code in brackets (on a terminal, the lines of the file are shown; elsewhere they are not, \
+            because they may contain secrets): \
             \(ConfigWarning.Code.all.filter { !$0.isNote }.map(\.rawValue).joined(separator: ", ")). \
             What is only worth knowing is a note: \(ConfigWarning.Code.notes.map(\.rawValue).joined(separator: ", ")).
             """)
@@ -52,12 +53,16 @@ struct CheckCommand: ParsableCommand {
             runsAsRoot: file == Standard.config)
         let reading: ConfigReading
         do throws(ConfigError) { reading = try read(checks) } catch {
-            report("\(error)")
+            report(showsLines ? error.quotingLine : error.description)
             report(Self.count(1, "error"))
             throw ExitCode(1)
         }
-        for error in reading.errors { report("\(error)") }
-        for warning in reading.warnings { report("\(warning)") }
+        for error in reading.errors {
+            report(showsLines ? error.quotingLine : error.description)
+        }
+        for warning in reading.warnings {
+            report(showsLines ? warning.quotingLine : warning.description)
+        }
         let (warnings, notes) = (reading.warningCount, reading.noteCount)
         let more = warnings + notes - reading.warnings.count
         if more > 0 { report("and \(more) more; correct the first ones to see the others") }
@@ -80,6 +85,10 @@ struct CheckCommand: ParsableCommand {
         return try ConfigReader.read(
             try Self.standardInput(), file: "-", seed: MachineID.seed, checks: checks)
     }
+
+    /// A line of the file may contain a secret. The user of a terminal could read the file; who reads a log or the output
+    /// of a pipeline need not be that user.
+    private var showsLines: Bool { isatty(STDERR_FILENO) == 1 }
 
     private static func standardInput() throws(ConfigError) -> [UInt8] {
         let most = ConfigReader.bytesMax
