@@ -135,6 +135,22 @@ extension MessageTests {
             ),
             (.exited(63), "long\ntimerd-http-status: 200\n", .sent),
             (.exited(0), "x\ntimerd-http-status: 302\n", .refused("HTTP status 302: x")),
+            (.exited(0), "x\ntimerd-http-status: 302\t\t\n", .refused("HTTP status 302: x")),
+            (
+                .exited(0), "\ntimerd-http-status: 301\t\thttps://new.example/[removed]/x\n",
+                .refused(
+                    "HTTP status 301, the address has moved to https://new.example/[removed]/x "
+                        + "(put that into the configuration if it is right)")
+            ),
+            (
+                .exited(0),
+                "gone\ntimerd-http-status: 307\t5\thttps://me:pw@new.example:8443/x?token=abc#y\n",
+                .refused(
+                    "HTTP status 307, the address redirects to https://new.example:8443/x "
+                        + "(put that into the configuration if it is right): gone")
+            ),
+            (.exited(0), "timerd-http-status: 204\t9\thttps://new.example/\n", .sent),
+            (.exited(0), "timerd-http-status: 404\t9\thttps://x/\n", .refused("HTTP status 404")),
             (.exited(0), "timerd-http-status: 429\n", .failed("HTTP status 429")),
             (.exited(0), "timerd-http-status: 408\n", .failed("HTTP status 408")),
             (
@@ -158,6 +174,30 @@ extension MessageTests {
     ) {
         let end = RunEnd(outcome, at: WallInstant(secondsSinceEpoch: 0), tail: Array(tail.utf8))
         #expect(MessageResult(end, isRequest: true).verdict == verdict)
+    }
+
+    /// 27 July 2024, 12:00:00, is the instant of the answer.
+    @Test(arguments: [
+        ("429\t120", 120), ("503\t 120 ", 120), ("500\t7", 7), ("429\t0", nil),
+        ("429\t-5", nil), ("429\t1.5", nil), ("429\tsoon", nil), ("429\t", nil), ("429", nil),
+        ("429\t99999999999999999999999", 86_400), ("429\t90000", 86_400),
+        ("503\tSat, 27 Jul 2024 12:02:00 GMT", 120),
+        ("503\tSaturday, 27-Jul-24 12:02:00 GMT", 120),
+        ("503\tSat Jul 27 12:02:00 2024", 120), ("503\tSat Aug  3 12:00:00 2024", 86_400),
+        ("503\tSat, 27 Jul 2024 11:59:59 GMT", nil),
+        ("503\tSat, 27 Jul 2024 12:02:00 CEST", nil), ("503\tSat, 32 Jul 2024 12:02:00 GMT", nil),
+        ("503\tSat, 27 Jul 2024 25:02:00 GMT", nil), ("503\tSunday, 06-Nov-94 08:49:37 GMT", nil),
+        // These are not tried again, or were accepted.
+        ("404\t120", nil), ("301\t120", nil), ("204\t120", nil),
+        // The answer cannot forge it.
+        ("429\t\nx", nil),
+    ])
+    func theTimeThatAReceiverAsksForIsRead(line: String, seconds: Int64?) {
+        let tail = "timerd-http-status: 429\t999\nbody\n\ntimerd-http-status: \(line)\n"
+        let end = RunEnd(
+            .exited(0), at: WallInstant(rfc3339: "2024-07-27T12:00:00Z")!, tail: Array(tail.utf8))
+        let result = MessageResult(end, isRequest: true)
+        #expect(result.retryAfter == seconds.map { .seconds($0) }, "\(line)")
     }
 
     @Test(

@@ -151,7 +151,7 @@ struct MessageCommand: Sendable {
             "globoff", "proto = \(quoted("=\(scheme)"))",
             "connect-timeout = \(min(connectSeconds, seconds))", "max-time = \(seconds)",
             "max-filesize = \(answerBytesMax)", "silent", "show-error",
-            "write-out = \(quoted("\n\(MessageResult.statusMark)%{http_code}\n"))",
+            "write-out = \(quoted("\n\(MessageResult.statusMark)\(MessageResult.statusFields)\n"))",
         ]
         // An address with http is always one of this machine, which needs no proxy; and without TLS
         // the proxy could read the request.

@@ -74,7 +74,8 @@ extension Outbox {
         queues[name]?.active = nil
         queues[name]?.messages[index].attempts = attempt
         if case .failed(let why) = result.verdict {
-            return fail(index, of: name, began: began, why, at: now)
+            return fail(
+                index, of: name, began: began, why, retryAfter: result.retryAfter, at: now)
         }
         var message = queue.messages[index]
         message.attempts = attempt
@@ -89,14 +90,16 @@ extension Outbox {
 
     /// An attempt to send the message at this index has failed. The time to the next one counts from
     /// the beginning of this one: a receiver that comes back while an attempt still waits for it
-    /// gets the next one as soon as any other.
+    /// gets the next one as soon as any other. If the receiver said how long to wait, none of its messages is tried
+    /// before.
     private mutating func fail(
-        _ index: Int, of name: Notifier.Name, began: AwakeInstant, _ why: String, at now: Now
+        _ index: Int, of name: Notifier.Name, began: AwakeInstant, _ why: String,
+        retryAfter: Duration?, at now: Now
     ) -> [Action] {
         let most = longestWait
         guard var queue = queues.removeValue(forKey: name) else { return [] }
         defer { queues[name] = queue }
-        let soonest = now.awake + Self.retryMin
+        let soonest = now.awake + max(Self.retryMin, retryAfter ?? .zero)
         queue.failures += 1
         queue.resume = max(soonest, began + Self.wait(after: queue.failures, most: most))
         queue.messages[index].tried = began
