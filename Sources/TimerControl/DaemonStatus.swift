@@ -21,6 +21,8 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
     public var rejected: [String]
     /// The notifiers whose last attempt to send a message failed; absent if there are none.
     public var failingNotifiers: [String]?
+    /// The notifiers whose limit `per-hour` holds notifications back; absent if there are none.
+    public var heldNotifications: [HeldNotifications]?
     /// The jobs in the order of the configuration.
     public var jobs: [JobStatus]
 
@@ -28,9 +30,10 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
     public init(
         version: String, pid: Int32, since: String, now: String, config: String,
         refusal: String? = nil, rejected: [String], failingNotifiers: [String]? = nil,
-        jobs: [JobStatus]
+        heldNotifications: [HeldNotifications]? = nil, jobs: [JobStatus]
     ) {
         self.failingNotifiers = failingNotifiers
+        self.heldNotifications = heldNotifications
         self.refusal = refusal
         self.version = version
         self.pid = pid
@@ -99,6 +102,23 @@ public struct JobNames: Decodable, Hashable, Sendable {
     public var jobs: [Row]
 }
 
+/// Notifications that a notifier does not send yet, because of its limit `per-hour`.
+public struct HeldNotifications: Codable, Hashable, Sendable {
+    /// How many there are.
+    public var count: Int
+    /// The notifier.
+    public var notifier: String
+    /// When the next message with them is sent, RFC 3339.
+    public var until: String
+
+    /// Notifications as described.
+    public init(notifier: String, count: Int, until: String) {
+        self.count = count
+        self.notifier = notifier
+        self.until = until
+    }
+}
+
 extension DaemonStatus {
     /// The same with the jobs of a snapshot. Each job is converted when its turn comes to be
     /// encoded, so that the converted form of many jobs is never in memory at once.
@@ -117,6 +137,7 @@ extension DaemonStatus {
             var members = encoder.container(keyedBy: CodingKeys.self)
             try members.encode(daemon.config, forKey: .config)
             try members.encodeIfPresent(daemon.failingNotifiers, forKey: .failingNotifiers)
+            try members.encodeIfPresent(daemon.heldNotifications, forKey: .heldNotifications)
             var jobs = members.nestedUnkeyedContainer(forKey: .jobs)
             for job in snapshot.jobs { try jobs.encode(JobStatus(job)) }
             try members.encode(daemon.now, forKey: .now)

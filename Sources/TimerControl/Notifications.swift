@@ -187,6 +187,10 @@ public struct NotifierStatus: Codable, Hashable, Sendable {
     public var format: String?
     /// The machine to which it sends; absent if the address is a credential.
     public var host: String?
+    /// How many notifications its limit `per-hour` holds back; absent if none.
+    public var heldCount: Int?
+    /// When the next message with them is sent; absent if none are held back.
+    public var heldUntil: String?
     /// Whether its latest message could not be sent, or not yet.
     public var isFailing: Bool
     /// The job that it runs.

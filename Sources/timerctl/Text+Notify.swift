@@ -67,7 +67,12 @@ extension Text {
     }
 
     private static func state(of one: NotifierStatus) -> TextTable.Cell {
-        guard one.isFailing else { return .init("ok", .good) }
+        guard one.isFailing else {
+            guard let count = one.heldCount else { return .init("ok", .good) }
+            return .init(
+                "holds \(plural(count, "notification")) until \(instant(one.heldUntil)) (per-hour)",
+                .waiting)
+        }
         return .init("failing" + (one.error.map { ": \($0)" } ?? ""), .bad)
     }
 

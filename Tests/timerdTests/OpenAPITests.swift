@@ -142,7 +142,7 @@ import TimerCore
             "RecentRuns": RecentReply.Runs.self, "Days": DaysReply.self, "Day": DaysReply.Day.self,
             "Event": EventStatus.self, "Events": EventsFrame.self, "EventsGap": EventsGap.self,
             "EventsHello": EventsHello.self, "Notification": NotificationStatus.self,
-            "Incident": IncidentStatus.self,
+            "Incident": IncidentStatus.self, "HeldNotifications": HeldNotifications.self,
             "Message": MessageStatus.self, "Messages": NotificationsReply.self,
             "MessageRetry": MessageRetryReply.self, "Notifier": NotifierStatus.self,
             "Notifiers": NotifiersReply.self, "NotifierTest": NotifierTestReply.self,

@@ -96,18 +96,21 @@ extension Control {
 
     func notifiers(_ reply: @escaping ControlAnswer.Reply) {
         sender.readNotifiers { notifiers in
-            self.recorder.read { (store) throws(StoreError) in
-                try store.notifierSums()
-            } _: {
-                result in
-                Self.queue.async {
-                    switch result {
-                    case .failure(let error): self.send(error, reply)
-                    case .success(let sums):
-                        let shown = notifiers.map {
-                            NotifierStatus($0, sums[$0.name] ?? Store.NotifierSums())
+            self.sender.readStates { states in
+                self.recorder.read { (store) throws(StoreError) in
+                    try store.notifierSums()
+                } _: {
+                    result in
+                    Self.queue.async {
+                        switch result {
+                        case .failure(let error): self.send(error, reply)
+                        case .success(let sums):
+                            let shown = notifiers.map {
+                                NotifierStatus(
+                                    $0, sums[$0.name] ?? Store.NotifierSums(), states[$0.name])
+                            }
+                            self.send(.ok, NotifiersReply(notifiers: shown), reply)
                         }
-                        self.send(.ok, NotifiersReply(notifiers: shown), reply)
                     }
                 }
             }
@@ -172,7 +175,7 @@ extension NotificationStatus {
 
 extension NotifierStatus {
     /// A notifier without anything that may be secret: of an address only the machine.
-    init(_ notifier: Notifier, _ sums: Store.NotifierSums) {
+    init(_ notifier: Notifier, _ sums: Store.NotifierSums, _ state: NotifierState? = nil) {
         self.init(
             notifier: notifier.name.description, transport: notifier.transport.word,
             on: notifier.on.map(\.rawValue).sorted())
@@ -188,6 +191,8 @@ extension NotifierStatus {
         }
         deadCount = sums.dead
         error = sums.error
+        heldCount = state?.held?.count
+        heldUntil = state?.held?.until.rfc3339Micros
         isFailing = sums.isFailing
         sent = sums.sent?.rfc3339Micros
         waitingCount = sums.waiting

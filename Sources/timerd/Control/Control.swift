@@ -245,11 +245,18 @@ struct Control: ControlService {
             now: snapshot.at.wall.rfc3339Micros, config: about.configPath,
             refusal: unusable.refusal,
             rejected: unusable.rejected,
-            failingNotifiers: failing.isEmpty ? nil : failing.map(\.description), jobs: [])
+            failingNotifiers: failing.isEmpty ? nil : failing.map(\.description),
+            heldNotifications: held.isEmpty ? nil : held, jobs: [])
         return ControlAnswer(.ok, DaemonStatus.Listing(status, jobs: snapshot))
     }
 
     private func reload(
+        let held = notifiers.sorted { $0.key < $1.key }.compactMap { name, state in
+            state.held.map {
+                HeldNotifications(
+                    notifier: name.description, count: $0.count, until: $0.until.rfc3339Micros)
+            }
+        }
         by peer: Peer, isStrict: Bool, _ reply: @escaping ControlAnswer.Reply
     ) {
         reloader.reload(by: peer.name, isStrict: isStrict) { result in

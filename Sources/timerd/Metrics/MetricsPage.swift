@@ -159,6 +159,22 @@ struct MetricsPage {
         for (name, state) in notifiers {
             text.write(.init("notifier", name.description), .init(state.waiting))
         }
+        text.begin(
+            "notifications_held", .gauge,
+            "The notifications that the limit per-hour of a notifier holds back.")
+        for (name, state) in notifiers {
+            text.write(.init("notifier", name.description), .init(state.held?.count ?? 0))
+        }
+        let held = notifiers.compactMap { name, state in
+            state.held.map { (name, $0.until) }
+        }
+        guard !held.isEmpty else { return }
+        text.begin(
+            "notifications_held_until_timestamp_seconds", .gauge,
+            "When the next message with notifications that are held back is sent, since 1970.")
+        for (name, until) in held {
+            text.write(.init("notifier", name.description), .init(until))
+        }
     }
 
     private func writeProcess(_ text: inout MetricsText) {

@@ -15,6 +15,8 @@ struct NotifierState: Sendable {
     var lastError: (text: String, at: WallInstant)?
     /// How many notifications and messages are not sent yet.
     var waiting = 0
+    /// How many notifications the limit `per-hour` holds back, and when the next message is sent; nil: none.
+    var held: (count: Int, until: WallInstant)?
     /// How many stored messages are given up.
     var dead = 0
     /// How many messages were sent, how many attempts have failed, and how many messages were given
@@ -40,10 +42,12 @@ extension NotificationSender {
     ) {
         later { sender in
             let waiting = sender.outbox?.waiting ?? [:]
+            let held = sender.outbox?.held(at: sender.dependencies.clocks.now()) ?? [:]
             var states: [Notifier.Name: NotifierState] = [:]
             for name in sender.notifiers.keys {
                 states[name] = sender.states[name] ?? NotifierState()
                 states[name]?.waiting = waiting[name] ?? 0
+                states[name]?.held = held[name]
             }
             done(states)
         }

@@ -192,11 +192,7 @@ actor NotificationSender: QueueActor {
                     if found.count == Self.readMax { sender.planReading() }
                     sender.receive(
                         .recorded(
-                            found.map {
-                                Outbox.Pending(
-                                    id: $0.id, notifier: $0.notification.notifier,
-                                    kind: $0.notification.kind, at: $0.notification.at)
-                            }))
+                            found.map { Outbox.Pending($0.id, $0.notification) }))
                 case .failure: sender.later(after: Self.retryDelay) { $0.readPending() }
                 }
             }

@@ -32,8 +32,12 @@ extension Outbox {
         var notifier: Notifier?
         /// The notifications that belong to no message yet, and since when they are known.
         var pending: ArraySlice<(Pending, since: AwakeInstant)> = []
+        /// Since when the first of them is known that begins an incident; nil: none does.
+        var urgentSince: AwakeInstant?
         /// When messages were created in the last hour. Pings are not counted.
         var creations: [AwakeInstant] = []
+        /// The limit `per-hour`; nil until it is needed.
+        var tokens: MessageTokens?
         var messages: [Message] = []
         /// The message that is being sent, the number of the attempt, and when that began.
         var active: (id: Int64, attempt: Int, began: AwakeInstant)?
@@ -53,42 +57,9 @@ extension Outbox {
             notifier == nil && pending.isEmpty && messages.isEmpty && active == nil
         }
 
-        /// Whether there are as many messages as are created before pings are sent.
-        private var hasAllPings: Bool { messages.count >= Outbox.pingsAhead }
-
-        /// How many of the first pending notifications are a message now.
-        mutating func dueCount(at now: AwakeInstant) -> Int {
-            guard let first = pending.first else { return 0 }
-            guard let notifier else { return min(pending.count, Outbox.notificationsMax) }
-            // Each of them is the state of something, and arrives in its order.
-            guard !notifier.transport.isPing else { return hasAllPings ? 0 : 1 }
-            creations.removeAll { now - $0 >= Outbox.hour }
-            guard creations.count < notifier.perHour else { return 0 }
-            guard notifier.transport.canBatch else { return 1 }
-            // With the last message of this hour, all that waits is sent.
-            if first.0.isAlone, creations.count + 1 < notifier.perHour { return 1 }
-            guard now - first.since >= notifier.batch || first.0.isAlone else { return 0 }
-            let isLast = creations.count + 1 >= notifier.perHour
-            let count =
-                isLast
-                ? pending.count : pending.prefix { !$0.0.isAlone }.count
-            return min(count, isLast ? Outbox.lastMessageMax : Outbox.notificationsMax)
-        }
-
         /// Whether the message is stored, and is not being sent.
         func canExpire(_ message: Message) -> Bool {
             message.creating == nil && message.id != active?.id
-        }
-
-        /// When `dueCount` is next above 0, if nothing else happens.
-        private var nextGroup: AwakeInstant? {
-            guard let first = pending.first else { return nil }
-            guard let notifier else { return first.since }
-            // The end of an attempt makes room for the next ping.
-            guard !notifier.transport.isPing else { return hasAllPings ? nil : first.since }
-            let batch = first.0.isAlone ? first.since : first.since + notifier.batch
-            guard creations.count >= notifier.perHour else { return batch }
-            return max(batch, creations[creations.count - notifier.perHour] + Outbox.hour)
         }
 
         /// The messages of which one may be tried. Pings wait for those before them.
@@ -156,10 +127,4 @@ extension Outbox {
             return [nextGroup, message.map { max($0, resume) }].compactMap { $0 }.min()
         }
     }
-}
-
-extension Outbox.Pending {
-    /// Whether it is a message of its own, as long as the limit of messages allows it: what a run
-    /// wrote, as a mail of cron.
-    fileprivate var isAlone: Bool { kind == .output }
 }

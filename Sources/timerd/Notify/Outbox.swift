@@ -53,6 +53,9 @@ struct Outbox {
         var kind: NotificationKind
         /// When it happened.
         var at: WallInstant
+        /// Whether an incident begins with it, so that the limit `per-hour` lets it pass before repeats and skipped
+        /// firings.
+        var isUrgent = false
     }
 
     /// What happens to an outbox.
@@ -181,8 +184,8 @@ struct Outbox {
         for one in pending where known.insert(one.id).inserted {
             // The time that it waited before a restart counts.
             let age = min(max(.zero, now.wall - one.at), Self.hour)
-            queues[one.notifier, default: NotifierQueue()].pending.append(
-                (one, since: now.awake + (.zero - age)))
+            queues[one.notifier, default: NotifierQueue()].add(
+                one, since: now.awake + (.zero - age))
         }
     }
 
@@ -231,12 +234,8 @@ struct Outbox {
 
     private mutating func group(_ name: Notifier.Name, at now: Now) -> [Action] {
         var actions: [Action] = []
-        while let count = queues[name]?.dueCount(at: now.awake), count > 0 {
-            guard let group = queues[name]?.pending.prefix(count).map(\.0) else { break }
-            let since = queues[name]?.pending.first?.since ?? now.awake
-            queues[name]?.pending.removeFirst(count)
+        while let (group, since) = queues[name]?.takeDue(at: now.awake) {
             let isPing = queues[name]?.notifier?.transport.isPing == true
-            if !isPing { queues[name]?.creations.append(now.awake) }
             last += 1
             let created = newCreation(at: now)
             var message = Message(
@@ -288,6 +287,13 @@ struct Outbox {
         queues.mapValues { queue in
             queue.messages.count { $0.creating == nil } + queue.pending.count
                 + queue.messages.reduce(0) { $0 + ($1.creating?.count ?? 0) }
+        }
+    }
+
+    /// What the limit `per-hour` of each notifier holds back: how many notifications, and when the next message is sent.
+    func held(at now: Now) -> [Notifier.Name: (count: Int, until: WallInstant)] {
+        queues.compactMapValues { queue in
+            queue.held(at: now.awake).map { ($0.count, now.wall + ($0.until - now.awake)) }
         }
     }
 

@@ -172,6 +172,19 @@ import TimerStore
             ).hasPrefix("no notifiers; "))
     }
 
+    @Test func theListShowsWhatTheLimitHoldsBack_andUntilWhen() {
+        var ops = NotifierStatus(notifier: "ops", transport: "mail", on: ["failure"])
+        (ops.to, ops.heldCount, ops.heldUntil) = (["root"], 3, "z")
+        func text() -> String {
+            Text.notifiers(
+                NotifiersReply(notifiers: [ops]),
+                NotificationsReply(messages: [], pendingCount: 3))
+        }
+        #expect(text().contains("holds 3 notifications until z (per-hour)"))
+        (ops.isFailing, ops.error) = (true, "x")
+        #expect(text().contains("failing: x"))
+    }
+
     @Test func aTestShowsWhatWasSentAndWhatCameBack() {
         var reply = NotifierTestReply(notifier: "chat", dryRun: false)
         (reply.method, reply.pathSuffix, reply.query) = ("POST", "/log", "rid=1")

@@ -17,6 +17,8 @@ struct OutboxFixture {
     /// The stored rows: the message of each notification, and the messages.
     var rows: [Int64: (notifier: Notifier.Name, kind: NotificationKind, message: Int64?)] = [:]
     var messages: [Int64: Store.Message] = [:]
+    /// With which of them an incident begins.
+    var urgent: Set<Int64> = []
     /// When each of them happened.
     var times: [Int64: WallInstant] = [:]
     /// The attempts in progress, and all that were ever requested.
@@ -62,15 +64,19 @@ struct OutboxFixture {
                 rows.filter { $0.value.message == nil }.sorted { $0.key < $1.key }.map {
                     Outbox.Pending(
                         id: $0.key, notifier: $0.value.notifier, kind: $0.value.kind,
-                        at: times[$0.key] ?? now.wall)
+                        at: times[$0.key] ?? now.wall, isUrgent: urgent.contains($0.key))
                 }))
     }
 
-    mutating func add(_ count: Int = 1, _ kind: NotificationKind = .failure, to name: String) {
+    mutating func add(
+        _ count: Int = 1, _ kind: NotificationKind = .failure, isUrgent: Bool = false,
+        to name: String
+    ) {
         for _ in 0..<count {
             let row = Int64(rows.count) + 1
             rows[row] = (Notifier.Name(name)!, kind, nil)
             times[row] = now.wall
+            if isUrgent { urgent.insert(row) }
         }
         readRows()
     }

@@ -49,7 +49,7 @@ import TimerRunnerProtocol
 
     @Test func beyondTheLimitOfAnHourNotificationsWaitAndAreSentTogether() {
         var fixture = OutboxFixture([
-            Self.mail(batch: .zero, perHour: 3), Self.mail("other", batch: .zero),
+            Self.mail(batch: .zero, perHour: 3), Self.mail("other", batch: .zero, perHour: 100),
         ])
         for _ in 0..<10 {
             fixture.add(to: "ops")
@@ -58,18 +58,19 @@ import TimerRunnerProtocol
         }
         #expect(fixture.sent.count { $0.notifier.description == "other" } == 10)
         let counts = fixture.sent.filter { $0.notifier.description == "ops" }.map(\.count)
-        #expect(counts == [1, 1, 1])
+        // The other two are for incidents, or for half an hour later.
+        #expect(counts == [1])
         // The limit is kept across a restart.
         fixture.restart()
-        fixture.pass(.seconds(3000 - 1))
-        #expect(fixture.sent.count == 13)
+        fixture.pass(.seconds(1200 - 1))
+        #expect(fixture.sent.count == 11)
         fixture.pass(.seconds(1))
-        #expect(fixture.sent.last?.count == 7 && fixture.sent.count == 14)
+        #expect(fixture.sent.last?.count == 9 && fixture.sent.count == 12)
     }
 
     /// Mails of output are separate, as long as the limit allows it.
     @Test func eachOutputIsAMailOfItsOwn() {
-        var fixture = OutboxFixture([Self.mail(perHour: 5)])
+        var fixture = OutboxFixture([Self.mail(perHour: 20)])
         fixture.add(3, .output, to: "ops")
         #expect(fixture.sent.map(\.count) == [1, 1, 1])
         fixture.add(2, .failure, to: "ops")
