@@ -125,6 +125,25 @@ public enum UnixSocket {
         return socket
     }
 
+    /// The path at which a socket is bound, as it was given to bind(2); nil if it has none.
+    public static func path(of socket: Int32) -> String? {
+        var address = sockaddr_un()
+        var size = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let result = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                getsockname(socket, $0, &size)
+            }
+        }
+        let start = MemoryLayout<sockaddr_un>.offset(of: \sockaddr_un.sun_path) ?? 0
+        guard result == 0, address.sun_family == sa_family_t(AF_UNIX), Int(size) > start else {
+            return nil
+        }
+        let path = withUnsafeBytes(of: &address.sun_path) { bytes in
+            bytes.prefix(min(Int(size) - start, bytes.count)).prefix { $0 != 0 }.map { $0 }
+        }
+        return path.isEmpty ? nil : String(decoding: path, as: UTF8.self)
+    }
+
     /// Sets the socket's group or owner to the allowed peer; without this, only the owner and root
     /// can connect.
     private static func allow(_ peer: AllowedPeer, to name: String, in directory: Directory) {

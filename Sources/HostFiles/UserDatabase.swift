@@ -20,6 +20,15 @@ public enum UserDatabase {
 
         /// The entry; nil if it was not found.
         public var entry: Entry? { if case .found(let entry) = self { entry } else { nil } }
+
+        /// The same answer with another entry.
+        public func map<Other>(_ transform: (Entry) -> Other) -> Answer<Other> {
+            switch self {
+            case .found(let entry): .found(transform(entry))
+            case .missing: .missing
+            case .failed(let code): .failed(code)
+            }
+        }
     }
 
     /// A user.

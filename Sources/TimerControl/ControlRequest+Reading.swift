@@ -120,7 +120,7 @@ extension ControlRequest {
         case .login: return .login(token: try LoginBody.read(["token"], from: sent.body).token)
         case .session: return .session
         case .logout: return .logout
-        case .revoke: return .revokeSessions(all: try RevokeBody.read(sent.body))
+        case .revoke: return .revokeSessions(try RevokeBody.read(sent.body))
         case .web: return .web
         case .fleet where sent.isPost: return .fleetOrder(try FleetOrder.read(sent.body))
         case .fleet: return .fleet

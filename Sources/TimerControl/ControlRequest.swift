@@ -81,8 +81,9 @@ public enum ControlRequest: Hashable, Sendable {
     case session
     /// End the session by which this is asked: `POST /v1/session/logout`.
     case logout
-    /// End all sessions of the client, or with `{"all": true}` those of all users: `POST /v1/sessions/revoke`.
-    case revokeSessions(all: Bool)
+    /// End all sessions of the client, with `{"user": …}` those of another user, or with `{"all": true}` those of all
+    /// users: `POST /v1/sessions/revoke`.
+    case revokeSessions(SessionOwner)
     /// What the web server must know before a user is logged in: `GET /v1/web`.
     case web
 
@@ -93,7 +94,7 @@ public enum ControlRequest: Hashable, Sendable {
             .oneOffs, .loginLink, .login, .session, .logout, .web, .metrics,
             .events, .recent, .days, .messages, .notifiers, .pauses, .fleet:
             false
-        case .revokeSessions(let all): all
+        case .revokeSessions(let owner): owner != .client
         case .order, .orders, .kill, .reload, .strictReload, .takeOneOff, .cancelOneOff,
             .retryMessage, .testNotifier, .fleetOrder:
             true
@@ -197,8 +198,8 @@ public enum ControlRequest: Hashable, Sendable {
         case .fleetOrder(let order): return (try? ControlJSON.encode(order)) ?? []
         case .login(let token):
             return (try? ControlJSON.encode(LoginBody(token: token))) ?? []
-        case .revokeSessions(let all) where all:
-            return (try? ControlJSON.encode(RevokeBody(all: all))) ?? []
+        case .revokeSessions(let owner):
+            return RevokeBody(owner).flatMap { try? ControlJSON.encode($0) } ?? []
         default: return []
         }
     }

@@ -79,14 +79,43 @@ struct LoginBody: Codable, RequestBody {
     var token: String
 }
 
+/// Whose sessions of the status page a request means.
+public enum SessionOwner: Hashable, Sendable {
+    /// The client.
+    case client
+    /// The user with this name, which may belong to no user any more.
+    case user(String)
+    /// All users.
+    case all
+}
+
 /// Whose sessions end.
 struct RevokeBody: Codable, RequestBody {
-    static var example: String { #"{"all": true}"# }
+    static var example: String { #"{"user": "alice"}"# }
+    /// The most bytes of a name; useradd(8) allows 32.
+    static let nameBytesMax = 256
 
     var all: Bool?
+    var user: String?
 
-    /// Whether those of all users end; those of the client if there is no body.
-    static func read(_ body: [UInt8]) throws(ControlRequest.Fault) -> Bool {
-        body.isEmpty ? false : try RevokeBody.read(["all"], from: body).all ?? false
+    /// Those of the client if there is no body.
+    static func read(_ body: [UInt8]) throws(ControlRequest.Fault) -> SessionOwner {
+        guard !body.isEmpty else { return .client }
+        let whose = try RevokeBody.read(["all", "user"], from: body)
+        guard let user = whose.user else { return whose.all == true ? .all : .client }
+        guard whose.all == nil else { throw .badBody("all and user exclude each other") }
+        guard (1...nameBytesMax).contains(user.utf8.count),
+            user.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f })
+        else { throw .badBody("user is not the name of a user, such as in \(example)") }
+        return .user(user)
+    }
+
+    /// The body of such a request; nil if it has none.
+    init?(_ owner: SessionOwner) {
+        switch owner {
+        case .client: return nil
+        case .user(let name): user = name
+        case .all: all = true
+        }
     }
 }

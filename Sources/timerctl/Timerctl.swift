@@ -40,7 +40,8 @@ struct Timerctl: ParsableCommand {
         if let fault = ZoneEnvironment.dropUnusable() { Terminal.complain("Warning: \(fault)") }
         do {
             try expectText()
-            let arguments = shielded(verbFirst(CommandLine.arguments.dropFirst()))
+            let arguments = WebVerb.withOwner(
+                shielded(verbFirst(CommandLine.arguments.dropFirst())))
             var command =
                 arguments.first == ImportVerb._commandName
                 ? try ImportVerb.parse(after: arguments.dropFirst()) : try parseAsRoot(arguments)

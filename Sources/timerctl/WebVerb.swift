@@ -10,9 +10,25 @@ struct WebVerb: ParsableCommand {
         abstract: "Print a link to the status page, with which you are logged in.",
         discussion: """
             The link can be used once, within 60 seconds. The browser that uses it has your rights: those of the user \
-            who runs this command. A session ends 12 hours after its last request, after 7 days, when the daemon stops, or \
-            with --revoke.
+            who runs this command. A session ends 12 hours after its last request, after 7 days, when the daemon stops, \
+            when the user may not connect to the daemon any more, or with --revoke.
             """)
+
+    /// The hidden name of the option that is written `--user NAME`.
+    static let ownerOption = "--owner"
+
+    /// The arguments with another name for `--user NAME`, because `--user` without a name is an option of every
+    /// command.
+    static func withOwner(_ arguments: [String]) -> [String] {
+        guard arguments.first == configuration.commandName, arguments.contains("--revoke") else {
+            return arguments
+        }
+        return arguments.indices.map { index in
+            let next = index + 1 < arguments.count ? arguments[index + 1] : "-"
+            return arguments[index] == "--user" && !next.hasPrefix("-")
+                ? ownerOption : arguments[index]
+        }
+    }
 
     @OptionGroup var connection: Connection
 
@@ -25,11 +41,23 @@ struct WebVerb: ParsableCommand {
     @Flag(help: "End your sessions, and the links that were not used, instead.")
     var revoke = false
 
-    @Flag(help: "With --revoke: those of all users.")
+    @Option(
+        help: ArgumentHelp(
+            "With --revoke, written --user NAME: those of this user.", valueName: "name",
+            visibility: .hidden))
+    var owner: String?
+
+    @Flag(help: "With --revoke: those of all users. For those of one user, write --user NAME.")
     var all = false
 
     func validate() throws {
         guard revoke || !all else { throw ValidationError("--all goes with --revoke only") }
+        guard owner == nil || !all else {
+            throw ValidationError("--all and --user NAME exclude each other")
+        }
+        guard revoke || owner == nil else {
+            throw ValidationError("--user NAME goes with --revoke only")
+        }
         guard url == nil || !revoke else {
             throw ValidationError("--url and --revoke exclude each other")
         }
@@ -51,8 +79,8 @@ struct WebVerb: ParsableCommand {
 
     func run() throws {
         guard !revoke else {
-            let reply = try connection.ask(
-                .revokeSessions(all: all), for: SessionsReply.self)
+            let whose: SessionOwner = all ? .all : owner.map { .user($0) } ?? .client
+            let reply = try connection.ask(.revokeSessions(whose), for: SessionsReply.self)
             return try connection.show(reply) {
                 reply.sessions == 1 ? "1 session ended" : "\(reply.sessions) sessions ended"
             }

@@ -166,7 +166,7 @@ import Testing
     /// The names of queues and threads in the sources, each with the files that make them.
     private static func queues() throws -> [String: [String]] {
         let made =
-            #/(?:Queue|Executor)\(label: "([^"]+)"|(?:WorkerThread\.start|Computation)\("([^"]+)"|let label = "([^"]+)"/#
+            #/(?:Queue|Executor|LookUpCache)\(label: "([^"]+)"|(?:WorkerThread\.start|Computation)\("([^"]+)"|let label = "([^"]+)"/#
         var found: [String: [String]] = [:]
         for (file, text) in try sources() {
             for match in text.matches(of: made) {

@@ -114,6 +114,7 @@ private enum Samples {
         .commanded(.pause, [], by: "root", note: nil), .stateLost(Failure()),
         .oneOffCreated(oneOff, by: "root"), .oneOffCancelled(oneOff.name, by: "root"),
         .oneOffRemoved(oneOff.name), .loginLinkMade(by: "root"), .loggedIn("root"),
+        .sessionsEnded(2, of: "root", because: "root revoked them"),
         .lossAccepted(Failure()), .stateDamaged("x", in: "/var/lib/timerd/timerd.db"),
     ]
 

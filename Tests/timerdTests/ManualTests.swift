@@ -28,6 +28,28 @@ import TimerCore
         #expect(Timerctl.verbFirst(given[...]) == read)
     }
 
+    /// `--user` without a name is an option of every command.
+    @Test(arguments: [
+        (["web", "--revoke", "--user", "ann"], ["web", "--revoke", "--owner", "ann"]),
+        (["web", "--user", "ann", "--revoke"], ["web", "--owner", "ann", "--revoke"]),
+        (["web", "--revoke", "--user"], ["web", "--revoke", "--user"]),
+        (["web", "--user", "--revoke"], ["web", "--user", "--revoke"]),
+        (["web", "--user", "ann"], ["web", "--user", "ann"]),
+        (["list", "--user", "--revoke", "ann"], ["list", "--user", "--revoke", "ann"]),
+    ])
+    func theUserWhoseSessionsEndIsNamed(given: [String], read: [String]) throws {
+        #expect(WebVerb.withOwner(given) == read)
+        let own = try Timerctl.parseAsRoot(
+            WebVerb.withOwner(["web", "--revoke", "--user", "ann", "--system"]))
+        let verb = try #require(own as? WebVerb)
+        #expect(verb.owner == "ann" && verb.connection.system && !verb.connection.user)
+        for wrong in [["--revoke", "--all", "--user", "ann"], ["--user", "ann"]] {
+            #expect(throws: (any Error).self) {
+                try Timerctl.parseAsRoot(WebVerb.withOwner(["web"] + wrong))
+            }
+        }
+    }
+
     /// The parser of command lines would find --help in it.
     @Test(arguments: [
         (["at", "-2h", "--", "-1h"], ["at", " -2h", "--", "-1h"]),

@@ -21,7 +21,9 @@ private final class Table {
 
     func use(_ key: String, at now: UInt64) -> SessionTable.Found? { table.use(key, at: now) }
     func end(_ key: String) -> Bool { table.end(key) }
-    func revoke(uid: UInt32?, at now: UInt64) -> Int { table.revoke(uid: uid, at: now) }
+    func revoke(at now: UInt64, _ isMeant: (Peer) -> Bool) -> SessionTable.Ended {
+        table.revoke(at: now, isMeant)
+    }
     func mayLog(_ uid: UInt32, at now: UInt64) -> Bool { table.mayLog(uid, at: now) }
 }
 
@@ -109,7 +111,8 @@ private final class Table {
             let (first, second, other) = (try begin(alice), try begin(alice), try begin(bob))
             let link = try #require(table.makeLink(for: alice, at: 0))
             let others = try #require(table.makeLink(for: bob, at: 0))
-            #expect(table.revoke(uid: all ? nil : 1000, at: 0) == (all ? 3 : 2))
+            let ended = table.revoke(at: 0) { all || $0.uid == 1000 }
+            #expect(ended == .init(sessions: all ? 3 : 2, links: all ? 2 : 1))
             #expect(table.use(first, at: 0) == nil && table.use(second, at: 0) == nil)
             #expect(table.begin(link, at: 0) == nil)
             #expect((table.use(other, at: 0) != nil) == !all)

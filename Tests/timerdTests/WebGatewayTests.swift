@@ -27,7 +27,7 @@ import TimerCore
             reply(ControlAnswer(.ok, ["path": request.path]))
         }
 
-        func mayChange(_ peer: Peer) -> Bool { peer.origin == .session(Self.operatorKey) }
+        func mayHaveRight(_ peer: Peer) -> Bool { peer.origin == .session(Self.operatorKey) }
 
         func peer(of credentials: Credentials) -> Peer? {
             var peer = Peer(pid: 0, uid: 1000)
@@ -115,9 +115,15 @@ import TimerCore
         #expect(connection.response()?.status == 200)
         try connection.send(text("POST", "/v1/sessions/revoke", "", #"{"all": true}"#))
         #expect(connection.response()?.status == 403)
+        try connection.send(text("POST", "/v1/sessions/revoke", "", #"{"user": "root"}"#))
+        #expect(connection.response()?.status == 403, "those of another user need the right")
+        for body in [#"{"user": ""}"#, #"{"user": "a b"}"#, #"{"user": "a", "all": false}"#] {
+            try connection.send(text("POST", "/v1/sessions/revoke", "", body))
+            #expect(connection.response()?.status == 400, "\(body)")
+        }
         try connection.send(text("POST", "/v1/sessions/revoke"))
         #expect(connection.response()?.status == 200)
         #expect(
-            service.asked.withLock { $0.map(\.0) } == [.loginLink, .revokeSessions(all: false)])
+            service.asked.withLock { $0.map(\.0) } == [.loginLink, .revokeSessions(.client)])
     }
 }

@@ -45,6 +45,12 @@ int clinux_is_in_memory(int file);
 /// is wrong; else 0.
 int clinux_has_access_list(const char *path);
 
+/// Whether a process of this user with these groups could connect to the unix socket at this path: whether it may search
+/// each directory on the way and write to the socket, according to modes and access control lists (acl(5)). Capabilities do
+/// not count. Returns 1 or 0, or -1 with errno set if a file on the way cannot be examined.
+int clinux_may_connect(
+    const char *path, unsigned int user, const unsigned int *groups, int count);
+
 /// Starts a program of this user with the terminal and the environment of this process, and waits for its end. Signals
 /// of the keyboard are meanwhile for it alone, as with system(3). A name without a slash is looked up in PATH. Returns
 /// its exit status, 128 and the signal that ended it, or -1 with errno set if it could not be started.

@@ -38,7 +38,10 @@ extension DaemonStart {
         on socket: Int32, web webSocket: Int32?, for daemon: Daemon, _ about: Control.About,
         _ inUse: Reloader.InUse
     ) throws -> ControlServer.Listening {
-        let access = ControlAccess(sessions: WebSessions(programs: programTokens()))
+        let access = ControlAccess(
+            socket: environment.sockets.isEmpty
+                ? options.socket : UnixSocket.path(of: socket) ?? options.socket,
+            sessions: WebSessions(programs: programTokens()))
         let reloader = Reloader(
             path: options.config, user: geteuid(), inUse: inUse, loop: daemon.loop,
             access: access, supervision: daemon.supervision, clocks: clocks, log: log,

@@ -22,7 +22,7 @@ extension Control {
     private func admit(
         _ query: EventQuery, from peer: Peer, _ reply: @escaping ControlAnswer.Reply
     ) {
-        let (events, isGuest) = (events, !mayChange(peer))
+        let (events, isGuest) = (events, !mayHaveRight(peer))
         events.later { publisher in
             let (id, refusal) = publisher.admit(query, guest: isGuest ? peer.uid : nil)
             guard let id else {

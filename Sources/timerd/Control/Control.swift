@@ -132,7 +132,13 @@ struct Control: ControlService {
         reply: @escaping ControlAnswer.Reply
     ) {
         // A user name is needed only for a change, and for the answer that has the name.
-        guard request.isChange || request == .session, peer.origin != .program else {
+        let needsName: Bool =
+            switch request {
+            case .session, .loginLink, .revokeSessions: true
+            default: request.isChange
+            }
+        // The name of the user of a session was looked up with the session.
+        guard needsName, peer.origin == .connection || peer.isOwner else {
             return answer(request, by: peer, reply)
         }
         names.name(of: peer.uid) { name in
@@ -180,7 +186,7 @@ struct Control: ControlService {
         case .login(let token): logIn(token, reply)
         case .session: session(of: peer, reply)
         case .logout: logOut(peer, reply)
-        case .revokeSessions(let all): revokeSessions(all ? nil : peer.uid, reply)
+        case .revokeSessions(let owner): revokeSessions(of: owner, by: peer, reply)
         case .web: send(.ok, WebReply(hosts: access.webHosts), reply)
         case .metrics(let format): metrics[format]?.list(reply)
         case .fleet: showFleet(reply)
@@ -224,7 +230,11 @@ struct Control: ControlService {
         }
     }
 
-    func mayChange(_ peer: Peer) -> Bool { access.operators.mayChange(peer) }
+    func mayHaveRight(_ peer: Peer) -> Bool { access.operators.mayHaveRight(peer) }
+
+    func checkRight(of peer: Peer, _ done: @escaping @Sendable (Operators.Right) -> Void) {
+        access.operators.check(peer, done)
+    }
 
     func peer(of credentials: Credentials) -> Peer? { access.sessions.peer(of: credentials) }
 
@@ -240,6 +250,12 @@ struct Control: ControlService {
         _ notifiers: [Notifier.Name: NotifierState], _ about: About
     ) -> ControlAnswer {
         let failing = notifiers.filter { $0.value.lastError != nil }.keys.sorted()
+        let held = notifiers.sorted { $0.key < $1.key }.compactMap { name, state in
+            state.held.map {
+                HeldNotifications(
+                    notifier: name.description, count: $0.count, until: $0.until.rfc3339Micros)
+            }
+        }
         let status = DaemonStatus(
             version: about.version, pid: about.pid, since: about.since.rfc3339Micros,
             now: snapshot.at.wall.rfc3339Micros, config: about.configPath,
@@ -251,12 +267,6 @@ struct Control: ControlService {
     }
 
     private func reload(
-        let held = notifiers.sorted { $0.key < $1.key }.compactMap { name, state in
-            state.held.map {
-                HeldNotifications(
-                    notifier: name.description, count: $0.count, until: $0.until.rfc3339Micros)
-            }
-        }
         by peer: Peer, isStrict: Bool, _ reply: @escaping ControlAnswer.Reply
     ) {
         reloader.reload(by: peer.name, isStrict: isStrict) { result in

@@ -120,14 +120,44 @@ protocol ControlService: Sendable {
         _ request: ControlRequest, from peer: Peer,
         reply: @escaping ControlAnswer.Reply)
 
-    /// Whether this client may change things, now.
-    func mayChange(_ peer: Peer) -> Bool
+    /// Whether this client could change things, as far as that is known at once. It decides about limits, and not about
+    /// rights.
+    func mayHaveRight(_ peer: Peer) -> Bool
+
+    /// Finds out whether this client may change things, now. `done` is called once, on any thread.
+    func checkRight(of peer: Peer, _ done: @escaping @Sendable (Operators.Right) -> Void)
 
     /// The peer for whom the web server makes a request with these credentials; nil if they are not valid.
     func peer(of credentials: Credentials) -> Peer?
+
+    /// Finds out which rights the user of a session has, now. `done` is called once, on any thread.
+    func checkUser(of peer: Peer, _ done: @escaping @Sendable (SessionUsers.Finding) -> Void)
 }
 
 extension ControlService {
-    func mayChange(_ peer: Peer) -> Bool { peer.isOwner }
+    func mayHaveRight(_ peer: Peer) -> Bool { peer.isOwner }
+
+    func checkRight(of peer: Peer, _ done: @escaping @Sendable (Operators.Right) -> Void) {
+        done(mayHaveRight(peer) ? .granted : .denied)
+    }
+
     func peer(of _: Credentials) -> Peer? { nil }
+
+    func checkUser(of peer: Peer, _ done: @escaping @Sendable (SessionUsers.Finding) -> Void) {
+        done(.current(peer))
+    }
+
+    /// Answers a request, if this client has the right to it.
+    func answerIfAllowed(
+        _ request: ControlRequest, from peer: Peer, _ reply: @escaping ControlAnswer.Reply
+    ) {
+        guard request.isChange else { return answer(request, from: peer, reply: reply) }
+        checkRight(of: peer) { right in
+            switch right {
+            case .granted: answer(request, from: peer, reply: reply)
+            case .denied: reply(ControlResponder.forbidden)
+            case .unknown: reply(ControlResponder.unknownRight)
+            }
+        }
+    }
 }

@@ -32,11 +32,11 @@ struct ControlResponder: RequestResponder {
     let service: any ControlService
     let peer: Peer
 
-    var limitsUnread: Bool { !service.mayChange(peer) }
+    var limitsUnread: Bool { !service.mayHaveRight(peer) }
 
     func bodyBytesMax(of head: HTTPRequestHead) -> Int {
         ControlRequest.bodyBytesMax(
-            method: head.method.rawValue, path: head.uri, mayChange: service.mayChange(peer))
+            method: head.method.rawValue, path: head.uri, mayChange: service.mayHaveRight(peer))
     }
 
     /// The answer to a client that waits before it sends the body, if the body cannot change the answer.
@@ -56,7 +56,7 @@ struct ControlResponder: RequestResponder {
             "/v1/login-links", "/v1/login", "/v1/session/logout", "/v1/sessions/revoke",
         ]
         .contains(head.uri)
-        return head.method == .POST && !isForAll && !service.mayChange(peer)
+        return head.method == .POST && !isForAll && !service.mayHaveRight(peer)
             ? Self.forbidden : nil
     }
 
@@ -70,8 +70,7 @@ struct ControlResponder: RequestResponder {
         } catch {
             return reply(.fault(error))
         }
-        guard !asked.isChange || service.mayChange(peer) else { return reply(Self.forbidden) }
-        service.answer(asked, from: peer, reply: reply)
+        service.answerIfAllowed(asked, from: peer, reply)
     }
 
     static var forbidden: ControlAnswer {
@@ -79,6 +78,14 @@ struct ControlResponder: RequestResponder {
             .forbidden,
             "only root, the daemon's own user and the operators of the configuration may change anything; use sudo"
         )
+    }
+
+    /// The answer while it cannot be found out whether the client is an operator.
+    static var unknownRight: ControlAnswer {
+        .error(
+            .serviceUnavailable,
+            "the operators of the configuration cannot be looked up, because the user database does not answer; try "
+                + "again later, or use sudo")
     }
 }
 
@@ -114,12 +121,20 @@ struct WebGateway: RequestResponder {
         // The session may have ended since the header came.
         let known = peer(of: head)
         guard asked.isForBrowsers else { return reply(Self.elsewhere) }
-        guard asked.isBeforeLogin || known != nil else { return reply(Self.unauthorized) }
-        let peer = known ?? Self.unknown
-        guard !asked.isChange || service.mayChange(peer) else {
-            return reply(ControlResponder.forbidden)
+        guard !asked.isBeforeLogin else {
+            return service.answer(asked, from: Self.unknown, reply: reply)
         }
-        service.answer(asked, from: peer, reply: reply)
+        guard let known else { return reply(Self.unauthorized) }
+        // To log out needs no right.
+        guard asked != .logout else { return service.answer(asked, from: known, reply: reply) }
+        service.checkUser(of: known) { finding in
+            switch finding {
+            case .current(let peer): service.answerIfAllowed(asked, from: peer, reply)
+            case .over(let reason):
+                reply(.error(.unauthorized, "you are not logged in here any more: \(reason)"))
+            case .unknown(let reason): reply(.error(.serviceUnavailable, reason))
+            }
+        }
     }
 
     /// A client of which nothing is known. It is not the user with this number, which no user has.

@@ -122,14 +122,22 @@ struct SessionTable {
     /// - Returns: whether there was one.
     mutating func end(_ key: String) -> Bool { sessions.removeValue(forKey: key) != nil }
 
-    /// Ends all sessions and links of a user, or of all.
-    ///
-    /// - Returns: how many sessions ended.
-    mutating func revoke(uid: UInt32?, at now: UInt64) -> Int {
-        let before = sessions.filter { now < $0.value.end }
-        links = links.filter { uid != nil && $0.value.peer.uid != uid }
-        sessions = before.filter { uid != nil && $0.value.peer.uid != uid }
-        return before.count - sessions.count
+    /// How many sessions and links were ended.
+    struct Ended: Hashable {
+        var sessions: Int
+        var links: Int
+    }
+
+    /// Ends all sessions and links of these users.
+    mutating func revoke(at now: UInt64, _ isMeant: (Peer) -> Bool) -> Ended {
+        let (beforeSessions, beforeLinks) = (
+            sessions.filter { now < $0.value.end }, links.filter { $0.value.isUsable(at: now) }
+        )
+        links = beforeLinks.filter { !isMeant($0.value.peer) }
+        sessions = beforeSessions.filter { !isMeant($0.value.peer) }
+        return Ended(
+            sessions: beforeSessions.count - sessions.count,
+            links: beforeLinks.count - links.count)
     }
 
     /// Whether a link or a login of this user gets a log entry; counts it.
@@ -215,7 +223,9 @@ final class WebSessions: Sendable {
 
     func end(_ key: String) -> Bool { table.withLock { $0.end(key) } }
 
-    func revoke(uid: UInt32?) -> Int { table.withLock { $0.revoke(uid: uid, at: now()) } }
+    func revoke(_ isMeant: @Sendable (Peer) -> Bool) -> SessionTable.Ended {
+        table.withLock { $0.revoke(at: now(), isMeant) }
+    }
 
     static let clock: @Sendable () -> UInt64 = {
         var time = timespec()

@@ -104,6 +104,21 @@ struct DaemonNotice {
             fields: ["TIMERD_BY": "\(user)"])
     }
 
+    /// Sessions of the status page were ended: by a user, or because their user lost the right to use it.
+    ///
+    /// - Parameters:
+    ///   - users: whose sessions these were.
+    ///   - reason: a sentence without its full stop.
+    static func sessionsEnded(
+        _ count: Int, of users: String, because reason: String
+    ) -> DaemonNotice {
+        let sessions = count == 1 ? "1 session" : "\(count) sessions"
+        return DaemonNotice(
+            kind: .sessionsEnded, level: .notice,
+            message: "\(sessions) of \(users) on the status page ended: \(reason)",
+            fields: ["TIMERD_COUNT": "\(count)", "TIMERD_REASON": "\(reason)"])
+    }
+
     /// The saved state has disappeared, and the daemon does not start.
     static func stateLost(_ error: any Error) -> DaemonNotice {
         DaemonNotice(kind: .stateLost, level: .critical, message: "Cannot start: \(error)")

@@ -39,6 +39,7 @@ enum EventKind: String, CaseIterable {
     case oneOffRemoved = "one-off-removed"
     case loginLinkMade = "login-link-made"
     case loggedIn = "logged-in"
+    case sessionsEnded = "sessions-ended"
     case stateLost = "state-lost"
     case lossAccepted = "data-loss-accepted"
     case stateDamaged = "state-damaged"
@@ -89,6 +90,7 @@ enum EventKind: String, CaseIterable {
         case .oneOffRemoved: ("5be0a4a1e6f94b0f9b6a1f0c5b7f7d11", .none)
         case .loginLinkMade: ("8f0d2f6b1c9e4a57b3a4d1e7c65f9a20", .none)
         case .loggedIn: ("c41e7a9d53b84f0e9a6d2b8f170c35e4", .none)
+        case .sessionsEnded: ("e2b70d5c8f3a4c16b9d0a47f51c83e6d", .none)
         case .stateLost: ("3d3691d4913b48e595c0f4643bc2e72d", .none)
         case .lossAccepted: ("daf4867047854eedb6312ebf331b4831", .none)
         case .stateDamaged: ("f27b2ed4e51c4c128af016d4f841fb3d", .none)

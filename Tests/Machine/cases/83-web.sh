@@ -76,6 +76,28 @@ wait_for 10 'a member of the group changes things' as_reader timerctl resume slo
 expect 'but not with a link from before it was one' equals 403 command_of /root/web-reader /v1/jobs/slow/pause
 expect 'with a new link' equals 303 status -c /root/web-reader "$(as_reader timerctl web)"
 expect 'also on the page' equals 200 command_of /root/web-reader /v1/jobs/slow/pause
+inside gpasswd -d web-reader web-ops >/dev/null
+read_only() { equals 403 command_of /root/web-reader /v1/jobs/slow/pause; }
+wait_for 10 'a group that is withdrawn is withdrawn from the session, without a reload' read_only
+expect 'which still reads' equals 200 status -b /root/web-reader "$page/v1/jobs"
+inside gpasswd -d web-reader timerd >/dev/null
+logged_out() { equals 401 status -b /root/web-reader "$page/v1/jobs"; }
+wait_for 10 'a user who may not connect any more is logged out' logged_out
+inside usermod -aG timerd web-reader
+expect 'for good' equals 401 status -b /root/web-reader "$page/v1/jobs"
+expect 'and logs in again' equals 303 status -c /root/web-reader "$(as_reader timerctl web)"
+inside timerctl web --revoke --user web-reader >/dev/null
+expect 'an operator ends the sessions of one user' equals 401 status -b /root/web-reader "$page/v1/jobs"
+expect 'and of no other' equals 200 status -b /root/web-root "$page/v1/jobs"
+expect_status 4 'a wrong name is an error' inside timerctl web --revoke --user no-such-user
+expect 'the reader logs in' equals 303 status -c /root/web-reader "$(as_reader timerctl web)"
+uid=$(inside id -u web-reader)
+inside userdel web-reader
+inside useradd -u "$uid" -G timerd web-other
+wait_for 10 'the next user with the same number has no session' logged_out
+inside userdel -r web-other 2>/dev/null || true
+inside useradd web-reader
+inside usermod -aG timerd web-reader
 expect 'it is known who did it' sh -c 'echo "$1" | grep -q "by web-reader"' sh "$(inside timerctl why slow)"
 
 # A program reads with a token that systemd passes to the daemon.
