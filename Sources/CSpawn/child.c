@@ -186,6 +186,43 @@ CHILD static long set_soft_limit(int resource, uint64_t most) {
     return raw4(SYS_prlimit64, 0, resource, &limit, NULL);
 }
 
+/// The highest limit of open files that the kernel allows any process, fs.nr_open; UINT64_MAX if it cannot be read.
+CHILD static uint64_t highest_open_files(const child_plan *plan) {
+    long file = raw4(SYS_openat, AT_FDCWD, plan->texts.open_files_max, O_RDONLY | O_CLOEXEC, 0);
+    if (file < 0) return UINT64_MAX;
+    char digits[24];
+    long count = raw3(SYS_read, file, digits, sizeof digits);
+    raw1(SYS_close, file);
+    uint64_t number = 0;
+    for (long at = 0; at < count && digits[at] >= '0' && digits[at] <= '9'; at++) {
+        number = number * 10 + (uint64_t)(digits[at] - '0');
+    }
+    return number > 0 ? number : UINT64_MAX;
+}
+
+CHILD static void lower(raw_limit *limit, uint64_t most) {
+    if (limit->soft > most) limit->soft = most;
+    if (limit->hard > most) limit->hard = most;
+}
+
+/// Sets a limit of the job, or the highest one that this process may set, as systemd and pam_limits(8) do: a hard limit
+/// can be raised only with a privilege, and no process can have a limit of open files above fs.nr_open.
+CHILD static long set_limit(const child_plan *plan, const cspawn_limit *wanted) {
+    raw_limit limit, current;
+    limit.soft = wanted->soft;
+    limit.hard = wanted->hard;
+    long result = raw4(SYS_prlimit64, 0, wanted->resource, &limit, NULL);
+    if (result == -EPERM && wanted->resource == RLIMIT_NOFILE) {
+        lower(&limit, highest_open_files(plan));
+        result = raw4(SYS_prlimit64, 0, wanted->resource, &limit, NULL);
+    }
+    if (result != -EPERM) return result;
+    result = raw4(SYS_prlimit64, 0, wanted->resource, NULL, &current);
+    if (result < 0) return result;
+    lower(&limit, current.hard);
+    return raw4(SYS_prlimit64, 0, wanted->resource, &limit, NULL);
+}
+
 /// Sets the limits that the job declares. Raising a hard limit needs a privilege, so this comes before the privileges
 /// are dropped.
 CHILD static void set_limits(const child_plan *plan) {
@@ -199,11 +236,7 @@ CHILD static void set_limits(const child_plan *plan) {
         check(plan, CSPAWN_STEP_LIMITS, set_soft_limit(RLIMIT_DATA, request->data_bytes));
     }
     for (*which = 0; *which < request->limit_count; ++*which) {
-        const cspawn_limit *wanted = &request->limits[*which];
-        raw_limit limit;
-        limit.soft = wanted->soft;
-        limit.hard = wanted->hard;
-        check(plan, CSPAWN_STEP_LIMITS, raw4(SYS_prlimit64, 0, wanted->resource, &limit, NULL));
+        check(plan, CSPAWN_STEP_LIMITS, set_limit(plan, &request->limits[*which]));
     }
 }
 

@@ -41,10 +41,12 @@ typedef struct {
     char descriptors[sizeof "/proc/self/fd"];
     char root[sizeof "/"];
     char zero[sizeof "0"];
+    char open_files_max[sizeof "/proc/sys/fs/nr_open"];
     /// The OOM score adjustment of the process, with `oom_length` characters.
     char oom_value[sizeof "-1000"];
 } child_texts;
-#define CHILD_TEXTS ((child_texts){"/proc/self/oom_score_adj", "/proc/self/fd", "/", "0", "0"})
+#define CHILD_TEXTS \
+    ((child_texts){"/proc/self/oom_score_adj", "/proc/self/fd", "/", "0", "/proc/sys/fs/nr_open", "0"})
 
 /// Everything that a child needs.
 typedef struct {

@@ -89,6 +89,12 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
         public static let missingDirectory = Code(rawValue: "missing-directory")
         /// The runner may not give the job's processes the priority that is configured.
         public static let missingPrivilege = Code(rawValue: "missing-privilege")
+        /// With this resource limit no program can run.
+        public static let limitTooLow = Code(rawValue: "limit-too-low")
+        /// The runner or the kernel does not allow this resource limit; the runs have a lower one.
+        public static let limitLowered = Code(rawValue: "limit-lowered")
+        /// A resource limit is unlimited, and the kernel allows no more than a number.
+        public static let highestLimit = Code(rawValue: "highest-limit")
         /// The machine did not answer in time.
         public static let notChecked = Code(rawValue: "not-checked")
         /// This process has no right to look at a program or directory.
@@ -106,15 +112,15 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
             ScheduleFinding.Code.allCases.map { Code(rawValue: $0.rawValue) }
             + [
                 unknownUser, unknownGroup, unknownPamService, missingProgram, missingDirectory,
-                missingPrivilege, runsAsRoot,
-                relativePath, notChecked, notExamined, differsFromCron,
+                missingPrivilege, limitTooLow, limitLowered, runsAsRoot,
+                relativePath, notChecked, highestLimit, notExamined, differsFromCron,
             ]
 
         /// Whether it is only information, and not a warning.
         public var isNote: Bool { Self.notes.contains(self) }
 
         /// The codes of notes.
-        public static let notes = [notExamined, differsFromCron]
+        public static let notes = [highestLimit, notExamined, differsFromCron]
     }
 
     /// The kind of warning.

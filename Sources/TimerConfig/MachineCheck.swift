@@ -23,6 +23,7 @@ public struct MachineCheck: Sendable {
         let path: String?
         let nice: Int
         let priorities: Priorities
+        let limits: [Execution.Limit: UInt64?]
 
         public init(of job: Job) {
             let execution = job.execution
@@ -38,6 +39,7 @@ public struct MachineCheck: Sendable {
                 ? job.environment["PATH"] ?? Execution.searchPath : nil
             nice = execution.nice
             priorities = execution.priorities
+            limits = execution.limits
         }
     }
 
@@ -55,6 +57,8 @@ public struct MachineCheck: Sendable {
     private let hidden: [String]
     /// What an unprivileged runner may do; nil: the runner is root, or not known.
     private let privileges: OwnPrivileges?
+    /// The resource limits that the runner may give to runs.
+    private let highestLimits: HighestLimits
 
     private var users: [String: User] = [:]
     private var groups: [String: Group] = [:]
@@ -67,10 +71,13 @@ public struct MachineCheck: Sendable {
     ///   - runsAsRoot: whether jobs that name no user run as root, and not as the user of this process.
     ///   - hidden: directories in which nothing is looked at, since this process has others in their place than jobs.
     ///   - privileges: what the runner may do, if it is not root.
+    ///   - highestLimits: the resource limits that the runner may give to runs.
     public init(
-        runsAsRoot: Bool = false, hidden: [String] = [], privileges: OwnPrivileges? = nil
+        runsAsRoot: Bool = false, hidden: [String] = [], privileges: OwnPrivileges? = nil,
+        highestLimits: HighestLimits = HighestLimits(ofOwnRunner: false)
     ) {
         self.privileges = privileges
+        self.highestLimits = highestLimits
         standardUser = runsAsRoot ? FileRights(uid: 0, groups: []) : .own
         self.hidden = hidden
     }
@@ -128,6 +135,7 @@ public struct MachineCheck: Sendable {
                     message: "\(finding.message); its runs will fail")
             }
         }
+        found += highestLimits.findings(for: question.limits, isRoot: rights?.uid == 0)
         // With capabilities the mode of files may not count.
         if question.hasCapabilities { rights = nil }
         if let path = question.workingDirectory {

@@ -26,11 +26,7 @@ public struct OwnPrivileges: Sendable {
     /// this unless a container forbids it.
     public init?() {
         guard geteuid() != 0 else { return nil }
-        let capabilities = Self.capabilities
-        func has(_ name: String) -> Bool {
-            var set = CapabilitySet()
-            return set.insert(name) && capabilities & set.bits != 0
-        }
+        let has = Self.has
         let mayRaise = has("CAP_SYS_NICE")
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(__RLIMIT_NICE.rawValue), &limit)
@@ -74,6 +70,12 @@ public struct OwnPrivileges: Sendable {
         return found
     }
 
+    /// Whether this process has this capability.
+    static func has(_ capability: String) -> Bool {
+        var set = CapabilitySet()
+        return set.insert(capability) && capabilities & set.bits != 0
+    }
+
     /// The effective capabilities of this process, as a mask.
     private static var capabilities: UInt64 {
         let lines = text(of: "/proc/self/status")?.split(separator: "\n") ?? []
@@ -82,7 +84,7 @@ public struct OwnPrivileges: Sendable {
     }
 
     /// A short file of /proc, without the end of its last line.
-    private static func text(of path: String) -> String? {
+    static func text(of path: String) -> String? {
         guard let file = fopen(path, "re") else { return nil }
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: 16 << 10)

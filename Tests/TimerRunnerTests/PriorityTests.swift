@@ -18,7 +18,7 @@ import TimerCore
         ionice; awk '{ print $41, $40, $19 }' /proc/self/stat; cat /proc/self/oom_score_adj
         """
 
-    private static func has(_ capability: String) -> Bool {
+    static func has(_ capability: String) -> Bool {
         var set = CapabilitySet()
         let text = ProcFile.text("/proc/self/status") ?? ""
         let line = text.split(separator: "\n").first { $0.hasPrefix("CapEff:\t") }
@@ -135,7 +135,7 @@ import TimerCore
 
     /// Removes capabilities from the effective and the permitted set of the calling thread, which
     /// the threads that it creates inherit.
-    private static func dropCapabilities(_ numbers: [Int]) throws {
+    static func dropCapabilities(_ numbers: [Int]) throws {
         // _LINUX_CAPABILITY_VERSION_3; for each half the effective, permitted and inheritable set.
         var head: [UInt32] = [0x2008_0522, 0]
         var sets = [UInt32](repeating: 0, count: 6)

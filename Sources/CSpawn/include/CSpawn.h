@@ -46,7 +46,7 @@ typedef enum {
     CSPAWN_STEP_OOM_SCORE,
 } cspawn_step;
 
-/// A limit of setrlimit(2); UINT64_MAX is none.
+/// A limit of setrlimit(2); UINT64_MAX is none. If the process may not have it, it gets the highest that it may have.
 typedef struct {
     int resource;
     uint64_t soft, hard;

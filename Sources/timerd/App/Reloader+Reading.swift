@@ -97,7 +97,8 @@ extension Reloader {
         let own = ["/tmp", "/var/tmp", "/dev"]
         let look = MachineCheck(
             runsAsRoot: !runsJobs, hidden: runsJobs ? [] : own,
-            privileges: runsJobs ? OwnPrivileges() : nil)
+            privileges: runsJobs ? OwnPrivileges() : nil,
+            highestLimits: HighestLimits(ofOwnRunner: runsJobs))
         return TimeLimitedMachine(Machine(look), on: lookUps)
     }
 

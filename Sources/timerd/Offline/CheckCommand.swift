@@ -47,9 +47,11 @@ struct CheckCommand: ParsableCommand {
         // The system's daemon uses a runner that runs as root.
         let runsAsRoot = file == Standard.config && geteuid() == 0
         let own = file == Standard.config ? nil : OwnPrivileges()
+        let limits = HighestLimits(ofOwnRunner: file != Standard.config || geteuid() == 0)
         let checks = ConfigChecks(
             at: clocks.now().wall,
-            asking: Machine(MachineCheck(runsAsRoot: runsAsRoot, privileges: own)),
+            asking: Machine(
+                MachineCheck(runsAsRoot: runsAsRoot, privileges: own, highestLimits: limits)),
             runsAsRoot: file == Standard.config)
         let reading: ConfigReading
         do throws(ConfigError) { reading = try read(checks) } catch {

@@ -72,6 +72,7 @@ import TimerZones
                 "limits = { cpu = 60, stack = \"infinity\", core = 0, nofile = 1024, as = 1073741824 }"
             ]
         ),
+        ("LimitNOFILE=infinity", ["limits = { nofile = \"infinity\" }"]),
         ("TimeoutStartSec=1h", ["timeout = \"1h\""]), ("TimeoutStartSec=infinity", []),
         ("TimeoutStartSec=0", []), ("RuntimeMaxSec=5", []),
         ("SuccessExitStatus=TEMPFAIL 250", ["success-exit-codes = [0, 75, 250]"]),
