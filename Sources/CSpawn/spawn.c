@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -171,12 +172,20 @@ static int dev_null(void) {
     return null_device;
 }
 
+/// How many sets this process can afford: at most an eighth of the descriptors that it may have.
+static int affordable_sets(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / 8 / SET_SIZE >= SET_COUNT) return SET_COUNT;
+    return (int)(limit.rlim_cur / 8 / SET_SIZE);
+}
+
 /// All sets are created at the first start, while low numbers are free.
 static void make_sets(void) {
     static bool are_made;
     if (are_made) return;
     int null_device = dev_null();
-    for (int index = 0; index < SET_COUNT && null_device >= 0; index++) make_set(index, null_device);
+    int count = affordable_sets();
+    for (int index = 0; index < count && null_device >= 0; index++) make_set(index, null_device);
     are_made = true;
 }
 

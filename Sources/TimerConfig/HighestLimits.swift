@@ -47,7 +47,7 @@ public struct HighestLimits: Sendable {
             if let value, let why = Self.fault(of: limit, value, isRoot: isRoot) {
                 return MachineCheck.Finding(
                     code: .limitTooLow, key: "limits",
-                    message: "\(limit.rawValue) = \(value): \(why); its runs will fail")
+                    message: "\(limit.rawValue) = \(value): \(why)")
             }
             return lowered(limit, value)
         }
@@ -58,14 +58,18 @@ public struct HighestLimits: Sendable {
     ) -> String? {
         switch limit {
         case .as, .data, .stack:
-            value < memoryMin ? "no program can start with less than \(memoryMin >> 10) KiB" : nil
+            guard value < memoryMin else { return nil }
+            return "no program can start with less than \(memoryMin >> 10) KiB; its runs will fail"
         case .nofile:
-            value < openFilesMin
-                ? "a program needs \(openFilesMin), to open its libraries" : nil
-        case .cpu: value == 0 ? "the kernel kills a program that uses the processor" : nil
+            guard value < openFilesMin else { return nil }
+            return "a program needs \(openFilesMin), to open its libraries; its runs will fail"
+        case .cpu:
+            guard value == 0 else { return nil }
+            return "the kernel kills a program that uses the processor; its runs will fail"
         case .nproc:
-            value == 0 && !isRoot ? "the run itself counts as well" : nil
-        case .core, .fsize, .memlock, .rss: nil
+            guard value == 0, !isRoot else { return nil }
+            return "its runs cannot start a process, and fail while their user has another one"
+        case .core, .fsize, .memlock, .rss: return nil
         }
     }
 
@@ -76,14 +80,18 @@ public struct HighestLimits: Sendable {
         if let own = hard[limit], own < min(wanted, kernelMax(of: limit)) {
             return MachineCheck.Finding(
                 code: .limitLowered, key: "limits",
-                message: "\(name): its runs have \(own), the hard limit of the runner, which has no privilege to "
-                    + "raise it; lower the value, or raise the limit where the runner is started")
+                message:
+                    "\(name): its runs have \(own), the hard limit of the runner, which has no privilege "
+                    + "to raise it; lower the value, or raise the limit where the runner is started"
+            )
         }
         let most = kernelMax(of: limit)
         guard wanted > most else { return nil }
         return MachineCheck.Finding(
             code: value == nil ? .highestLimit : .limitLowered, key: "limits",
-            message: "\(name): its runs have \(most), the highest that the kernel allows (sysctl fs.nr_open)")
+            message:
+                "\(name): its runs have \(most), the highest that the kernel allows (sysctl fs.nr_open)"
+        )
     }
 
     private func kernelMax(of limit: Execution.Limit) -> UInt64 {

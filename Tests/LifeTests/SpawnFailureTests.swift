@@ -67,19 +67,23 @@ struct SpawnFailureTests {
         return try isDone()
     }
 
-    /// Each attempt fails with the name of the error and waits for its delay. Afterwards all is as
-    /// before.
+    /// Each attempt fails with the name of the error and waits for its delay, and if something is
+    /// used up it is tried again for a moment first. Afterwards all is as before.
     @Test(arguments: [
-        ("clone", "EAGAIN", "clone"), ("clone", "ENOMEM", "clone"),
-        ("pipe2", "EMFILE", "make a pipe"), ("epoll_ctl", "ENOSPC", "watch a pipe"),
+        (
+            "clone", "EAGAIN",
+            "clone: the service (TasksMax=) or the machine has as many processes as it may, for 5 seconds"
+        ), ("clone", "ENOMEM", "clone, for 5 seconds"),
+        ("pipe2", "EMFILE", "make a pipe, for 5 seconds"),
+        ("epoll_ctl", "ENOSPC", "watch a pipe, for 5 seconds"),
         ("setsid", "EPERM", "setsid"), ("rt_sigaction", "EINVAL", "reset the signals"),
         ("dup3", "EBUSY", "set up the descriptors"), ("chdir", "EIO", "chdir /"),
         ("prlimit64", "EPERM", "set the limit of open files"),
         ("setgroups", "EPERM", "set the groups of nobody"),
-        ("setresgid", "EAGAIN", "set the group of nobody"),
-        ("setresuid", "EAGAIN", "switch to the user nobody"),
+        ("setresgid", "EAGAIN", "set the group of nobody, for 5 seconds"),
+        ("setresuid", "EAGAIN", "switch to the user nobody, for 5 seconds"),
         ("sched_setattr,setpriority", "EINVAL", "set the nice value 0"),
-        ("execve", "ENOMEM", "exec /bin/true"),
+        ("execve", "ENOMEM", "exec /bin/true, for 5 seconds"),
         ("execve", "ETXTBSY", "exec /bin/true"), ("execve", "ELIBBAD", "exec /bin/true"),
     ])
     func aStepThatFailsIsNamed_andTheRetryPolicyApplies(

@@ -30,7 +30,8 @@ import TimerCore
 
     @Test func whatWillBeIsSaid() throws {
         let kernel = "the highest that the kernel allows (sysctl fs.nr_open)"
-        let hard = "the hard limit of the runner, which has no privilege to raise it; lower the value, or raise "
+        let hard =
+            "the hard limit of the runner, which has no privilege to raise it; lower the value, or raise "
             + "the limit where the runner is started"
         let cases: [(String, HighestLimits, [String])] = [
             (
@@ -56,7 +57,10 @@ import TimerCore
                     "nproc = 501: its runs have 500, \(hard) [limit-lowered]",
                 ]
             ),
-            ("nofile = 4096", odd, ["nofile = 4096: its runs have 1000, \(kernel) [limit-lowered]"]),
+            (
+                "nofile = 4096", odd,
+                ["nofile = 4096: its runs have 1000, \(kernel) [limit-lowered]"]
+            ),
         ]
         for (limits, highest, expected) in cases {
             #expect(try warnings(limits, highest) == expected, "\(limits)")

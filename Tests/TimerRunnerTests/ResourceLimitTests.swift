@@ -74,7 +74,8 @@ import TimerCore
         }
     }
 
-    @Test(.enabled(if: PriorityTests.has("CAP_SYS_RESOURCE"), "needs the privilege to raise limits"))
+    @Test(
+        .enabled(if: PriorityTests.has("CAP_SYS_RESOURCE"), "needs the privilege to raise limits"))
     func withThePrivilegeNoLimitIsTooHigh_exceptThatOfTheKernel() async throws {
         await #expect(processExitsWith: .success) {
             ResourceLimitTests.lowerHardLimits()

@@ -16,8 +16,8 @@ struct Child {
     var pidfd: Int32?
     /// Set while the process sets itself up; nil once it runs its program or has failed.
     var launch: Launch?
-    /// The reason why it could not run its program.
-    var failure: RunOutcome?
+    /// The reason why it could not run its program, and the request for the run.
+    var failure: (reason: Spawner.Failure, request: RunRequest)?
     /// A pidfd of the program's own process, whose parent is `timerd-session`, for a run in a PAM
     /// session, until that process is killed.
     var program: Int32?
@@ -62,6 +62,7 @@ struct Child {
     struct Launch {
         /// The argument for `cspawn_poll_launch`.
         var number: Int32
+        var request: RunRequest
         var definition: Definition
         var account: Account
         /// For a run in a PAM session.

@@ -46,6 +46,8 @@ public final class Runner: Sendable {
     private let userSources: UserSources
     private let lookUps = AccountLookUps()
     let accounts: AccountResolver
+    /// How many runs the limit of open files allows at once.
+    let placesMax: Int
     private let requests = Atomic<RunnerMailbox.RequestNumber>(0)
     /// Signalled when the thread has ended.
     let done = DispatchSemaphore(value: 0)
@@ -128,6 +130,9 @@ public final class Runner: Sendable {
             guard watch >= 0 else { throw Failure("cannot take orphaned processes", errno) }
             initialState.orphanWatch = watch
         }
+        placesMax = RunPlaces.max()
+        initialState.placesMax = placesMax
+        initialState.prepareAgain = { [weak self] in self?.prepareAgain($0) }
         do throws(Failure) {
             try RunnerThread.start(Self.recoverRuns(&initialState)) { [done] in
                 ended()
@@ -216,7 +221,9 @@ public final class Runner: Sendable {
         for request in requests {
             let key = AccountLookUps.Key(request)
             guard !key.hasName || areLocal else {
-                lookUp(key, of: request)
+                let number = nextNumber
+                mailbox.post(.lookUp(request, number))
+                lookUp(key, of: request, number)
                 continue
             }
             // Looked up once for all runs of the request, because many of them may have the same
@@ -234,9 +241,26 @@ public final class Runner: Sendable {
         if !ready.isEmpty { mailbox.post(.start(ready)) }
     }
 
-    private func lookUp(_ key: AccountLookUps.Key, of request: RunRequest) {
-        let (run, number, wanted) = (request.id, nextNumber, RunFiles(request))
-        mailbox.post(.lookUp(request, number))
+    /// The same for a run that could not start. The runner's thread calls this and executes the command before any
+    /// other, so that each further command for this run finds it.
+    private func prepareAgain(_ request: RunRequest) -> RunnerMailbox.Command {
+        let (key, number) = (AccountLookUps.Key(request), nextNumber)
+        guard !key.hasName || userSources.areLocal else {
+            lookUp(key, of: request, number)
+            return .lookUp(request, number)
+        }
+        let account = accounts.resolve(key)
+        guard let wanted = RunFiles(request), case .success(let owner) = account else {
+            return .start([Preparation(request, account)])
+        }
+        Self.read(wanted, of: request.id, number, for: owner, files, mailbox)
+        return .read(request, owner, number)
+    }
+
+    private func lookUp(
+        _ key: AccountLookUps.Key, of request: RunRequest, _ number: RunnerMailbox.RequestNumber
+    ) {
+        let (run, wanted) = (request.id, RunFiles(request))
         let until = RunnerClock.awake() + Spawner.timeout.wholeNanoseconds
         // These are kept for as long as a server does not answer, so neither the request nor this
         // runner is in them.

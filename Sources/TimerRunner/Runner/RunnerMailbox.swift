@@ -41,6 +41,21 @@ final class RunnerMailbox: Sendable {
         var startBytes = 0
         /// The commands that have not been executed.
         var commands = 0
+
+        /// Adds a command that the thread has not executed.
+        mutating func add(_ command: Command) {
+            switch command {
+            case .start(let preparations):
+                starts += preparations.count
+                startBytes += preparations.reduce(0) { $0 + $1.cost }
+            case .lookUp(let request, _), .read(let request, _, _):
+                starts += 1
+                startBytes += Preparation.cost(of: request)
+            case .wasRead(_, _, let files): startBytes += Preparation.cost(of: files)
+            case .lookedUp: break
+            default: commands += 1
+            }
+        }
     }
 
     private struct State {
@@ -68,18 +83,7 @@ final class RunnerMailbox: Sendable {
         let count: Int? = state.withLock { state in
             guard !state.isClosed else { return nil }
             state.commands.append(command)
-            switch command {
-            case .start(let preparations):
-                state.load.starts += preparations.count
-                state.load.startBytes += preparations.reduce(0) { $0 + $1.cost }
-            case .lookUp(let request, _), .read(let request, _, _):
-                state.load.starts += 1
-                state.load.startBytes += Preparation.cost(of: request)
-            case .wasRead(_, _, let files):
-                state.load.startBytes += Preparation.cost(of: files)
-            case .lookedUp: break
-            default: state.load.commands += 1
-            }
+            state.load.add(command)
             return state.commands.count
         }
         guard let count else { return false }
@@ -105,6 +109,17 @@ final class RunnerMailbox: Sendable {
 
     /// The work that waits for the thread, including what the thread has taken and not executed.
     var load: Load { state.withLock(\.load) }
+
+    /// Called when the thread executes a start that was not posted.
+    func beginStart(_ command: Command) { state.withLock { $0.load.add(command) } }
+
+    /// Called when a run waits to be started again.
+    func keepStart(of cost: Int) {
+        state.withLock { state in
+            state.load.starts += 1
+            state.load.startBytes += cost
+        }
+    }
 
     /// Called when a start has been executed or cancelled.
     func finishStart(_ preparation: Preparation) { finishStart(of: preparation.cost) }

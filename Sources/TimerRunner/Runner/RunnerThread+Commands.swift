@@ -48,7 +48,8 @@ extension RunnerThread {
     private mutating func child(of run: Run.ID, or command: RunnerMailbox.Command) -> Child? {
         let child = serials[run].flatMap { children[$0] }
         if let child, child.launch == nil { return child }
-        if child != nil || reading[run] != nil || waiting.contains(where: { $0.request.id == run })
+        if child != nil || reading[run] != nil || retries[run] != nil
+            || waiting.contains(where: { $0.request.id == run })
             || messages.contains(where: { $0.request.id == run })
         {
             pendingCommands[run, default: []].append(command)

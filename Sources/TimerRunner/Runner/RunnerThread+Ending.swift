@@ -38,9 +38,10 @@ extension RunnerThread {
             mailbox.finishStart(cancelled)
         } else if let index = messages.firstIndex(where: { $0.request.id == run }) {
             mailbox.finishStart(messages.remove(at: index))
-        } else if !cancelReading(run) {
+        } else if !cancelReading(run), !cancelRetry(run) {
             return
         }
+        retries[run] = nil
         removePendingCommands(run)
         handler(.ended(run, RunEnd(.stopped, at: end)))
     }
@@ -125,6 +126,7 @@ extension RunnerThread {
         messages = []
         pendingCommands = [:]
         reading = [:]
+        retries = [:]
         for serial in Array(serials.values) {
             reap(of: serial)
             end(serial, .stopped, grace: grace)

@@ -110,14 +110,16 @@ extension RunnerThread {
         releaseLaunch(of: serial)
         // A run that was terminated during its set-up never ran its program.
         guard let child = children[serial], case .running = child.stage else { return }
+        retries[child.id] = nil
         handler(.began(child.id, pid: child.pid, at: child.beganAt))
         executePendingCommands(child.id)
     }
 
     /// The program of a child does not run; the end of its process follows.
     mutating func failLaunch(of serial: UInt64, _ failure: Spawner.Failure) {
+        guard let request = children[serial]?.launch?.request else { return }
         releaseLaunch(of: serial)
-        children[serial]?.failure = failure.outcome
+        children[serial]?.failure = (failure, request)
     }
 
     private mutating func releaseLaunch(of serial: UInt64) {

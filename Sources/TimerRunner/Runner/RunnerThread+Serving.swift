@@ -88,6 +88,8 @@ extension RunnerThread {
     /// Reports the end of a run. A descendant that still has a pipe open does not delay it; the
     /// output that is in the pipes now still belongs to the run.
     mutating func finish(_ serial: UInt64, _ outcome: RunOutcome) {
+        pollLaunch(of: serial)
+        guard !isTriedAgain(serial) else { return }
         finishLaunch(of: serial)
         if let pidfd = children[serial]?.pidfd {
             close(pidfd)
@@ -99,7 +101,10 @@ extension RunnerThread {
         children[serial]?.program = nil
         guard let child = children[serial] else { return }
         var outcome = outcome
-        if case .running = child.stage, let failure = child.failure { outcome = failure }
+        if case .running = child.stage, let failure = child.failure {
+            outcome = outcomeAfterRetries(of: child.id, failure.reason)
+        }
+        retries[child.id] = nil
         serials[child.id] = nil
         // Once its process is reaped, its id may be that of another child.
         if processes[child.pid] == serial { processes[child.pid] = nil }
@@ -145,7 +150,9 @@ extension RunnerThread {
         // The end was reported, so further output goes into no tail.
         children[serial]?.tail = Tail(limit: 0)
         orphanedOutputs.append(serial)
-        if orphanedOutputs.count > Runner.orphanedOutputsMax { drop(orphanedOutputs.removeFirst()) }
+        // Of few places, most are for active runs.
+        let most = min(Runner.orphanedOutputsMax, max(1, placesMax / 4))
+        if orphanedOutputs.count > most { drop(orphanedOutputs.removeFirst()) }
     }
 
     mutating func dropIfDone(_ serial: UInt64) {

@@ -7,9 +7,12 @@ import TimerCore
 import TimerRunnerProtocol
 
 extension RunnerThread {
-    /// Whether a run waits and the limit of active runs is not reached. This is checked again when
-    /// an active run has ended.
-    var mayStart: Bool { !waiting.isEmpty && serials.count - activeMessages.count < activeMax }
+    /// Whether a run waits, the limit of active runs is not reached, and there are descriptors for one more. This is
+    /// checked again when an active run has ended.
+    var mayStart: Bool {
+        !waiting.isEmpty && serials.count - activeMessages.count < activeMax
+            && children.count < placesMax
+    }
 
     /// The same for the messages that wait.
     var maySend: Bool { !messages.isEmpty && activeMessages.count < Self.activeMessagesMax }
@@ -34,9 +37,12 @@ extension RunnerThread {
         do throws(Spawner.Failure) {
             try spawn(preparation)
         } catch {
+            guard !isTriedAgain(preparation.request, after: error) else { return }
             removePendingCommands(run)
             let end = RunEnd(
-                error.outcome, at: Self.wall(notBefore: preparation.request.notBefore))
+                outcomeAfterRetries(of: run, error),
+                at: Self.wall(notBefore: preparation.request.notBefore))
+            retries[run] = nil
             // The record of a run that was started before already says how it ended.
             if end.outcome != .lost(.runner) { registry.recordEnd(end, of: run) }
             handler(.ended(run, end))
@@ -148,7 +154,8 @@ extension RunnerThread {
             }, tail: Tail(limit: definition.execution.outputTail),
             killTimeout: definition.execution.killTimeout)
         child.launch = Child.Launch(
-            number: process.launch, definition: definition, account: ready.account,
+            number: process.launch, request: preparation.request, definition: definition,
+            account: ready.account,
             session: process.session.map { Child.Session(socket: $0) })
         child.lineLimit = LineLimit(definition.execution)
         child.redaction = ready.message?.redaction

@@ -47,6 +47,10 @@ struct RunnerThread: ~Copyable {
     let handler: @Sendable (RunnerEvent) -> Void
     let outputGate: @Sendable (Run.ID) -> OutputGate
     let iterationEnded: @Sendable (_ isLate: Bool) -> Bool
+    let prepareAgain: @Sendable (RunRequest) -> RunnerMailbox.Command?
+    /// How many runs can be active at once, and have their output read after their end, because of the limit of open
+    /// files.
+    let placesMax: Int
     var groups: ControlGroups?
     /// The credentials of runs; nil if there is no directory for them.
     var credentials: CredentialStore?
@@ -74,6 +78,10 @@ struct RunnerThread: ~Copyable {
     /// The runs whose users are being looked up, or whose files are being read, and the deadline
     /// for that.
     var reading: [Run.ID: Reading] = [:]
+    /// The runs that could not start for a reason that may be gone in a moment, until they start or fail, and when the
+    /// next one of them is tried again.
+    var retries: [Run.ID: Retry] = [:]
+    var retryAt: Int64?
     /// How many runs were started since when, by CLOCK_MONOTONIC. In a burst, only this thread gets
     /// the short time slice, and not the processes that it starts.
     private var starts = (count: 0, since: Int64(0))
@@ -119,6 +127,10 @@ struct RunnerThread: ~Copyable {
         var handler: @Sendable (RunnerEvent) -> Void
         var outputGate: @Sendable (Run.ID) -> OutputGate = { _ in .open }
         var iterationEnded: @Sendable (_ isLate: Bool) -> Bool
+        /// Prepares a run that could not start once more; see `RunnerThread.startRetries`.
+        var prepareAgain: @Sendable (RunRequest) -> RunnerMailbox.Command? = { _ in nil }
+        /// See `RunnerThread.placesMax`.
+        var placesMax = Int.max
     }
 
     private init(_ initialState: InitialState, epoll: Int32) {
@@ -130,6 +142,8 @@ struct RunnerThread: ~Copyable {
         handler = initialState.handler
         outputGate = initialState.outputGate
         iterationEnded = initialState.iterationEnded
+        prepareAgain = initialState.prepareAgain
+        placesMax = initialState.placesMax
         self.epoll = epoll
         spawner = Spawner(openFiles: Self.openFilesBefore)
         for (run, process, pidfd) in initialState.recovered { reattach(run, process, pidfd) }
@@ -139,7 +153,7 @@ struct RunnerThread: ~Copyable {
     /// The soft limit of open files that this process had before it was raised to allow three
     /// descriptors for each of many runs. It is read once for all runners, because a second runner
     /// would read the raised limit.
-    private static let openFilesBefore: UInt64 = {
+    static let openFilesBefore: UInt64 = {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
             return 1024
@@ -224,6 +238,7 @@ struct RunnerThread: ~Copyable {
                 barriers.removeFirst(settled.count)
             }
             adjustTimeSlice(at: RunnerClock.awake())
+            startRetries(at: RunnerClock.awake())
             startPreparations()
             let now = RunnerClock.awake()
             while let serial = timers.pop(due: now) { handleTimer(of: serial, at: now) }
@@ -265,7 +280,8 @@ struct RunnerThread: ~Copyable {
     /// How long epoll_wait may wait, in milliseconds; -1 for no limit.
     private func timeout() -> Int32 {
         if mayStart || maySend || !barriers.isEmpty || mayHaveMoreEnds { return 0 }
-        let next = min(timers.next ?? .max, flushBy ?? .max, launchBy ?? .max)
+        let next = min(
+            timers.next ?? .max, flushBy ?? .max, launchBy ?? .max, retryAt ?? .max)
         guard next < .max else { return -1 }
         // Rounded up, so that the loop does not wake too early; at most a day, so that the number
         // fits.

@@ -105,6 +105,7 @@ extension ServerLoop {
             reader.free(read)
             let rules = settings.didApply()
             runner.limit(to: rules.activeMax)
+            warnOfPlaces(rules.activeMax)
             runner.allow(rules.allowedUsers)
             notifiers = rules.notifiers
             unreadable = nil
@@ -124,6 +125,21 @@ extension ServerLoop {
             connection = nil
         }
         answerIfPrepared()
+    }
+
+    /// Warns if fewer runs can be active than the configuration allows. The others wait, and the reason would not be
+    /// seen anywhere.
+    private mutating func warnOfPlaces(_ activeMax: Int) {
+        guard activeMax != Int.max, runner.placesMax < activeMax else {
+            warnedActiveMax = nil
+            return
+        }
+        guard warnedActiveMax != activeMax else { return }
+        warnedActiveMax = activeMax
+        settings.log(
+            "the limit of open files, \(RunPlaces.openFiles), is enough for \(runner.placesMax) runs at a time, and "
+                + "max-concurrent is \(activeMax): further runs wait; raise LimitNOFILE= of timerd-runner.service, "
+                + "or ulimit -n where the runner is started, or lower max-concurrent")
     }
 
     /// Waits until no run waits for its definition.

@@ -46,6 +46,8 @@ struct ServerLoop {
     var settledAt = Int64.max
     /// Whether the requests of the previous scheduler are being finished.
     var isFinishing = false
+    /// The `max-concurrent` for which the limit of open files is too low, once that is logged.
+    var warnedActiveMax: Int?
     /// The reason why the configuration could not be read the last time.
     var unreadable: String?
     let barriers: Barriers

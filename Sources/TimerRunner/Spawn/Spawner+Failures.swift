@@ -32,7 +32,7 @@ extension Spawner {
     /// The outcome for a run whose process could not be created.
     static func failure(_ code: Int32, _ what: String) -> Failure {
         let name = cspawn_error_name(code).map { String(cString: $0) } ?? "errno \(code)"
-        return Failure(outcome: .spawnFailed(errno: name, what: what))
+        return Failure(outcome: .spawnFailed(errno: name, what: what), code: code)
     }
 
     private static func describe(
@@ -40,7 +40,9 @@ extension Spawner {
     ) -> String {
         switch failure.step {
         case CSPAWN_STEP_MEMORY: return "allocate memory for a start"
-        case CSPAWN_STEP_CLONE: return "clone"
+        case CSPAWN_STEP_CLONE:
+            guard failure.error == EAGAIN else { return "clone" }
+            return "clone: the service (TasksMax=) or the machine has as many processes as it may"
         case CSPAWN_STEP_RECORD: return "record the run"
         case CSPAWN_STEP_SESSION: return "setsid"
         case CSPAWN_STEP_SIGNALS: return "reset the signals"
@@ -69,7 +71,10 @@ extension Spawner {
         case CSPAWN_STEP_HELPER: return describeHelper(failure)
         case CSPAWN_STEP_DIRECTORY:
             return "chdir \(definition.workingDirectory ?? account.home)"
-        default: return "exec \(Program(definition.command, path: "").name)"
+        default:
+            let step = "exec \(Program(definition.command, path: "").name)"
+            guard failure.error == EAGAIN else { return step }
+            return "\(step): \(account.name) has as many processes as the limit nproc allows"
         }
     }
 }

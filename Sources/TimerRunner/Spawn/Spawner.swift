@@ -41,6 +41,17 @@ struct Spawner {
     /// The reason why a process could not be created.
     struct Failure: Error {
         var outcome: RunOutcome
+        /// The errno; nil if it was none.
+        var code: Int32?
+
+        /// Whether something was used up that may be free again in a moment, such as memory or the processes that a
+        /// user may have. Nothing was executed.
+        var isTransient: Bool {
+            switch code {
+            case EAGAIN, ENOMEM, EMFILE, ENFILE, ENOSPC, EDQUOT: true
+            default: false
+            }
+        }
     }
 
     /// Where a process writes its output, and the control group in which it runs.
