@@ -50,6 +50,10 @@ public struct DaemonSettings: Hashable, Sendable {
     static let concurrentMax: Int64 = 10_000
     /// How long runs that ended are kept.
     public var history: Duration = .seconds(30 * 86_400)
+    /// How many bytes the database may have before the oldest of them are deleted.
+    public var historyMax: Int64 = 1 << 30
+    /// The least it may be.
+    static let historyMaxLeast: UInt64 = 16 << 20
     /// The users that jobs may run as; nil for all.
     public var allowedUsers: AllowedUsers?
     /// How many jobs the configuration may have.

@@ -56,6 +56,14 @@ extension JobKey {
             draft.policy.startDurability = try node.word()
         },
         JobKey(
+            "history-runs", .integer(1...1_000_000),
+            "How many of the newest finished runs are kept: of those that succeeded, and as many that failed.",
+            standard: .integer(Int64(Policy.historyRunsDefault))
+        ) { node, draft throws(Fault) in
+            // The most that are counted without delaying a firing.
+            draft.policy.historyRuns = try node.integer(in: 1...1_000_000)
+        },
+        JobKey(
             "accuracy", .span,
             "How much later a run may start to share a wake-up.", standard: .string("0s")
         ) { node, draft throws(Fault) in

@@ -252,6 +252,20 @@ struct DaemonKey: Sendable {
             settings.history = try node.span()
         },
         DaemonKey(
+            "history-max", .size,
+            "How large the saved state may become before the oldest finished runs are deleted.",
+            standard: .string("1GiB")
+        ) { node, settings throws(Fault) in
+            let size = try node.size(upTo: 1 << 50)
+            guard size >= DaemonSettings.historyMaxLeast else {
+                throw Fault(
+                    node.mark,
+                    "is too small for the saved state of many jobs; at least \(DaemonSettings.historyMaxLeast >> 20) MiB"
+                )
+            }
+            settings.historyMax = Int64(size)
+        },
+        DaemonKey(
             "allowed-users", .array(.pattern("^@?[A-Za-z_][A-Za-z0-9_-]{0,30}$"), min: 1),
             "The users that jobs can run as, and groups with @ before them; the default is any user."
         ) { node, settings throws(Fault) in

@@ -132,6 +132,7 @@ extension PolicyStatus {
         if policy.randomDelay > .zero { randomDelayUsec = policy.randomDelay.wholeMicroseconds }
         if policy.randomOffset > .zero { randomOffsetUsec = policy.randomOffset.wholeMicroseconds }
         if policy.retry.retries > 0 { retries = policy.retry.retries }
+        if policy.historyRuns != plain.historyRuns { historyRuns = policy.historyRuns }
     }
 }
 

@@ -77,6 +77,9 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var incidents: [IncidentStatus]?
     /// The values of its policy that are not the defaults.
     public var policy: PolicyStatus?
+    /// What was deleted of its history before it was old enough, since the daemon started; absent if nothing was, and
+    /// in lists.
+    public var historyDeleted: HistoryDeletion?
 
     /// How long after each boot of the machine the job fires; nil for a job that does not.
     /// `@reboot` fires at the daemon's first start.
@@ -88,11 +91,25 @@ public struct JobStatus: Codable, Hashable, Sendable {
     enum CodingKeys: CodingKey, CaseIterable {
         case activeUsec, afterUsec, at, calendar, checkpoint, command, count
         case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, fleet, from,
-            incidents
+            historyDeleted, incidents
         case job, last, next
         case nextAttempt, nextAttemptUsec, onBootUsec, oneOff, paused, policy, remainingUsec,
             running, shell
         case skipped, skips, state, timezone, uncertainUsec
+    }
+}
+
+/// The part of a job's history that was deleted because of a limit.
+public struct HistoryDeletion: Codable, Hashable, Sendable {
+    /// Finished runs that ended before this may be missing.
+    public var before: String
+    /// `history-runs` or `history-max`.
+    public var limit: String
+
+    /// A deletion as described.
+    public init(before: String, limit: String) {
+        self.before = before
+        self.limit = limit
     }
 }
 
@@ -116,6 +133,8 @@ public struct PolicyStatus: Codable, Hashable, Sendable {
     public var randomOffsetUsec: Int64?
     /// How many retries may follow a failed run.
     public var retries: Int?
+    /// How many of its finished runs are kept.
+    public var historyRuns: Int?
 }
 
 /// Something that is wrong with a job, about which a notifier sent a notification.

@@ -61,6 +61,13 @@ enum Text {
                     "\(incident.words), since \(instant(incident.since)) (\(incident.kind), message by \(incident.notifier))"
                 ))
         }
+        if let deleted = job.historyDeleted {
+            lines.append(
+                (
+                    "History",
+                    "runs that ended before \(instant(deleted.before)) are deleted (\(deleted.limit))"
+                ))
+        }
         if let fleet = job.fleet { lines.append(("Fleet", self.fleet(fleet))) }
         lines.append(("Saved", "\(instant(job.checkpoint))\(age(job.checkpoint))"))
         let shown = lines.compactMap { name, value in value.map { (name, Printable.text($0)) } }
@@ -93,6 +100,7 @@ enum Text {
             length("random-delay", policy.randomDelayUsec),
             length("random-offset", policy.randomOffsetUsec),
             policy.retries.map { "retries \($0)" },
+            policy.historyRuns.map { "history-runs \($0)" },
         ].compactMap { $0 }.joined(separator: ", ")
     }
 

@@ -138,7 +138,9 @@ final class LoopFixture: Sendable {
         let store = try Store(path: "\(folder)/\(Store.fileName)")
         let past = try store.recover()
         let clocks = clocks
-        recorder = Recorder(store: store, history: .seconds(3600), log: log) { clocks.now().wall }
+        recorder = Recorder(store: store, history: HistoryLimits(span: .seconds(3600)), log: log) {
+            clocks.now().wall
+        }
         launcher = Launcher(clocks: clocks)
         let loadedAt = clocks.now()
         let (agenda, actions) = Agenda.load(

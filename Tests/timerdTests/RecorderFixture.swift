@@ -26,7 +26,10 @@ final class RecorderFixture: Sendable {
     /// - Parameters:
     ///   - isThere: whether the store is open from the start.
     ///   - prepare: changes the store before the recorder gets it.
-    init(isThere: Bool = true, _ prepare: (Store) throws -> Void = { _ in }) throws {
+    init(
+        isThere: Bool = true, history: HistoryLimits = HistoryLimits(span: .seconds(10)),
+        _ prepare: (Store) throws -> Void = { _ in }
+    ) throws {
         folder = "/tmp/timerd-recorder-\(UUID().uuidString)"
         mkdir(folder, 0o700)
         let path = "\(folder)/\(Store.fileName)"
@@ -49,10 +52,10 @@ final class RecorderFixture: Sendable {
             // The test does not use the store after this.
             nonisolated(unsafe) let handed = store
             recorder = Recorder(
-                store: handed, history: .seconds(10), log: log, wall: clock, open: open)
+                store: handed, history: history, log: log, wall: clock, open: open)
         } else {
             recorder = Recorder(
-                store: nil, history: .seconds(10), log: log, wall: clock, open: open)
+                store: nil, history: history, log: log, wall: clock, open: open)
         }
         recorder.follow(
             Recorder.Followers { [self] error in

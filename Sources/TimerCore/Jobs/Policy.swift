@@ -37,6 +37,10 @@ public struct Policy: Hashable, Sendable {
     public var staleAfter: Duration?
     /// After which time of a pause there is a notification; nil: never.
     public var pausedAfter: Duration?
+    /// How many of the newest runs that succeeded the history keeps, and as many of those that failed, and of skipped
+    /// firings. At least 1.
+    public var historyRuns = historyRunsDefault
+    public static let historyRunsDefault = 100_000
 
     /// The defaults.
     public init() {}

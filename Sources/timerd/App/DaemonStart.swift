@@ -91,7 +91,10 @@ struct DaemonStart {
         in state: Directory
     ) throws -> Recorder {
         Recorder(
-            store: store, history: reading.settings.history, log: log,
+            store: store,
+            history: HistoryLimits(
+                span: reading.settings.history, bytesMax: reading.settings.historyMax,
+                runs: HistoryLimits.runs(of: reading.jobSet.jobs)), log: log,
             wall: { [clocks] in clocks.now().wall },
             open: try Self.opener(in: state, for: past.instance))
     }

@@ -199,7 +199,13 @@ struct Control: ControlService {
             let (snapshot, names) = loop.snapshot(of: job)
             Self.queue.async {
                 guard let snapshot else { return self.noSuchJob(job, among: names, reply) }
-                self.lookUp(snapshot) { self.send(.ok, JobStatus($0), reply) }
+                self.lookUp(snapshot) { snapshot in
+                    var status = JobStatus(snapshot)
+                    status.historyDeleted = self.recorder.history.deletion(of: job).map {
+                        HistoryDeletion(before: $0.before.rfc3339Micros, limit: $0.limit)
+                    }
+                    self.send(.ok, status, reply)
+                }
             }
         }
     }

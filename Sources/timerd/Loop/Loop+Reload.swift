@@ -27,6 +27,8 @@ extension Loop {
         var refusal: String?
         /// The log levels of the jobs that do not log everything.
         var levels: EventLogger.Levels
+        /// The jobs that keep another number of runs than the default.
+        var historyRuns: [Job.Name: Int]
 
         init(
             _ jobSet: JobSet, rejected: [Rejection], outdated: [Rejection] = [],
@@ -37,6 +39,7 @@ extension Loop {
             self.outdated = outdated
             self.refusal = refusal
             levels = EventLogger.levels(of: jobSet.jobs)
+            historyRuns = HistoryLimits.runs(of: jobSet.jobs)
         }
     }
 
@@ -108,6 +111,7 @@ extension Loop {
         configRefusal = new.refusal
         if new.refusal == nil { configAccepted = clocks.wall }
         eventLogger.follow(new.levels)
+        if recorder.history.follow(new.historyRuns) { recorder.prune() }
         notifiersChanged?(new.jobSet.notifiers)
         let now = reading()
         reloadResumedAt = now.awake

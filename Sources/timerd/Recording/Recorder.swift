@@ -47,8 +47,8 @@ actor Recorder: QueueActor {
     /// How long writes take, and how many fail.
     nonisolated let meter = StoreMeter()
     let log: Logger
-    /// How long ended runs are kept.
-    let history: Duration
+    /// How much of the history is kept.
+    nonisolated let history: HistoryLimits
     let wall: @Sendable () -> WallInstant
     var followers = Followers()
     /// Whether notifications were added to the outbox before anything followed them.
@@ -75,9 +75,15 @@ actor Recorder: QueueActor {
     private(set) var storeError: StoreErrorSince?
     /// How many runs have ended since the last pruning.
     var closes = 0
+    /// The jobs that may have more runs than they keep, and whose turn it is.
+    var jobsToPrune = JobsToPrune()
+    /// Whether a step of the pruning is planned.
+    var isPrunePlanned = false
     /// The groups of changes that are written in many steps; the first one is in progress.
     var stagedCommits: [StagedCommit] = []
     var pruning: Pruning?
+    /// Before which instant runs were deleted because of the size of the database.
+    var prunedBefore: WallInstant?
     var isMarkDue = true
 
     /// Why nothing can be written for now, and since when.
@@ -88,11 +94,11 @@ actor Recorder: QueueActor {
 
     /// - Parameters:
     ///   - store: nil if it cannot be opened yet.
-    ///   - history: how long ended runs are kept.
+    ///   - history: how much of the history is kept.
     ///   - wall: the wall clock, for pruning.
     ///   - open: opens a store that could not be opened; tried each second.
     init(
-        store: sending Store?, history: Duration, log: Logger,
+        store: sending Store?, history: HistoryLimits, log: Logger,
         wall: @escaping @Sendable () -> WallInstant,
         open: @escaping @Sendable () throws(StoreError) -> sending Store = {
             () throws(StoreError) in throw Recorder.noStore
@@ -205,7 +211,7 @@ actor Recorder: QueueActor {
                 followers.marked?(store.identity.generation)
             }
             finish(count, refused, hasWritten: hasChanges)
-            noteCloses(changes.count { $0.isHistory })
+            noteHistory(changes)
             if changes.contains(where: \.isNotification) {
                 hasUnreported = followers.notified == nil
                 followers.notified?()

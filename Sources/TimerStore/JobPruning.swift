@@ -1,0 +1,218 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerCore
+
+/// Deletes the oldest rows of one job's history that are more than the job keeps, some at a time. Runs that succeeded,
+/// runs that failed and skipped firings are counted separately, so that the failures of a job stay for longer than its
+/// many successes, and its latest run always stays.
+public struct JobPruning: Sendable {
+    /// The job, by its current name.
+    public let job: Job.Name
+    /// How many of each kind it keeps; at least 1.
+    private let most: Int64
+    /// How many of each kind are too many; nil until they are counted.
+    private var excess: Counts?
+    /// The last run that was looked at: when it ended, and its row.
+    private var place = (ended: Int64.min, row: Int64.min)
+    /// Before which instant runs were deleted; nil if none was.
+    public private(set) var deletedBefore: WallInstant?
+
+    struct Counts: Hashable, Sendable {
+        var succeeded: Int64 = 0
+        var failed: Int64 = 0
+        var skips: Int64 = 0
+
+        var isZero: Bool { succeeded <= 0 && failed <= 0 && skips <= 0 }
+    }
+
+    /// - Parameter most: how many runs that succeeded, runs that failed, and skipped firings are kept.
+    public init(of job: Job.Name, keeping most: Int) {
+        self.job = job
+        self.most = Int64(max(1, most))
+    }
+
+    /// Whether its rows are counted.
+    public var hasCounted: Bool { excess != nil }
+
+    /// Whether nothing more is to be deleted.
+    public var isDone: Bool { excess?.isZero == true }
+
+    /// Counts the rows, or deletes the next ones, in one transaction that is not synced to the disk.
+    ///
+    /// - Parameter store: the store to prune, outside of any transaction.
+    /// - Returns: how many rows were read.
+    /// - Throws: `StoreError`; this step had no effect and may be tried again.
+    /// - Complexity: the first step reads what the job keeps, from an index; the others read
+    ///   `Pruning.rowsPerPortion` rows.
+    @discardableResult
+    public mutating func advance(in store: Store) throws(StoreError) -> Int64 {
+        guard var left = excess else {
+            let found = try store.historyCounts(of: job, upTo: most + Self.countedBeyond)
+            excess = Counts(
+                succeeded: found.succeeded - most, failed: found.failed - most,
+                skips: found.skips - most)
+            return found.succeeded + found.failed + found.skips
+        }
+        if left.succeeded > 0 {
+            let step = try store.deleteSucceeded(of: job, after: place, max: left.succeeded)
+            guard let last = step.last else {
+                // The rows were deleted otherwise.
+                excess?.succeeded = 0
+                return 0
+            }
+            place = last
+            left.succeeded -= step.deleted
+            if step.deleted > 0 { note(last.ended) }
+        } else if left.failed > 0 {
+            let deleted = try store.deleteFailed(of: job, max: left.failed)
+            left.failed = deleted > 0 ? left.failed - deleted : 0
+        } else if left.skips > 0 {
+            let deleted = try store.deleteSkips(of: job, max: left.skips)
+            left.skips = deleted > 0 ? left.skips - deleted : 0
+        }
+        excess = left
+        return Pruning.rowsPerPortion
+    }
+
+    private mutating func note(_ ended: Int64) {
+        deletedBefore = WallInstant(microsecondsSinceEpoch: ended)
+    }
+
+    /// How many rows beyond those that are kept are counted at a time: more are deleted by the next passes.
+    private static let countedBeyond: Int64 = 20_000
+}
+
+extension Store {
+    /// How many rows the history of a job has, up to about this many of each kind. It is read from indexes only.
+    fileprivate func historyCounts(
+        of job: Job.Name, upTo most: Int64
+    ) throws(StoreError) -> JobPruning.Counts {
+        func count(_ rows: String, _ limit: Int64) throws(StoreError) -> Int64 {
+            var found: Int64 = 0
+            try connection.run(
+                "SELECT count(*) FROM (SELECT 1 FROM \(rows) LIMIT ?2)",
+                [.text(job.description), .integer(limit)], doing: "count the history"
+            ) { found = $0.integer(0) ?? 0 }
+            return found
+        }
+        let failed = try count("run WHERE owner = ?1 AND failed = 1", most)
+        let ended = try count("run WHERE owner = ?1 AND ended_us IS NOT NULL", most + failed)
+        let skips = try count("skip WHERE job = ?1", most)
+        return JobPruning.Counts(succeeded: ended - failed, failed: failed, skips: skips)
+    }
+
+    /// Deletes the oldest runs that succeeded, among the next runs of the job.
+    /// - Returns: the last run that was looked at; nil if there was none.
+    fileprivate func deleteSucceeded(
+        of job: Job.Name, after place: (ended: Int64, row: Int64), max: Int64
+    ) throws(StoreError) -> (last: (ended: Int64, row: Int64)?, deleted: Int64) {
+        var rows: [(ended: Int64, row: Int64, failed: Bool)] = []
+        try connection.run(
+            """
+            SELECT ended_us, id, failed FROM run
+            WHERE owner = ? AND ended_us IS NOT NULL AND (ended_us, id) > (?, ?)
+            ORDER BY ended_us, id LIMIT ?
+            """,
+            [
+                .text(job.description), .integer(place.ended), .integer(place.row),
+                .integer(Pruning.rowsPerPortion),
+            ], doing: "read the history"
+        ) { rows.append(($0.integer(0) ?? 0, $0.integer(1) ?? 0, $0.integer(2) == 1)) }
+        var deleted: Int64 = 0
+        var last: (ended: Int64, row: Int64)?
+        try setDurable(false)
+        try connection.transaction(doing: "prune the history") { () throws(StoreError) in
+            for row in rows where deleted < max {
+                last = (row.ended, row.row)
+                guard !row.failed else { continue }
+                try connection.run(
+                    "DELETE FROM run WHERE id = ?", [.integer(row.row)], doing: "prune the history")
+                deleted += 1
+            }
+        }
+        return (last, deleted)
+    }
+
+    fileprivate func deleteFailed(of job: Job.Name, max: Int64) throws(StoreError) -> Int64 {
+        try delete(
+            """
+            DELETE FROM run WHERE id IN
+                (SELECT id FROM run WHERE owner = ? AND failed = 1 ORDER BY ended_us LIMIT ?)
+            """, of: job, max: max)
+    }
+
+    fileprivate func deleteSkips(of job: Job.Name, max: Int64) throws(StoreError) -> Int64 {
+        try delete(
+            "DELETE FROM skip WHERE id IN (SELECT id FROM skip WHERE job = ? ORDER BY at_us LIMIT ?)",
+            of: job, max: max)
+    }
+
+    private func delete(
+        _ statement: String, of job: Job.Name, max: Int64
+    ) throws(StoreError) -> Int64 {
+        try setDurable(false)
+        return Int64(
+            try connection.run(
+                statement,
+                [.text(job.description), .integer(min(max, Pruning.rowsPerPortion))],
+                doing: "prune the history"))
+    }
+
+    /// The next owners of runs in the order of their names, after this one.
+    /// - Complexity: O(*m* log *n*) for *m* owners.
+    public func owners(after job: Job.Name?, max: Int) throws(StoreError) -> [Job.Name] {
+        var found: [Job.Name] = []
+        try connection.run(
+            """
+            WITH RECURSIVE known (owner, place) AS (
+                SELECT (SELECT min(owner) FROM run
+                    WHERE owner > ?1 AND ended_us IS NOT NULL), 1
+                UNION ALL
+                SELECT (SELECT min(owner) FROM run
+                    WHERE owner > known.owner AND ended_us IS NOT NULL), place + 1
+                FROM known WHERE known.owner IS NOT NULL AND place < ?2
+            )
+            SELECT owner FROM known WHERE owner IS NOT NULL
+            """, [.text(job?.description ?? ""), .integer(Int64(max))], doing: "read the history"
+        ) { row in
+            guard let name = Job.Name(row.text(0) ?? "") else { return }
+            found.append(name)
+        }
+        return found
+    }
+
+    // MARK: - The size of the database
+
+    /// How many bytes the database uses, without its free pages.
+    public func usedBytes() throws(StoreError) -> Int64 {
+        let pages = try connection.integer("PRAGMA page_count", doing: "count its pages") ?? 0
+        let free = try connection.integer("PRAGMA freelist_count", doing: "count its pages") ?? 0
+        let size = try connection.integer("PRAGMA page_size", doing: "count its pages") ?? 0
+        return (pages - free) * size
+    }
+
+    /// The end of the part of the history that comes first and has about this share of its rows, from 0 to 1; nil if
+    /// there are no rows.
+    /// - Complexity: O(log *n*): rows are numbered in their order.
+    public func instant(atShare share: Double) throws(StoreError) -> WallInstant? {
+        var best: (rows: Int64, instant: Int64)?
+        // The one with the most rows decides.
+        for (table, instant) in [("run", "ended_us"), ("skip", "at_us"), ("message", "created_us")]
+        {
+            guard
+                let first = try connection.integer(
+                    "SELECT min(id) FROM \(table)", doing: "read the history"),
+                let last = try connection.integer(
+                    "SELECT max(id) FROM \(table)", doing: "read the history"),
+                last - first > best?.rows ?? -1
+            else { continue }
+            let row = first + Int64(Double(last - first) * min(max(share, 0), 1))
+            let found = try connection.integer(
+                "SELECT \(instant) FROM \(table) WHERE id >= \(row) AND \(instant) IS NOT NULL ORDER BY id LIMIT 1",
+                doing: "read the history")
+            if let found { best = (last - first, found) }
+        }
+        return best.map { WallInstant(microsecondsSinceEpoch: $0.instant) }
+    }
+}
