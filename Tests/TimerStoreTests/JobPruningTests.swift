@@ -31,7 +31,7 @@ import TimerCore
         let id = Firing.ID(job: job.name, scheduled: at(second))
         let run = Run(firing: Firing(id: id, missed: 0, active: .zero), job: job)
         return [
-            .begin(run, at: at(second)),
+            .begin(run, released: true, at: at(second)),
             .close(
                 run.id, .exited(failed ? 1 : 0), RunUsage(elapsed: .seconds(1)), failed: failed,
                 at: at(second), tail: [UInt8](repeating: 65, count: tail)),

@@ -74,7 +74,7 @@ extension Outbox.NotifierQueue {
     ) -> (group: [Outbox.Pending], since: AwakeInstant)? {
         guard pending.count > most else { return take(pending.count) }
         let urgent = pending.indices.filter { pending[$0].0.isUrgent }.prefix(most)
-        let others = pending.indices.lazy.filter { !pending[$0].0.isUrgent }
+        let others = pending.indices.filter { !pending[$0].0.isUrgent }
             .prefix(most - urgent.count)
         let chosen = Set(urgent).union(others)
         guard let since = urgent.first.map({ pending[$0].since }) else { return nil }
