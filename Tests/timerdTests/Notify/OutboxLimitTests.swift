@@ -59,11 +59,12 @@ import TimerRunnerProtocol
     @Test(arguments: [1, 2, 3, 5, 20, 500])
     func neverMoreThanTheLimitInAnyHour(perHour: Int) {
         var random = SeededRandom()
+        let kinds: [NotificationKind] = [.failure, .output, .skipped]
         for hasRestarts in [false, true] {
             var fixture = OutboxFixture([OutboxTests.mail(batch: .zero, perHour: perHour)])
             for _ in 0..<600 {
                 fixture.add(
-                    1 + random.int(below: 3), [.failure, .output, .skipped][random.int(below: 3)],
+                    1 + random.int(below: 3), kinds[random.int(below: 3)],
                     isUrgent: random.int(below: 4) == 0, to: "ops")
                 fixture.pass(.seconds(Int64(1 + random.int(below: 90))))
                 if hasRestarts, random.int(below: 20) == 0 { fixture.restart() }
