@@ -40,13 +40,17 @@ public struct JobPruning: Sendable {
 
     /// Counts the rows, or deletes the next ones, in one transaction that is not synced to the disk.
     ///
-    /// - Parameter store: the store to prune, outside of any transaction.
+    /// - Parameters:
+    ///   - store: the store to prune, outside of any transaction.
+    ///   - rows: how many rows are read or deleted, once they are counted.
     /// - Returns: how many rows were read.
     /// - Throws: `StoreError`; this step had no effect and may be tried again.
     /// - Complexity: the first step reads what the job keeps, from an index; the others read
-    ///   `Pruning.rowsPerPortion` rows.
+    ///   `rows` rows.
     @discardableResult
-    public mutating func advance(in store: Store) throws(StoreError) -> Int64 {
+    public mutating func advance(
+        in store: Store, rows: Int64 = Pruning.rowsPerPortion
+    ) throws(StoreError) -> Int64 {
         guard var left = excess else {
             let found = try store.historyCounts(of: job, upTo: most + Self.countedBeyond)
             excess = Counts(
@@ -55,7 +59,8 @@ public struct JobPruning: Sendable {
             return found.succeeded + found.failed + found.skips
         }
         if left.succeeded > 0 {
-            let step = try store.deleteSucceeded(of: job, after: place, max: left.succeeded)
+            let step = try store.deleteSucceeded(
+                of: job, after: place, max: left.succeeded, rows: rows)
             guard let last = step.last else {
                 // The rows were deleted otherwise.
                 excess?.succeeded = 0
@@ -65,14 +70,14 @@ public struct JobPruning: Sendable {
             left.succeeded -= step.deleted
             if step.deleted > 0 { note(last.ended) }
         } else if left.failed > 0 {
-            let deleted = try store.deleteFailed(of: job, max: left.failed)
+            let deleted = try store.deleteFailed(of: job, max: min(left.failed, rows))
             left.failed = deleted > 0 ? left.failed - deleted : 0
         } else if left.skips > 0 {
-            let deleted = try store.deleteSkips(of: job, max: left.skips)
+            let deleted = try store.deleteSkips(of: job, max: min(left.skips, rows))
             left.skips = deleted > 0 ? left.skips - deleted : 0
         }
         excess = left
-        return Pruning.rowsPerPortion
+        return rows
     }
 
     private mutating func note(_ ended: Int64) {
@@ -105,7 +110,7 @@ extension Store {
     /// Deletes the oldest runs that succeeded, among the next runs of the job.
     /// - Returns: the last run that was looked at; nil if there was none.
     fileprivate func deleteSucceeded(
-        of job: Job.Name, after place: (ended: Int64, row: Int64), max: Int64
+        of job: Job.Name, after place: (ended: Int64, row: Int64), max: Int64, rows count: Int64
     ) throws(StoreError) -> (last: (ended: Int64, row: Int64)?, deleted: Int64) {
         var rows: [(ended: Int64, row: Int64, failed: Bool)] = []
         try connection.run(
@@ -116,7 +121,7 @@ extension Store {
             """,
             [
                 .text(job.description), .integer(place.ended), .integer(place.row),
-                .integer(Pruning.rowsPerPortion),
+                .integer(count),
             ], doing: "read the history"
         ) { rows.append(($0.integer(0) ?? 0, $0.integer(1) ?? 0, $0.integer(2) == 1)) }
         var deleted: Int64 = 0
@@ -155,7 +160,7 @@ extension Store {
         return Int64(
             try connection.run(
                 statement,
-                [.text(job.description), .integer(min(max, Pruning.rowsPerPortion))],
+                [.text(job.description), .integer(max)],
                 doing: "prune the history"))
     }
 

@@ -6,10 +6,8 @@ public import TimerCore
 /// One pass over the history that deletes old rows, some at a time: deleting millions of runs at
 /// once would delay every commit for seconds.
 public struct Pruning: Sendable {
-    /// How many runs are checked in one step, and how many pages are returned to the file system in
-    /// one.
-    static let rowsPerPortion: Int64 = 200
-    static let pagesPerPortion: Int64 = 100
+    /// How many rows are checked in one step at most.
+    public static let rowsPerPortion: Int64 = 200
     /// How many free pages the database keeps for future runs; the rest is returned.
     static let freePagesKept: Int64 = 256
 
@@ -37,23 +35,29 @@ public struct Pruning: Sendable {
 
     /// Deletes the next rows, in one transaction that is not synced to the disk.
     ///
-    /// - Parameter store: the store to prune, outside of any transaction.
+    /// - Parameters:
+    ///   - store: the store to prune, outside of any transaction.
+    ///   - rows: how many rows are checked, or half as many pages returned to the file system.
     /// - Throws: `StoreError`; this step had no effect and may be tried again.
-    /// - Complexity: O(log *n*) in the number of runs: a step checks a fixed number of rows or
-    ///   pages.
-    public mutating func advance(in store: Store) throws(StoreError) {
+    /// - Complexity: O(log *n*) in the number of runs, for each row.
+    public mutating func advance(
+        in store: Store, rows: Int64 = Pruning.rowsPerPortion
+    ) throws(StoreError) {
         switch step {
         case .runs:
-            guard let last = try store.pruneRuns(after: (ended, row), endedBefore: endedBefore)
+            guard
+                let last = try store.pruneRuns(
+                    after: (ended, row), endedBefore: endedBefore, max: rows)
             else { return step = .skips }
             (ended, row) = last
-        case .skips: if try !store.pruneSkips(before: endedBefore) { step = .pauses }
-        case .pauses: if try !store.prunePauses(before: endedBefore) { step = .messages }
+        case .skips: if try !store.pruneSkips(before: endedBefore, max: rows) { step = .pauses }
+        case .pauses:
+            if try !store.prunePauses(before: endedBefore, max: rows) { step = .messages }
         case .messages:
-            if try !store.pruneMessages(before: endedBefore, max: Self.rowsPerPortion) {
+            if try !store.pruneMessages(before: endedBefore, max: rows) {
                 step = .pages
             }
-        case .pages: if try !store.giveBackPages() { step = .none }
+        case .pages: if try !store.giveBackPages(max: max(rows / 2, 1)) { step = .none }
         case .none: break
         }
     }
@@ -64,7 +68,7 @@ extension Store {
     /// jobs.
     /// - Returns: the last checked run; nil if there was none.
     fileprivate func pruneRuns(
-        after last: (ended: Int64, row: Int64), endedBefore: WallInstant
+        after last: (ended: Int64, row: Int64), endedBefore: WallInstant, max: Int64
     ) throws(StoreError) -> (ended: Int64, row: Int64)? {
         var rows: [(ended: Int64, row: Int64)] = []
         try connection.run(
@@ -75,7 +79,7 @@ extension Store {
             """,
             [
                 .integer(last.ended), .integer(last.row),
-                .integer(endedBefore.microsecondsSinceEpoch), .integer(Pruning.rowsPerPortion),
+                .integer(endedBefore.microsecondsSinceEpoch), .integer(max),
             ], doing: "read the history"
         ) { row in rows.append((row.integer(0) ?? 0, row.integer(1) ?? 0)) }
         guard let next = rows.last else {
@@ -99,26 +103,28 @@ extension Store {
 
     /// Deletes some of the skipped firings that are too old.
     /// - Returns: whether there may be more.
-    fileprivate func pruneSkips(before instant: WallInstant) throws(StoreError) -> Bool {
+    fileprivate func pruneSkips(before instant: WallInstant, max: Int64) throws(StoreError) -> Bool
+    {
         try setDurable(false)
         let count = try connection.run(
             "DELETE FROM skip WHERE id IN (SELECT id FROM skip WHERE at_us < ? ORDER BY at_us LIMIT ?)",
-            [.integer(instant.microsecondsSinceEpoch), .integer(Pruning.rowsPerPortion)],
+            [.integer(instant.microsecondsSinceEpoch), .integer(max)],
             doing: "prune the history")
-        return count == Pruning.rowsPerPortion
+        return count == max
     }
 
     /// The same for pauses.
-    fileprivate func prunePauses(before instant: WallInstant) throws(StoreError) -> Bool {
+    fileprivate func prunePauses(before instant: WallInstant, max: Int64) throws(StoreError) -> Bool
+    {
         try setDurable(false)
         let count = try connection.run(
             """
             DELETE FROM pause WHERE (job, since_us) IN
                 (SELECT job, since_us FROM pause WHERE ended_us < ? ORDER BY ended_us LIMIT ?)
             """,
-            [.integer(instant.microsecondsSinceEpoch), .integer(Pruning.rowsPerPortion)],
+            [.integer(instant.microsecondsSinceEpoch), .integer(max)],
             doing: "prune the history")
-        return count == Pruning.rowsPerPortion
+        return count == max
     }
 
     private func pruneLives() throws(StoreError) {
@@ -130,13 +136,13 @@ extension Store {
 
     /// Returns some free pages to the file system. The file becomes shorter at the next checkpoint.
     /// - Returns: whether there may be more.
-    fileprivate func giveBackPages() throws(StoreError) -> Bool {
+    fileprivate func giveBackPages(max: Int64) throws(StoreError) -> Bool {
         let free = try connection.integer("PRAGMA freelist_count", doing: "count its pages") ?? 0
-        let count = min(free - Pruning.freePagesKept, Pruning.pagesPerPortion)
+        let count = min(free - Pruning.freePagesKept, max)
         guard count > 0 else { return false }
         try setDurable(false)
         try connection.execute(
             "PRAGMA incremental_vacuum(\(count))", doing: "give free pages back")
-        return count == Pruning.pagesPerPortion
+        return count == max
     }
 }

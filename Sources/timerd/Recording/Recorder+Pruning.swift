@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Logging
 import TimerCore
 import TimerStore
@@ -110,26 +111,38 @@ extension Recorder {
             """)
     }
 
-    /// Each step is a moment after the one before, so that other writes get their turn.
+    /// Each step is a moment after the one before, so that other writes get their turn, and not beside a checkpoint:
+    /// the write-ahead log would grow until a write had to wait for the disk.
     private func planPruning() {
         guard !isPrunePlanned, pruning != nil || !jobsToPrune.isEmpty else { return }
         isPrunePlanned = true
-        later(after: Self.pruneDelay) { recorder in
-            recorder.isPrunePlanned = false
-            recorder.prunePortion()
-            recorder.planPruning()
+        later(after: prunePace.pause) { recorder in
+            guard recorder.checkpoints.isUnderWay else { return recorder.pruneStep() }
+            recorder.checkpoints.wait { $0.pruneStep() }
         }
+    }
+
+    private func pruneStep() {
+        isPrunePlanned = false
+        let began = DispatchTime.now().uptimeNanoseconds
+        prunePortion()
+        prunePace.note(.nanoseconds(Int64(DispatchTime.now().uptimeNanoseconds - began)))
+        checkpointLog(isCalm: false)
+        planPruning()
     }
 
     private func prunePortion() {
         guard let store, storeError == nil else { return stopPruning() }
         do throws(StoreError) {
-            if var next = pruning {
-                try next.advance(in: store)
+            // In turn, because a pass over all may take hours.
+            arePrunedInTurn.toggle()
+            if var next = pruning, arePrunedInTurn || jobsToPrune.isEmpty {
+                try next.advance(in: store, rows: prunePace.rows)
                 pruning = next.isDone ? nil : next
                 if next.isDone { beginSizePruning() }
+            } else {
+                try pruneJobs(in: store)
             }
-            try pruneJobs(in: store)
         } catch {
             // Pruning starts again when more runs have ended.
             stopPruning()
@@ -152,7 +165,7 @@ extension Recorder {
             }
             guard var next = jobsToPrune.current else { return }
             // A job without runs counts as well.
-            rows += max(100, try next.advance(in: store))
+            rows += max(100, try next.advance(in: store, rows: prunePace.rows))
             jobsToPrune.current = next.isDone ? nil : next
             if let instant = next.deletedBefore { noteDeletion(of: next.job, before: instant) }
             // Not more than one portion is deleted.

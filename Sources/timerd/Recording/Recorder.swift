@@ -22,8 +22,6 @@ actor Recorder: QueueActor {
     static let retryDelay: Duration = .seconds(1)
     /// How many runs may end before the history is pruned again.
     static let closesPerPrune = 1000
-    /// How long to wait between two steps of pruning, so that other writes get their turn.
-    static let pruneDelay: Duration = .milliseconds(20)
     /// How many changes one transaction has at most, about. The work that waits for the first of a
     /// thousand changes then does not wait for the last.
     static let changesPerCommit = 64
@@ -77,8 +75,11 @@ actor Recorder: QueueActor {
     var closes = 0
     /// The jobs that may have more runs than they keep, and whose turn it is.
     var jobsToPrune = JobsToPrune()
-    /// Whether a step of the pruning is planned.
+    /// Whether a step of the pruning is planned, and how fast it goes.
     var isPrunePlanned = false
+    var prunePace = PrunePace()
+    /// Whether it is the turn of what is old or too much for all, and not of single jobs.
+    var arePrunedInTurn = false
     /// The groups of changes that are written in many steps; the first one is in progress.
     var stagedCommits: [StagedCommit] = []
     var pruning: Pruning?
