@@ -1524,6 +1524,13 @@ function makeOutput(name) {
       }
       cursor = log.cursor;
       isFirst = false;
+      // A line that is not ended, such as a prompt, is replaced until it is.
+      for (const node of lines.querySelectorAll('.unfinished')) node.remove();
+      for (const { run, text, is_error: isError } of log.unfinished ?? []) {
+        const node = outputLine(text, isError);
+        node.classList.add('unfinished');
+        nodes.push(...begin(run), node);
+      }
       if (nodes.length) add(nodes);
       isRunning = log.active.some((run) => run.began);
       put(about, isRunning ? 'Live: a run is active.' : lines.childElementCount ? 'The end of what its last run wrote.'

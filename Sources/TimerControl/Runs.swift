@@ -55,6 +55,9 @@ public struct LogReply: Codable, Hashable, Sendable {
     public var outputTailBytes: Int?
     /// The lines of active runs, and the lines since the last answer.
     public var lines: [Line]
+    /// The lines that active runs have not ended for a moment, such as a prompt; they change until they are among
+    /// `lines`. Absent if there is none.
+    public var unfinished: [Line]?
     /// How much the requested runs have written, if they are active or ended a moment ago.
     public var written: [Written]
     /// The value of `after` for the next request.
@@ -62,7 +65,8 @@ public struct LogReply: Codable, Hashable, Sendable {
 
     /// An answer as described.
     public init(
-        past: RunStatus?, lines: [Line], written: [Written] = [], cursor: UInt64,
+        past: RunStatus?, lines: [Line], unfinished: [Line]? = nil, written: [Written] = [],
+        cursor: UInt64,
         active: [RunStatus] = [], lastEnded: String? = nil, since: String? = nil,
         outputTailBytes: Int? = nil
     ) {
@@ -72,6 +76,7 @@ public struct LogReply: Codable, Hashable, Sendable {
         self.outputTailBytes = outputTailBytes
         self.past = past
         self.lines = lines
+        self.unfinished = unfinished
         self.written = written
         self.cursor = cursor
     }

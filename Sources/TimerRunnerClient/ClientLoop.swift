@@ -212,7 +212,8 @@ struct ClientLoop: ~Copyable {
 
     private mutating func take(_ number: UInt64, _ event: RunnerEvent) {
         switch event {
-        case .output, .dropped, .limited, .slowed, .leftBehind: takeOutput(number, event)
+        case .output, .unfinished, .dropped, .limited, .slowed, .leftBehind:
+            takeOutput(number, event)
         case .began, .ended: takeEvent(number, event)
         }
     }

@@ -89,6 +89,9 @@ public enum RunnerEvent: Hashable, Sendable {
     case began(Run.ID, pid: Int32, at: WallInstant)
     /// A line of its output, without the newline; `isCut` if the line was longer than the limit.
     case output(Run.ID, RunStream, line: [UInt8], isCut: Bool)
+    /// The line that a stream has not ended for a moment, without what a carriage return has replaced. It may become
+    /// longer; `output` follows with the whole line.
+    case unfinished(Run.ID, RunStream, line: [UInt8])
     /// This many lines of its output were dropped here, because it wrote faster than they were
     /// consumed.
     case dropped(Run.ID, lines: Int)
@@ -110,7 +113,7 @@ public enum RunnerEvent: Hashable, Sendable {
         switch self {
         case .began(let run, _, _), .output(let run, _, _, _), .dropped(let run, _),
             .limited(let run, _), .slowed(let run), .ended(let run, _),
-            .leftBehind(let run, _, _):
+            .leftBehind(let run, _, _), .unfinished(let run, _, _):
             run
         }
     }

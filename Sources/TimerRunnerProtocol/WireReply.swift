@@ -40,7 +40,7 @@ package enum WireReply: Hashable {
             writer.put(token)
         case .down: writer.put(UInt8(9))
         case .memory(let id):
-            writer.put(UInt8(13))
+            writer.put(UInt8(14))
             writer.put(id)
         }
         return writer.bytes
@@ -76,6 +76,10 @@ package enum WireReply: Hashable {
             head(12)
             writer.put(count)
             writer.put(named)
+        case .unfinished(_, let stream, let line):
+            head(13)
+            writer.put(stream.rawValue)
+            writer.put(line)
         }
     }
 
@@ -92,8 +96,8 @@ package enum WireReply: Hashable {
         case 4...7: self = .event(try reader.unsigned(), try Self.event(kind, &reader))
         case 8: self = .barrierReached(try reader.unsigned(), token: try reader.unsigned())
         case 9: self = .down
-        case 13: self = .memory(try reader.unsigned())
-        case 10...12: self = .event(try reader.unsigned(), try Self.event(kind, &reader))
+        case 14: self = .memory(try reader.unsigned())
+        case 10...13: self = .event(try reader.unsigned(), try Self.event(kind, &reader))
         default: throw .init()
         }
         try reader.finish()
@@ -117,6 +121,9 @@ package enum WireReply: Hashable {
         case 12:
             let count = Int(try reader.signed())
             return .leftBehind(run, count: count, named: try reader.array())
+        case 13:
+            guard let stream = RunStream(rawValue: try reader.byte()) else { throw .init() }
+            return .unfinished(run, stream, line: try reader.array())
         default: return .ended(run, try reader.end())
         }
     }

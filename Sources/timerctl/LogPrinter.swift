@@ -34,7 +34,7 @@ struct LogPrinter {
     /// Prints only the output of the job; notes about missing lines go to standard error.
     private func putAlone(_ item: LogItem, _ now: WallInstant) {
         switch item {
-        case .line(let line): put(Terminal.shown(line.text))
+        case .line(let line), .unfinished(let line): put(Terminal.shown(line.text))
         case .kept(let text, _): put(Terminal.shown(text))
         case .note(let what): say(what)
         case .end(let run, _) where run.began == nil: say(Text.marker(item, now) ?? "")
@@ -45,7 +45,7 @@ struct LogPrinter {
 
 /// An item of the log as JSON.
 struct LogRecord: Encodable, Hashable {
-    /// `begin`, `line`, `note` or `end`.
+    /// `begin`, `line`, `unfinished`, `note` or `end`.
     var kind: String
     var job: String
     var run: String?
@@ -74,6 +74,10 @@ struct LogRecord: Encodable, Hashable {
             kind = "line"
             (run, at, text) = (line.run, line.at, line.text)
             stream = line.isError ? "stderr" : "stdout"
+        case .unfinished(let line):
+            kind = "unfinished"
+            (run, at, text) = (line.run, line.at, line.text)
+            stream = line.isError ? "stderr" : "stdout"
         case .kept(let line, let writer):
             kind = "line"
             (run, text) = (writer, line)
@@ -93,14 +97,17 @@ extension Text {
     static func log(_ item: LogItem, now: WallInstant) -> String {
         switch item {
         case .line(let line):
-            let time = line.at.flatMap { WallInstant(rfc3339: $0) }.map {
-                local($0, as: "%H:%M:%S")
-            }
-            return "\(time ?? noTime) \(line.isError ? "!" : "|") \(Terminal.shown(line.text))"
+            return self.line(line, line.isError ? "!" : "|")
+        case .unfinished(let line): return self.line(line, ">")
         case .kept(let text, _): return "\(noTime) : \(Terminal.shown(text))"
         case .note(let what): return "\(noTime)   (\(Printable.text(what)))"
         case .begin, .again, .end: return "── \(Printable.text(marker(item, now) ?? "")) ──"
         }
+    }
+
+    private static func line(_ line: LogReply.Line, _ mark: String) -> String {
+        let time = line.at.flatMap { WallInstant(rfc3339: $0) }.map { local($0, as: "%H:%M:%S") }
+        return "\(time ?? noTime) \(mark) \(Terminal.shown(line.text))"
     }
 
     private static let noTime = "        "
@@ -114,7 +121,7 @@ extension Text {
                 "run \(run.id) began\(began), \(RunWords.cause(of: run))"
         case .again(let run): return "run \(run)"
         case .end(let run, let isLast): return end(of: run, isLast: isLast, now)
-        case .line, .kept, .note: return nil
+        case .line, .unfinished, .kept, .note: return nil
         }
     }
 

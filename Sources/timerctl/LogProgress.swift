@@ -12,6 +12,8 @@ enum LogItem: Hashable {
     case again(String)
     /// A line of output.
     case line(LogReply.Line)
+    /// A line that a run has not ended.
+    case unfinished(LogReply.Line)
     /// A stored line of this run, whose time and stream are not known.
     case kept(String, run: String)
     /// A note about missing lines.
@@ -22,7 +24,7 @@ enum LogItem: Hashable {
     /// Whether it counts as a line: output, or a note that replaces output.
     var isLine: Bool {
         switch self {
-        case .line, .kept, .note: true
+        case .line, .unfinished, .kept, .note: true
         case .begin, .again, .end: false
         }
     }

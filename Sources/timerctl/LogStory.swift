@@ -110,7 +110,9 @@ struct LogStory {
         guard let began = status.began, !begun.contains(status.id) else { return [] }
         let items = begin(status)
         guard let since = log.since, began < since else {
-            let isSilent = isFirst && !log.written.contains { $0.run == status.id }
+            let isSilent =
+                isFirst && !log.written.contains { $0.run == status.id }
+                && log.unfinished?.contains { $0.run == status.id } != true
             return items + (isSilent ? [.note("it has printed nothing so far")] : [])
         }
         return items + [
@@ -159,6 +161,7 @@ extension LogReply {
         var part = self
         part.lines = lines.filter { isWanted($0.run) }
         part.written = written.filter { isWanted($0.run) }
+        part.unfinished = unfinished?.filter { isWanted($0.run) }
         return part
     }
 }
@@ -173,7 +176,7 @@ extension [LogItem] {
         let marker = self[..<first].last { item in
             switch item {
             case .begin, .again: true
-            case .line, .kept, .note, .end: false
+            case .line, .unfinished, .kept, .note, .end: false
             }
         }
         return (marker.map { [$0] } ?? []) + self[first...]

@@ -12,7 +12,8 @@ struct LogVerb: ParsableCommand {
         commandName: "log",
         abstract: "The output of a job's active run, or the end of the output of its last one.",
         discussion: """
-            Each line has its time and a mark: | for standard output, ! for standard error, : where neither was kept. \
+            Each line has its time and a mark: | for standard output, ! for standard error, : where neither was kept, \
+            > for a line that the run has not ended, such as a prompt. \
             Of a finished run the daemon keeps as much as output-tail says, and more of it for a while; of an active \
             run, recent output since the daemon started. The journal has all of it that was not dropped: journalctl \
             -t JOB.
@@ -83,9 +84,10 @@ struct LogVerb: ParsableCommand {
             printer.print([.note(Text.noRuns(of: status, in: period))])
         }
         printer.print(lines.map { items.last($0) } ?? items)
+        printer.print(reader.waiting(isFollowing: follow))
         while follow, !reader.isDone, !Terminal.isOutputLost {
             usleep(Self.pause)
-            printer.print(try reader.more())
+            printer.print(try reader.more() + reader.waiting(isFollowing: true))
         }
     }
 
@@ -112,6 +114,7 @@ struct LogReader {
     private var since: String?
     private var lastEnded: String?
     private var isAway = false
+    private var unfinished = UnfinishedLines()
     private let begun = Terminal.now
 
     init(connection: Connection, job: Job.Name, run: Run.ID?) {
@@ -200,13 +203,22 @@ struct LogReader {
         return [ended]
     }
 
-    private mutating func note(_ reply: LogReply) { (last, since) = (reply.cursor, reply.since) }
+    private mutating func note(_ reply: LogReply) {
+        (last, since) = (reply.cursor, reply.since)
+        unfinished.note(only(reply).unfinished ?? [])
+    }
+
+    /// The lines that the runs have not ended, as far as they are to be shown now.
+    mutating func waiting(isFollowing: Bool) -> [LogItem] {
+        unfinished.next(isFollowing: isFollowing).map { .unfinished($0) }
+    }
 
     /// Keeps only the lines of the requested run, if there is one.
     private func only(_ reply: LogReply) -> LogReply {
         guard let run else { return reply }
         var reply = reply
         reply.active.removeAll { $0.id != run.description }
+        reply.unfinished?.removeAll { $0.run != run.description }
         return reply
     }
 }

@@ -26,6 +26,7 @@ struct RunWatch {
     }
     var say: (String) -> Void = { Terminal.complain("timerctl: \($0)") }
 
+    private var unfinished = UnfinishedLines()
     private var progress = LogProgress()
     private var last: UInt64 = 0
     private var since: String?
@@ -134,8 +135,13 @@ struct RunWatch {
                 hasOutput = true
                 put(line.text, line.isError)
             case .note(let what): say(what)
-            case .begin, .again, .kept, .end: break
+            case .begin, .again, .unfinished, .kept, .end: break
             }
+        }
+        // Standard output gets it as a part of its line.
+        unfinished.note(log.unfinished ?? [])
+        for line in unfinished.next(isFollowing: true) {
+            say("the run has not ended this line: \(Terminal.shown(line.text, toError: true))")
         }
         last = log.cursor
     }

@@ -174,7 +174,7 @@ import TimerCore
                 switch event {
                 case .output(_, _, let line, _): bytes += line.count
                 case .ended: done.signal()
-                case .began, .dropped, .limited, .slowed, .leftBehind: break
+                case .began, .unfinished, .dropped, .limited, .slowed, .leftBehind: break
                 }
             }
             let isSoak = ProcessInfo.processInfo.environment["TIMERD_SOAK"] != nil

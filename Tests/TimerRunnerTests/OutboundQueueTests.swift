@@ -41,7 +41,7 @@ import TimerCore
             guard case .event(let number, let event) = reply else { return nil }
             switch event {
             case .began, .ended: return Told(number: number, event: event, isOutput: false)
-            case .output, .dropped, .limited, .slowed, .leftBehind:
+            case .output, .unfinished, .dropped, .limited, .slowed, .leftBehind:
                 return Told(number: number, event: event, isOutput: true)
             }
         }

@@ -76,6 +76,7 @@ import TimerCore
         .event(1, .began(run, pid: 4_194_304, at: WallInstant(microsecondsSinceEpoch: 2))),
         .event(2, .output(run, .stderr, line: Array("line".utf8), isCut: true)),
         .event(3, .output(run, .stdout, line: [], isCut: false)),
+        .event(4, .unfinished(run, .stderr, line: Array("Password: ".utf8))),
         .event(4, .dropped(run, lines: 10)), .event(7, .slowed(run)),
         .event(6, .limited(run, lines: 7)), .event(5, .ended(run, end)),
         .event(8, .leftBehind(run, count: 9, named: Array("sleep (1), …".utf8))),

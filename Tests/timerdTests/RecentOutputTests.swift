@@ -185,4 +185,44 @@ import TimerCore
             shown(other.items(of: reply([("a", 1), ("a", 2)], ["a": 2]))) == ["1", "2"])
         #expect(other.items(of: reply([], ["a": .max])).count == 1)
     }
+
+    // MARK: - Lines that are not ended
+
+    @Test func anUnfinishedLineIsReplacedByItsLine() {
+        let recent = RecentOutput()
+        let run = run(1)
+        func note(_ text: String, toStderr: Bool = false) {
+            recent.note(
+                unfinished: Array(text.utf8), of: run, toStderr: toStderr,
+                at: WallInstant(microsecondsSinceEpoch: 5))
+        }
+        func unfinished() -> [String] {
+            recent.lines(after: 0) { $0 == run }.unfinished.map {
+                "\($0.ordinal)\($0.toStderr ? "!" : "|")\(String(decoding: $0.text, as: UTF8.self))"
+            }
+        }
+        // Not of a run that is not active.
+        note("early")
+        #expect(unfinished().isEmpty && recent.size.runs == 0)
+        recent.begin(run)
+        note("Pass")
+        note("Password: ")
+        note("more", toStderr: true)
+        #expect(Set(unfinished()) == ["1|Password: ", "1!more"])
+        #expect(recent.lines(after: 0) { $0 == run }.written.isEmpty)
+        recent.add(Array("Password: x".utf8), of: run, toStderr: false)
+        #expect(unfinished() == ["1!more"])
+        recent.skip(3, of: run)
+        #expect(unfinished().isEmpty)
+        let size = recent.size.active
+        note("again")
+        #expect(unfinished() == ["5|again"] && recent.size.active > size)
+        note("")
+        #expect(unfinished().isEmpty && recent.size.active == size)
+        note("last")
+        recent.end(run)
+        #expect(unfinished().isEmpty && recent.size.active == 0)
+        note("late")
+        #expect(unfinished().isEmpty)
+    }
 }

@@ -12,8 +12,30 @@ struct LineCutter {
     /// Whether the rest of the current line is discarded, because its start was discarded.
     private var skips = false
 
+    /// How many lines have ended, in pieces or discarded as well.
+    private(set) var ended = 0
+    /// How many bytes of the current line were reported before its end.
+    private var reported = 0
+
     /// Whether a line has begun and not ended.
     var hasBegun: Bool { !partial.isEmpty }
+
+    /// Whether a line has begun of which a part is not reported.
+    var hasUnreported: Bool { partial.count > reported }
+
+    /// The current line as a terminal shows it: what follows a carriage return replaces what was before. It counts as
+    /// reported then.
+    mutating func report() -> [UInt8] {
+        reported = partial.count
+        let isReturn = { (byte: UInt8) in byte == UInt8(ascii: "\r") }
+        return Array(partial.split(whereSeparator: isReturn).last ?? [])
+    }
+
+    private mutating func endLine() {
+        partial.removeAll(keepingCapacity: true)
+        ended &+= 1
+        reported = 0
+    }
 
     /// Adds bytes and passes on each line that is complete or has the maximum length.
     mutating func take(
@@ -33,7 +55,7 @@ struct LineCutter {
                 partial.append(contentsOf: UnsafeRawBufferPointer(rebasing: piece[..<newline]))
                 start += newline + 1
                 each(partial, false)
-                partial.removeAll(keepingCapacity: true)
+                endLine()
             } else {
                 partial.append(contentsOf: piece)
                 start += piece.count
@@ -43,7 +65,7 @@ struct LineCutter {
                 let isWhole = bytes[start] == UInt8(ascii: "\n")
                 if isWhole { start += 1 }
                 each(partial, !isWhole)
-                partial.removeAll(keepingCapacity: true)
+                endLine()
             }
         }
     }
@@ -63,6 +85,7 @@ struct LineCutter {
         skips = !rest.isEmpty
         if skips { lines += 1 }
         partial = []
+        endLine()
         return lines
     }
 
@@ -78,6 +101,7 @@ struct LineCutter {
         guard !partial.isEmpty else { return }
         each(partial, false)
         partial = []
+        endLine()
     }
 }
 

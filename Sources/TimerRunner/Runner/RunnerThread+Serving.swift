@@ -18,6 +18,7 @@ extension RunnerThread {
         pollLaunch(of: serial)
         reportStartIfItWrote(serial, stream: Int(token & 3) - 1)
         readSome(of: serial, stream: Int(token & 3) - 1)
+        noteUnfinished(serial)
         dropIfDone(serial)
     }
 

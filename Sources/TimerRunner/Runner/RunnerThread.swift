@@ -78,6 +78,10 @@ struct RunnerThread: ~Copyable {
     /// The runs whose users are being looked up, or whose files are being read, and the deadline
     /// for that.
     var reading: [Run.ID: Reading] = [:]
+    /// The children with a line that is not ended, with the numbers of lines that their streams had ended then, and when
+    /// they are looked at next.
+    var unfinished: [UInt64: [Int]] = [:]
+    var unfinishedAt: Int64?
     /// The runs that could not start for a reason that may be gone in a moment, until they start or fail, and when the
     /// next one of them is tried again.
     var retries: [Run.ID: Retry] = [:]
@@ -242,6 +246,7 @@ struct RunnerThread: ~Copyable {
             startPreparations()
             let now = RunnerClock.awake()
             while let serial = timers.pop(due: now) { handleTimer(of: serial, at: now) }
+            reportUnfinished(at: now)
             let isLate = pollLaunches(at: now) || flushBy.map { now >= $0 } ?? false
             let mayWait = iterationEnded(isLate)
             flushBy = mayWait ? flushBy ?? now + Self.gathering : nil
@@ -281,7 +286,8 @@ struct RunnerThread: ~Copyable {
     private func timeout() -> Int32 {
         if mayStart || maySend || !barriers.isEmpty || mayHaveMoreEnds { return 0 }
         let next = min(
-            timers.next ?? .max, flushBy ?? .max, launchBy ?? .max, retryAt ?? .max)
+            timers.next ?? .max, flushBy ?? .max, launchBy ?? .max, retryAt ?? .max,
+            unfinishedAt ?? .max)
         guard next < .max else { return -1 }
         // Rounded up, so that the loop does not wake too early; at most a day, so that the number
         // fits.

@@ -32,6 +32,7 @@ final class OutboundQueue: Sendable {
             let hadUnsent = state.hasUnsent
             switch event {
             case .output: state.output.take(event)
+            case .unfinished: state.output.takeUnfinished(event)
             case .dropped(let run, let lines): state.output.drop(lines, of: run)
             case .limited(let run, let lines): state.output.limit(lines, of: run)
             case .leftBehind: state.output.appendAfterOutput(event)

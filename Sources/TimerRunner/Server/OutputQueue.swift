@@ -65,6 +65,14 @@ struct OutputQueue {
             return event
         }
 
+        /// - Returns: what the latest event cost; nil if there is none.
+        mutating func popLast() -> Int? {
+            guard head < events.count, let last = events.popLast() else { return nil }
+            let cost = OutputQueue.cost(of: last)
+            bytes -= cost
+            return cost
+        }
+
         /// Drops the latest events, and adds the number of dropped lines in their place.
         ///
         /// - Parameter wanted: how many bytes to drop, if there are so many.
@@ -83,7 +91,7 @@ struct OutputQueue {
                     lines = overflow ? .max : sum
                 case .slowed: hadSlowed = true
                 case .leftBehind: kept = last
-                case .began, .ended: break
+                case .began, .ended, .unfinished: break
                 }
             }
             dropped = 0
@@ -112,8 +120,10 @@ struct OutputQueue {
     private var slowed: Set<Run.ID> = []
 
     private static func cost(of event: RunnerEvent) -> Int {
-        if case .output(_, _, let line, _) = event { return line.count + lineCost }
-        return lineCost
+        switch event {
+        case .output(_, _, let line, _), .unfinished(_, _, let line): line.count + lineCost
+        case .began, .dropped, .limited, .slowed, .ended, .leftBehind: lineCost
+        }
     }
 
     var isEmpty: Bool { unacknowledged.isEmpty && queues.isEmpty }
@@ -135,6 +145,24 @@ struct OutputQueue {
         guard makeRoom(for: cost, of: run) else { return drop(1, of: run) }
         reportDrops(of: run)
         append(line)
+    }
+
+    /// Adds the unfinished line of a run, if there is room for it without dropping anything. Otherwise the whole line
+    /// shows it later.
+    mutating func takeUnfinished(_ line: RunnerEvent) {
+        removeOutdated(by: line)
+        guard room(for: Self.cost(of: line), of: line.run) == .free else { return }
+        appendAfterOutput(line)
+    }
+
+    /// Removes what this replaces: while no scheduler reads, a progress bar would fill the queue.
+    private mutating func removeOutdated(by line: RunnerEvent) {
+        guard case .unfinished(let run, let stream, _) = line,
+            case .unfinished(_, stream, _)? = queues[run]?.events.last,
+            let cost = queues[run]?.popLast()
+        else { return }
+        shares.change(run.firing.job, bytes: -cost)
+        unsent[run, default: 1] -= 1
     }
 
     private func room(for cost: Int, of run: Run.ID) -> OutputShares.Room {

@@ -183,7 +183,7 @@ extension RunnerEvent {
     fileprivate var isMessageOutput: Bool {
         switch self {
         case .began, .ended: false
-        case .output, .dropped, .limited, .slowed, .leftBehind: run.isMessage
+        case .output, .unfinished, .dropped, .limited, .slowed, .leftBehind: run.isMessage
         }
     }
 }

@@ -123,7 +123,8 @@ struct TopLog {
 
     private static func line(_ item: LogItem) -> TopPage.Line? {
         switch item {
-        case .line(let line): TopPage.Line(text: Screen.expanded(Printable.text(line.text)))
+        case .line(let line), .unfinished(let line):
+            TopPage.Line(text: Screen.expanded(Printable.text(line.text)))
         case .kept(let text, _): TopPage.Line(text: Screen.expanded(Printable.text(text)))
         case .note(let what): TopPage.Line(text: "(\(Printable.text(what)))", style: .waiting)
         case .begin, .again, .end: nil

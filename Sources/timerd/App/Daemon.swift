@@ -190,6 +190,10 @@ struct Daemon {
             case .event(.output(let run, let stream, let line, _)):
                 recent.add(line, of: run, toStderr: stream == .stderr, at: clocks.wall)
                 eventLogger.logLine(line, of: run, toStderr: stream == .stderr, done: seen)
+            case .event(.unfinished(let run, let stream, let line)):
+                // Not logged: the whole line is.
+                recent.note(unfinished: line, of: run, toStderr: stream == .stderr, at: clocks.wall)
+                seen()
             case .event(.dropped(let run, let lines)):
                 recent.skip(lines, of: run)
                 meters.addDroppedOutput(lines)

@@ -68,18 +68,22 @@ extension Control {
     ) {
         Self.queue.async {
             let excerpt = parts.excerpt
-            let shown = excerpt.lines.filter { past == nil || $0.run == past?.summary.id }.map {
-                LogReply.Line(
-                    run: $0.run.description, number: $0.ordinal, at: $0.at.rfc3339Micros,
-                    isError: $0.toStderr, text: String(decoding: $0.text, as: UTF8.self))
+            func shown(_ lines: [RecentOutput.Line]) -> [LogReply.Line] {
+                lines.filter { past == nil || $0.run == past?.summary.id }.map {
+                    LogReply.Line(
+                        run: $0.run.description, number: $0.ordinal, at: $0.at.rfc3339Micros,
+                        isError: $0.toStderr, text: String(decoding: $0.text, as: UTF8.self))
+                }
             }
+            let unfinished = shown(excerpt.unfinished)
             let written = excerpt.written.filter { past == nil || $0.key == past?.summary.id }.map {
                 LogReply.Written(run: $0.key.description, lineCount: $0.value)
             }
             send(
                 .ok,
                 LogReply(
-                    past: past.map { RunStatus($0) }, lines: shown,
+                    past: past.map { RunStatus($0) }, lines: shown(excerpt.lines),
+                    unfinished: unfinished.isEmpty ? nil : unfinished,
                     written: written.sorted { $0.run < $1.run }, cursor: excerpt.last,
                     active: parts.active, lastEnded: parts.lastEnded,
                     since: about.since.rfc3339Micros,

@@ -41,6 +41,18 @@ final class RecentOutput: Sendable {
         /// How many lines the run has written, including dropped ones.
         var written = 0
         var hasEnded = false
+        /// The line that standard output has not ended, and that of standard error.
+        private(set) var unfinished: [Line?] = [nil, nil]
+
+        mutating func setUnfinished(_ line: Line?, toStderr: Bool) {
+            let stream = toStderr ? 1 : 0
+            bytes += Self.cost(of: line) - Self.cost(of: unfinished[stream])
+            unfinished[stream] = line
+        }
+
+        private static func cost(of line: Line?) -> Int {
+            line.map { $0.text.count + RecentOutput.lineCost } ?? 0
+        }
 
         mutating func skip(_ count: Int) {
             let (sum, overflow) = written.addingReportingOverflow(count)
@@ -123,9 +135,10 @@ final class RecentOutput: Sendable {
     /// A run has ended. Processes that it left behind may write more.
     func end(_ run: Run.ID) {
         state.withLock { state in
-            guard let output = state.outputs[run], !output.hasEnded else { return }
+            guard var output = state.outputs[run], !output.hasEnded else { return }
             state.outputs[run] = nil
             state.bytes -= output.bytes
+            for toStderr in [false, true] { output.setUnfinished(nil, toStderr: toStderr) }
             guard output.bytes > 0 else { return }
             state.change(run) {
                 $0 = output
@@ -145,6 +158,7 @@ final class RecentOutput: Sendable {
             state.number += 1
             let number = state.number
             state.change(run) { output in
+                output.setUnfinished(nil, toStderr: toStderr)
                 output.skip(1)
                 output.lines.append(
                     Line(
@@ -157,10 +171,30 @@ final class RecentOutput: Sendable {
         }
     }
 
+    /// An active run has written this after its last line, without an end. The line replaces it.
+    func note(unfinished text: [UInt8], of run: Run.ID, toStderr: Bool, at: WallInstant) {
+        state.withLock { state in
+            guard state.outputs[run]?.hasEnded == false else { return }
+            let number = state.number
+            state.change(run) { output in
+                let line = Line(
+                    number: number, run: run, ordinal: output.written + 1, text: text,
+                    toStderr: toStderr, at: at)
+                output.setUnfinished(text.isEmpty ? nil : line, toStderr: toStderr)
+            }
+            state.makeRoom()
+        }
+    }
+
     /// This many lines of a run were dropped before they came here.
     func skip(_ lines: Int, of run: Run.ID) {
         state.withLock { state in
-            if state.outputs[run] != nil { state.change(run) { $0.skip(lines) } }
+            guard state.outputs[run] != nil else { return }
+            state.change(run) { output in
+                // It may be one of them.
+                for toStderr in [false, true] { output.setUnfinished(nil, toStderr: toStderr) }
+                output.skip(lines)
+            }
         }
     }
 
@@ -168,6 +202,8 @@ final class RecentOutput: Sendable {
     struct Excerpt {
         /// Their lines, in the order in which they came.
         var lines: [Line] = []
+        /// The lines that they have not ended.
+        var unfinished: [Line] = []
         /// How many lines each run has written, including dropped ones.
         var written: [Run.ID: Int] = [:]
         /// The number from which the next request continues.
@@ -179,13 +215,16 @@ final class RecentOutput: Sendable {
     func lines(after number: UInt64, of isWanted: (Run.ID) -> Bool) -> Excerpt {
         var excerpt = state.withLock { state in
             var excerpt = Excerpt(last: state.number)
-            for (run, output) in state.outputs where output.written > 0 && isWanted(run) {
+            for (run, output) in state.outputs where isWanted(run) {
+                excerpt.unfinished += output.unfinished.compactMap(\.self)
+                guard output.written > 0 else { continue }
                 excerpt.lines += output.lines(after: number)
                 excerpt.written[run] = output.written
             }
             return excerpt
         }
         excerpt.lines.sort { $0.number < $1.number }
+        excerpt.unfinished.sort { $0.at < $1.at }
         return excerpt
     }
 
