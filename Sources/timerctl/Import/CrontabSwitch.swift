@@ -52,10 +52,11 @@ struct CrontabSwitch {
         if let user = file == "-" ? user : isInSpool ? parts.last : nil {
             // crontab(1) tells cron of the change.
             let table = "crontab -u \(Self.quoted(user))"
-            return (
-                "\(table) -l | sed '\(script)' | \(table) -",
-                "\(table) -l | sed '\(back)' | \(table) -"
-            )
+            // A pipe from `crontab -l` would replace the table by an empty one if that failed.
+            func change(_ script: String) -> String {
+                "t=$(\(table) -l) && printf '%s\\n' \"$t\" | sed '\(script)' | \(table) -"
+            }
+            return (change(script), change(back))
         }
         guard file != "-" else {
             return ("# Standard input: comment its lines where they are from.", "nothing to do")

@@ -66,5 +66,5 @@ cat "$slots"
 expect 'each time exactly once' each_once
 expect_status 4 'the job is gone' inside timerctl show backup
 inside rm -f /etc/systemd/system/backup.timer /etc/systemd/system/backup.service /usr/local/bin/backup /var/tmp/slots \
-    /tmp/backup.toml
+    /tmp/backup.toml /etc/timerd/jobs.d/backup.toml.off
 inside systemctl daemon-reload

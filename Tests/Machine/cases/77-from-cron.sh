@@ -76,7 +76,7 @@ inside sed -i.mine 's/^\[job\..*/[job.tick]/' /root/anna.toml
 expect_status 1 'a job with a name that is taken is refused' inside sh -c "$(now "$to_timerd")"
 expect 'cron still has the line' sh -c 'test "$1" = "$2"' sh "$(table_for anna)" "$(inside crontab -u anna -l)"
 inside mv /root/anna.toml.mine /root/anna.toml
-inside rm /etc/timerd/jobs.d/anna.toml
+expect 'the file is not left behind' inside test ! -e /etc/timerd/jobs.d/anna.toml
 
 # A line that is switched off is none that could be imported, so these are asked for before.
 over=$(switch_of over off) over_back=$(switch_of over on) back=$(switch_of back on)
@@ -86,7 +86,7 @@ inside systemctl start cron
 
 # The commands of the guide wait for a new minute. The other tables have their switches in the same one.
 inside sh -c "$to_timerd; install -m 644 /root/over.toml /etc/timerd/jobs.d && timerctl reload && $over
-    $(now "$(printed 'rm /etc' bert)"); rm /etc/timerd/jobs.d/back.toml && timerctl reload && $back"
+    $(now "$(printed 'mv $f $f.off' bert)"); rm /etc/timerd/jobs.d/back.toml && timerctl reload && $back"
 ran_by_both() {
     for table in $tables; do
         [ "$(by cron "$table")" -ge 1 ] && [ "$(by timerd "$table")" -ge 1 ] || return
@@ -100,7 +100,7 @@ expect 'bert was run by timerd, then by cron' in_order bert timerd cron
 expect 'the line of cron.d too' in_order back timerd cron
 
 if [ "${TIMERD_TEST_LONG:-0}" != 0 ]; then
-    to_cron=$(printed 'rm /etc' anna)
+    to_cron=$(printed 'mv $f $f.off' anna)
     inside sh -c "$to_cron; rm /etc/timerd/jobs.d/over.toml && timerctl reload && $over_back"
     ran_again() { [ "$(by cron anna)" -ge 2 ] && [ "$(by cron over)" -ge 2 ]; }
     wait_for 90 'cron runs them again' ran_again
@@ -115,4 +115,5 @@ done
 rm -f "$MACHINE_ROOT"/usr/local/bin/slot*
 inside rm -f /etc/cron.d/over /etc/cron.d/back /var/tmp/slots /root/anna.toml /root/bert.toml \
     /root/over.toml /root/back.toml /etc/timerd/jobs.d/anna.toml /etc/timerd/jobs.d/bert.toml \
-    /etc/timerd/jobs.d/over.toml /etc/timerd/jobs.d/back.toml
+    /etc/timerd/jobs.d/over.toml /etc/timerd/jobs.d/back.toml /etc/timerd/jobs.d/anna.toml.off \
+    /etc/timerd/jobs.d/bert.toml.off
