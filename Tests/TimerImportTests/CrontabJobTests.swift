@@ -41,6 +41,25 @@ import TimerCore
         #expect(throws: ImportFault.self) { try Imported(text, hasUser: nil) }
     }
 
+    /// A word that this machine does not know may be a user or a program, and the PATH of the
+    /// crontab counts.
+    @Test(arguments: [
+        (
+            "*/5 * * * * asterisk [ -e /x ] && /usr/sbin/y\n",
+            "\"asterisk\" is neither a user nor a program"
+        ),
+        ("PATH=/opt/bin\n0 1 * * * backup now\n", "\"backup\"; use --system"),
+    ])
+    func aWordThatProvesNothingIsAnError(text: String, message: String) {
+        let fault = #expect(throws: ImportFault.self) { try Imported(text, hasUser: nil) }
+        #expect(fault?.description.contains(message) == true, "\(fault?.description ?? "")")
+    }
+
+    @Test func aShellKeywordIsNoUser() throws {
+        let imported = try Imported("0 1 * * * cd /x && y\n", hasUser: nil)
+        #expect(imported["shell"] == "\"cd /x && y\"" && imported["user"] == nil)
+    }
+
     @Test func linesOfTheSystemNameUsers() throws {
         let imported = try Imported("0 1 * * * www-data a b\n0 2 * * * ghost c\n", hasUser: true)
         #expect(imported["user"] == "\"www-data\"" && imported["shell"] == "\"a b\"")

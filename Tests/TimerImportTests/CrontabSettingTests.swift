@@ -30,13 +30,17 @@ import TimerCore
     @Test func variablesHoldFromThereOn() throws {
         let imported = try Imported("0 1 * * * a\nA=1\nB=x y\n0 2 * * * b\nA=2\n0 3 * * * c\n")
         let values = imported.result.jobs.map { $0.value(of: "environment")?.description }
-        #expect(values == [nil, "{ A = \"1\", B = \"x y\" }", "{ A = \"2\", B = \"x y\" }"])
+        #expect(
+            values == [
+                "{ SHELL = \"/bin/sh\" }", "{ SHELL = \"/bin/sh\", A = \"1\", B = \"x y\" }",
+                "{ SHELL = \"/bin/sh\", A = \"2\", B = \"x y\" }",
+            ])
     }
 
     @Test(arguments: ["LOGNAME=x", "USER=x", "LISTEN_FDS=1", "\"A B\"=c", "9A=c", "TIMERD_X=1"])
     func whatAJobCannotHaveIsNoted(line: String) throws {
         let imported = try Imported("\(line)\n0 1 * * * a\n")
-        #expect(imported["environment"] == nil)
+        #expect(imported["environment"] == "{ SHELL = \"/bin/sh\" }")
         #expect(imported.result.report.noted.contains { $0.place.line == 1 })
     }
 
@@ -53,7 +57,7 @@ import TimerCore
         let text = "0 1 * * * a\n"
         #expect(try Imported(text).notes.contains { $0.contains("PATH") })
         let strict = try Imported(text) { $0.isStrictPath = true }
-        #expect(strict["environment"] == "{ PATH = \"/usr/bin:/bin\" }")
+        #expect(strict["environment"] == "{ SHELL = \"/bin/sh\", PATH = \"/usr/bin:/bin\" }")
         #expect(strict.result.exactness == .exact)
     }
 
@@ -93,7 +97,8 @@ import TimerCore
         let text = "CRON_TZ=Asia/Tokyo\n0 1 * * * a\n"
         let debian = try Imported(text)
         #expect(
-            debian["timezone"] == nil && debian["environment"] == "{ CRON_TZ = \"Asia/Tokyo\" }")
+            debian["timezone"] == nil
+                && debian["environment"] == "{ SHELL = \"/bin/sh\", CRON_TZ = \"Asia/Tokyo\" }")
         #expect(debian.notes.contains { $0.contains("CRON_TZ") })
         #expect(try Imported(text, .cronie)["timezone"] == "\"Asia/Tokyo\"")
         #expect(try Imported("TZ=Europe/Berlin\n0 1 * * * a\n")["timezone"] == nil)

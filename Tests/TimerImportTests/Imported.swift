@@ -26,7 +26,9 @@ struct Imported {
         var options = CrontabOptions()
         options.flavour = flavour
         options.isAccount = { ["root", "backup", "mail", "www-data"].contains($0) }
-        options.isProgram = { $0 == "mail" }
+        options.isProgram = { name, path in
+            ["mail", "sh", "a"].contains(name) || name == "backup" && path == "/opt/bin"
+        }
         options.isZone = { ["Asia/Tokyo", "Europe/Berlin"].contains($0) }
         change(&options)
         var importer = CrontabImporter(options)

@@ -84,7 +84,7 @@ struct CronCommand: Hashable {
     }
 
     /// Words that say nothing about what a job does, so that no job is named after them.
-    private static let unnamed: Set = [
+    static let unnamed: Set = [
         "[", "[[", "test", "cd", "if", "for", "while", "case", "exec", "eval", "export", "set",
         "umask",
         "sleep", "true", "false", ":", "!", "{", "(", "command", ".",

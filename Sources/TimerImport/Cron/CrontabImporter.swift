@@ -25,6 +25,7 @@ public struct CrontabImporter {
         let hasUser: Bool
         if let known = source.hasUserField {
             hasUser = known
+            if source.isFieldAssumed, !known { noteUsers(lines, source) }
         } else {
             hasUser = try guessUserField(lines, source)
         }

@@ -7,7 +7,7 @@ struct CrontabReading {
     static let cronPath = "/usr/bin:/bin"
 
     /// The size of the smallest job, about.
-    private static let jobBytes = 150
+    private static let jobBytes = 190
 
     let source: CrontabSource
     /// Whether each line names a user before the command.
@@ -253,6 +253,10 @@ struct CrontabReading {
             job.set("working-directory", .string(home))
         }
         var variables = variables
+        // As cron does. The login shell of the user, which timerd would set, may be another one.
+        if special["SHELL"] == nil {
+            variables.insert(TomlEntry("SHELL", .string("/bin/sh")), at: 0)
+        }
         if special["PATH"] == nil {
             if options.isStrictPath {
                 variables.append(TomlEntry("PATH", .string(Self.cronPath)))
@@ -260,7 +264,7 @@ struct CrontabReading {
                 lacksPath = true
             }
         }
-        if !variables.isEmpty { job.set("environment", .table(variables)) }
+        job.set("environment", .table(variables))
     }
 
     /// What cron does with runs that it missed, or that are not over yet.

@@ -25,8 +25,9 @@ public struct CrontabOptions: Sendable {
     public var expandsRunParts = false
     /// Whether this is the name of a user.
     public var isAccount: @Sendable (String) -> Bool = { _ in true }
-    /// Whether this is the name of a program that a shell finds.
-    public var isProgram: @Sendable (String) -> Bool = { _ in false }
+    /// Whether this is the name of a program that a shell finds, in the PATH that a crontab sets; nil:
+    /// it sets none.
+    public var isProgram: @Sendable (_ name: String, _ path: String?) -> Bool = { _, _ in false }
     /// Whether this is the name of a time zone.
     public var isZone: @Sendable (String) -> Bool = { _ in true }
     /// The names of the scripts that run-parts(8) would run in a directory, sorted; nil if it cannot be read.
@@ -44,6 +45,8 @@ public struct CrontabSource: Sendable {
     public var stem: String
     /// Whether each line names a user before the command; nil: found out.
     public var hasUserField: Bool?
+    /// Whether that is only likely, so that a note says so if the lines look otherwise.
+    public var isFieldAssumed = false
     /// The user whose crontab it is, who gets its mail.
     public var owner: String
     /// Whether the jobs name the owner as their user.

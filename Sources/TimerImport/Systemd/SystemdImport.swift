@@ -147,9 +147,12 @@ public struct SystemdImport {
         var jobs: [ImportedJob] = []
         var refusal: (place: SourcePlace, reason: String)?
         if service.refusal == nil, plans.isEmpty {
-            refusal = (
-                SourcePlace(timerUnit.files.first?.path ?? ""), "nothing in it starts the service"
-            )
+            refusal =
+                timer.lostTrigger
+                ?? (
+                    SourcePlace(timerUnit.files.first?.path ?? ""),
+                    "nothing in it starts the service"
+                )
         } else if service.refusal == nil {
             let found = handlers(of: &service)
             jobs = plans.map { job($0, timer, service, description, isEnabled) }

@@ -67,6 +67,21 @@ struct TimerTranslation {
         return plans
     }
 
+    /// Why the first schedule that cannot be used is none, with its place; nil if all can be used.
+    var lostTrigger: (place: SourcePlace, reason: String)? {
+        for index in unit.assignments.indices {
+            let assignment = unit[index]
+            guard assignment.section == "Timer", Self.triggers.contains(assignment.key),
+                case .lost(let reason) = assignment.outcome
+            else { continue }
+            return (
+                assignment.place,
+                "its schedule \(assignment.key)=\(assignment.value) cannot be used: \(reason)"
+            )
+        }
+        return nil
+    }
+
     private mutating func read(_ index: Int) {
         let assignment = unit[index]
         let expansion = specifiers.expand(assignment.value)
@@ -130,12 +145,27 @@ struct TimerTranslation {
             ])
         plan.keys += clockChanges()
         plan.keys.append(TomlEntry("on-missed", .string(isCaughtUp ? "run-once" : "skip")))
+        if isCaughtUp, hasRandomDelay {
+            plan.notes.append(
+                "with Persistent=true and RandomizedDelaySec=, systemd also waits a random time before it catches up a missed run; this job catches up at once"
+            )
+        }
         if !isCaughtUp {
             plan.notes.append(
                 "without Persistent=true, systemd runs the service once after the machine was suspended, and this job does not; on-missed = \"run-once\" does, also after timerd was down"
             )
         }
         return [plan]
+    }
+
+    /// Whether systemd delays each start by a random time.
+    private var hasRandomDelay: Bool {
+        let values = unit.assignments.filter {
+            $0.section == "Timer" && $0.key == "RandomizedDelaySec"
+        }
+        guard let text = values.last?.value, !text.isEmpty else { return false }
+        guard let span = try? UnitValue.span(specifiers.expand(text).text) else { return false }
+        return span > .zero
     }
 
     /// systemd runs nothing at a time that daylight saving time skips, and runs only once at one that

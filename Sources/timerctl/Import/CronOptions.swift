@@ -43,8 +43,9 @@ struct CronOptions: ParsableArguments {
         options.isStrictPath = strictPath
         options.expandsRunParts = expandRunParts
         options.isAccount = { Account.exists($0) }
-        options.isProgram = { name in
-            ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"].contains {
+        options.isProgram = { name, path in
+            let standard = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin"
+            return (path ?? standard).split(separator: ":").contains {
                 access("\($0)/\(name)", X_OK) == 0
             }
         }

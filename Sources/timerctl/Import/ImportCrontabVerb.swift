@@ -13,7 +13,8 @@ struct ImportCrontabVerb: ParsableCommand {
         discussion: """
             FILE is a crontab, - is standard input. --user NAME alone is the crontab of that user in the spool directory, \
             and --system alone is /etc/crontab and /etc/cron.d. Together with FILE they tell whose crontab it is, or that \
-            each of its lines names a user; otherwise this is found out.
+            each of its lines names a user. Without them, the lines of standard input name none, as crontab -l prints \
+            them, and of a file this is found out.
             """)
 
     @Argument(
@@ -147,10 +148,12 @@ struct ImportCrontabVerb: ParsableCommand {
         let spoolOwner = Self.spoolFolders.contains(folder) ? parts.last : nil
         let owner = user ?? spoolOwner ?? Account.own
         let stem = file == "-" ? "crontab" : user != nil || spoolOwner != nil ? owner : parts.last
-        return CrontabSource(
+        let isOfUser = user != nil || spoolOwner != nil
+        var source = CrontabSource(
             file: file, bytes: bytes, stem: stem ?? "crontab",
-            hasUserField: isSystem ? true : user != nil || spoolOwner != nil ? false : nil,
-            owner: owner,
-            namesOwner: user != nil || spoolOwner != nil || geteuid() == 0)
+            hasUserField: isSystem ? true : isOfUser || file == "-" ? false : nil,
+            owner: owner, namesOwner: isOfUser || geteuid() == 0)
+        source.isFieldAssumed = !isOfUser && file == "-"
+        return source
     }
 }

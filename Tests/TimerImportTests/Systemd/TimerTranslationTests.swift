@@ -199,6 +199,10 @@ extension ImportResult {
         ("OnCalendar=daily\nOnCalendar=daily Nowhere/Here", "there is no time zone"),
         ("OnCalendar=daily\nRandomizedDelaySec=x", "not a time span"),
         ("OnCalendar=daily\nPersistent=maybe", "not a boolean"),
+        (
+            "OnCalendar=daily\nPersistent=true\nRandomizedDelaySec=1h",
+            "this job catches up at once"
+        ),
         ("OnUnitActiveSec=1h\nOnUnitActiveSec=2h", "the shortest one counts"),
         ("OnUnitActiveSec=1h\nOnBootSec=1\nOnBootSec=2", "one first run"),
         ("OnCalendar=daily\n[Install]\nWantedBy=a.service", "together with that unit"),
@@ -231,6 +235,14 @@ extension ImportResult {
         ("OnCalendar=daily\nUnit=b.service", "there is no b.service"),
         ("OnCalendar=daily\nUnit=b.target", "only services"),
         ("OnCalendar=daily\nUnit=b", "not the name of a unit"),
+        (
+            "OnCalendar=Sat*-*-* 05:00:42",
+            "its schedule OnCalendar=Sat*-*-* 05:00:42 cannot be used: not a calendar event: a blank is missing behind the weekday"
+        ),
+        (
+            "OnUnitActiveSec=5minutess",
+            "its schedule OnUnitActiveSec=5minutess cannot be used: not a time span"
+        ),
         ("OnCalendar=daily\n[Timer", "no ] at its end"), ("OnClockChange=true", "nothing in it"),
     ])
     func whatCannotBeAJobIsRefused(lines: String, reason: String) throws {
