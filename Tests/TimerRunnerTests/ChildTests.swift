@@ -161,6 +161,19 @@ import TimerCore
         #expect(end.lines.sorted() == expected.sorted())
     }
 
+    /// A shell that only refuses logins would be started by flock(1), script(1) and ssh(1).
+    @Test(arguments: [
+        ("/usr/sbin/nologin", false), ("/sbin/nologin", false), ("/usr/bin/nologin", false),
+        ("/bin/nologin", false), ("/bin/false", false), ("/usr/bin/false", false),
+        ("/bin/true", false), ("/usr/bin/true", false), ("//usr//sbin/nologin", false), ("", false),
+        ("/bin/sh", true), ("/usr/bin/bash", true), ("/opt/bin/nologin", true),
+        ("/usr/sbin/false", true), ("/usr/lib/git-core/git-shell", true),
+    ])
+    func onlyAShellThatRunsCommandsIsSet(shell: String, isSet: Bool) {
+        let account = Account(name: "me", home: "/", shell: shell)
+        #expect(account.variables["SHELL"] == (isSet ? shell : nil))
+    }
+
     /// During a burst of starts only the runner's thread has a higher priority, and the runs do not
     /// inherit it.
     @Test func inABurstARunHasNoPriorityOverOthers() throws {

@@ -25,11 +25,30 @@ struct Account: Hashable, Sendable {
         var groups: [UInt32]
     }
 
-    /// The variables that the account contributes to the environment of a job.
+    /// The variables that the account contributes to the environment of a job. A shell that only
+    /// refuses logins is not set: programs such as flock(1) and ssh(1) would start it for a command,
+    /// and fall back to /bin/sh without the variable.
     var variables: [String: String] {
-        [
-            "PATH": Self.searchPath, "HOME": home, "SHELL": shell, "USER": name, "LOGNAME": name,
-        ]
+        var variables = ["PATH": Self.searchPath, "HOME": home, "USER": name, "LOGNAME": name]
+        if !Self.isPlaceholder(shell: shell) { variables["SHELL"] = shell }
+        return variables
+    }
+
+    /// Whether a shell of the user database runs no commands: the list of systemd
+    /// (`shell_is_placeholder`).
+    static func isPlaceholder(shell: String) -> Bool {
+        let parts = shell.split(separator: "/")
+        guard let program = parts.last, shell.hasPrefix("/") else { return shell.isEmpty }
+        let folders = [["bin"], ["sbin"], ["usr", "bin"], ["usr", "sbin"]]
+        switch program {
+        case "nologin":
+            return folders.contains { $0.elementsEqual(parts.dropLast().map(String.init)) }
+        case "false", "true":
+            return [["bin"], ["usr", "bin"]].contains {
+                $0.elementsEqual(parts.dropLast().map(String.init))
+            }
+        default: return false
+        }
     }
 
     /// Looks up the effective user. A user without an entry is named by its number, and its home
