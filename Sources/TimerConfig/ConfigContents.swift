@@ -38,6 +38,7 @@ extension ConfigReader {
     /// - Parameters:
     ///   - contents: what the earlier reading was read from; nil to read all files.
     ///   - jobs: the jobs that this reading found in these files.
+    ///   - computesTimes: whether the schedules are used. If not, the time zones do not matter.
     ///   - others: as for `load`.
     /// - Returns: a reading whose `unchanged` names the files that were not parsed. Their jobs are
     ///   not in it; the caller has them, and asks `holds` about them. Such a reading has no errors.
@@ -46,8 +47,10 @@ extension ConfigReader {
     public static func load(
         changesSince contents: ConfigContents?, jobs: (Set<String>) -> [Job.Name],
         path: String, ownerUID: UInt32, zones: ZoneFiles = ZoneFiles(), seed: UInt64 = 0,
-        checks: ConfigChecks? = nil, concurrentRunsMax: Int? = nil, eachJob: (() -> Void)? = nil
+        checks: ConfigChecks? = nil, concurrentRunsMax: Int? = nil, computesTimes: Bool = true,
+        eachJob: (() -> Void)? = nil
     ) throws(ConfigError) -> ConfigReading {
+        let zones = computesTimes ? zones : ZoneFiles(substitute: .utc)
         func load(_ known: [String: Int]) throws(ConfigError) -> ConfigReading {
             try Self.load(
                 path: path, ownerUID: ownerUID, zones: zones, seed: seed, checks: checks,

@@ -87,6 +87,10 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
         public static let missingProgram = Code(rawValue: "missing-program")
         /// The working directory does not exist.
         public static let missingDirectory = Code(rawValue: "missing-directory")
+        /// A file that the runner reads for the job's runs does not exist, or cannot be used.
+        public static let missingFile = Code(rawValue: "missing-file")
+        /// A time zone that the machine had when the job was loaded, and no longer has.
+        public static let missingZone = Code(rawValue: "missing-zone")
         /// The runner may not give the job's processes the priority that is configured.
         public static let missingPrivilege = Code(rawValue: "missing-privilege")
         /// With this resource limit no program can run.
@@ -112,7 +116,7 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
             ScheduleFinding.Code.allCases.map { Code(rawValue: $0.rawValue) }
             + [
                 unknownUser, unknownGroup, unknownPamService, missingProgram, missingDirectory,
-                missingPrivilege, limitTooLow, limitLowered, runsAsRoot,
+                missingFile, missingZone, missingPrivilege, limitTooLow, limitLowered, runsAsRoot,
                 relativePath, notChecked, highestLimit, notExamined, differsFromCron,
             ]
 
@@ -203,6 +207,12 @@ struct SourceText: Sendable {
         let line = max(1, min(mark.line, lines.count))
         return SourceMark(
             line: line, column: max(1, min(mark.column, scalars(ofLine: line).count + 1)))
+    }
+
+    /// Whether a place is behind the last character of its line.
+    mutating func isEnd(of mark: SourceMark) -> Bool {
+        guard mark.line <= lines.count else { return true }
+        return mark.column > scalars(ofLine: mark.line).count
     }
 
     /// The place after the first part of a string's value, if the string at the mark contains this

@@ -37,6 +37,13 @@ public struct ConfigReading: Sendable {
     /// reading.
     public var unchanged: Set<String> = []
 
+    /// The time zones that are named, with their rules, and the names of those that the machine does
+    /// not have.
+    public var zones: [String: ZoneRules] = [:]
+    public var missingZones: Set<String> = []
+    /// Whether jobs refer to tables that none of the files has, such as `[notify.ops]`.
+    public var lacksTables = false
+
     /// How many errors, warnings and notes of one file are reported, each: people fix the first
     /// ones first.
     public static let errorsMax = 100
@@ -149,7 +156,7 @@ public enum ConfigReader {
         return decoder.reading()
     }
 
-    private static func read(
+    static func read(
         _ files: ConfigFiles, replacing: (file: String, bytes: [UInt8])?, known: [String: Int],
         into decoder: inout Decoder
     ) throws(ConfigError) {
@@ -259,14 +266,15 @@ public enum ConfigReader {
         return reading.jobSet.jobs[0]
     }
 
-    /// Reads one text as if it were the only file.
+    /// Reads one text as if it were the only file, or the only one beside others.
     ///
     /// - Throws: `ConfigError` if it is no TOML.
     public static func read(
-        _ bytes: [UInt8], file: String, zones: ZoneFiles = ZoneFiles(), seed: UInt64 = 0,
-        checks: ConfigChecks? = nil
+        _ bytes: [UInt8], file: String, beside surroundings: ConfigSurroundings? = nil,
+        zones: ZoneFiles = ZoneFiles(), seed: UInt64 = 0, checks: ConfigChecks? = nil
     ) throws(ConfigError) -> ConfigReading {
-        var decoder = Decoder(zones: zones, seed: seed, checks: checks)
+        var decoder = Decoder(
+            zones: zones, seed: seed, checks: checks, surroundings: surroundings)
         decoder.take(try Document(bytes: bytes, file: file))
         return decoder.reading()
     }

@@ -6,7 +6,9 @@ import TimerCore
 /// The table `[fleet]`, and the rule about it and jobs.
 extension Decoder {
     /// Checks the values of the table together, once it is read. Each of them was checked before.
-    mutating func checkFleet(_ entry: TomlEntry, _ reader: inout FileReader) {
+    ///
+    /// - Parameter isRight: whether no value of it was refused.
+    mutating func checkFleet(_ entry: TomlEntry, isRight: Bool, _ reader: inout FileReader) {
         let isFirst = !hasFleet
         hasFleet = true
         guard isFirst else {
@@ -14,7 +16,7 @@ extension Decoder {
                 Fault(entry.mark, "is in another file already; a machine belongs to one fleet"),
                 "[fleet]")
         }
-        guard reader.count == 0, let fault = (settings.fleet ?? FleetSettings()).fault else {
+        guard isRight, let fault = (settings.fleet ?? FleetSettings()).fault else {
             return
         }
         reader.report(Fault(entry.mark, fault), "[fleet]")
@@ -22,16 +24,15 @@ extension Decoder {
 
     /// A job can only be shared by the machines of a fleet if this machine belongs to one, and a job that
     /// each machine runs for itself needs a name of its own on it.
-    /// - Returns: how many errors it found beyond those it added.
     /// - Complexity: O(*n*) in the number of jobs.
-    func leaveOutWithoutFleet(
-        _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
-    ) -> Int {
-        guard !fleetPlaces.isEmpty else { return 0 }
-        let areOnEachMachine = kept.contains { $0.fleet?.template != nil }
+    func leaveOutWithoutFleet(_ found: inout RuleFaults) {
+        guard !fleetPlaces.isEmpty else { return }
+        let areOnEachMachine = found.jobs.contains { $0.fleet?.template != nil }
         let names = areOnEachMachine ? Set(jobs.map(\.name)) : []
         let machine = machine
-        return leaveOut(from: &kept, &errors, &rejected, at: fleetPlaces) { job in
+        let hasFleet = hasFleet || surroundings?.hasFleet ?? false
+        defer { if !hasFleet { found.lacksTables = true } }
+        leaveOut(&found, at: fleetPlaces) { job in
             guard let fleet = job.fleet else { return nil }
             guard hasFleet else {
                 return "fleet: there is no table [fleet]; add it, with name and etcd"

@@ -40,17 +40,25 @@ extension Decoder {
             return nil
         }
         var draft = NotifierDraft()
+        var keys = Set(entries.map(\.key))
         for entry in entries {
             guard let found = NotifierKey.all.first(where: { $0.name == entry.key }) else {
-                reader.unknown(
-                    entry, "key", among: NotifierKey.all.map(\.name), subject: subject)
+                let names = NotifierKey.all.map(\.name)
+                reader.unknown(entry, "key", among: names, subject: subject)
+                // The other key was probably meant, so it is not said to be missing.
+                if let near = nearestName(entry.key, among: names) { keys.insert(near) }
                 continue
             }
             reader.attempt("\(subject): \(entry.key)") { () throws(Fault) in
                 try found.read(entry.node, &draft)
             }
         }
-        guard reader.count == before else { return nil }
+        guard reader.count == before else {
+            for fault in draft.faults(keys, at: key.mark) {
+                reader.report(fault, subject)
+            }
+            return nil
+        }
         return reader.attempt(subject) { () throws(Fault) in
             try draft.notifier(named: name, at: key.mark)
         }
@@ -90,24 +98,28 @@ extension Decoder {
 
     /// A job can only name notifiers that are there. A job that a notifier runs cannot be told about
     /// by running a job: that could go on for ever.
-    /// - Returns: how many errors it found beyond those it added.
     /// - Complexity: O(*n*) in the number of jobs.
-    func leaveOutWithWrongNotifiers(
-        _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
-    ) -> Int {
-        guard !isSingle, !notifyPlaces.isEmpty else { return 0 }
+    func leaveOutWithWrongNotifiers(_ found: inout RuleFaults) {
+        guard !isSingle, !notifyPlaces.isEmpty else { return }
         var runners: Set<Notifier.Name> = []
         var targets: [Job.Name: Notifier.Name] = [:]
-        for notifier in notifiers {
+        for notifier in notifiers + (surroundings?.notifiers ?? []) {
             guard case .job(let job) = notifier.transport else { continue }
             runners.insert(notifier.name)
             targets[job] = notifier.name
         }
-        return leaveOut(from: &kept, &errors, &rejected, at: notifyPlaces) { job in
+        let known = surroundings?.notifierNames.union(notifierPlaces.keys)
+        var lacksTables = false
+        leaveOut(&found, at: notifyPlaces) { job in
             let names = job.policy.notify
             guard !names.isEmpty else { return nil }
-            if let name = names.first(where: { notifierPlaces[$0.description] == nil }) {
-                let near = nearestName(name.description, among: notifierPlaces.keys.sorted())
+            let missing = names.first {
+                notifierPlaces[$0.description] == nil && known?.contains($0.description) != true
+            }
+            if let name = missing {
+                lacksTables = true
+                let near = nearestName(
+                    name.description, among: known?.sorted() ?? notifierPlaces.keys.sorted())
                 return "notify: there is no table [notify.\(name)]"
                     + (near.map { " (did you mean \"\($0)\"?)" } ?? "")
             }
@@ -117,5 +129,6 @@ extension Decoder {
                 "notify: the notifier \"\(target)\" runs this job, so \"\(name)\", which runs a job too, "
                 + "cannot tell about it; name others, or notify = []"
         }
+        if lacksTables { found.lacksTables = true }
     }
 }

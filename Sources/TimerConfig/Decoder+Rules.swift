@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerZones
 
 /// What can be said only once all files are read: rules about several jobs, and about jobs and `[daemon]`.
 extension Decoder {
@@ -10,12 +11,14 @@ extension Decoder {
         var kept = jobs
         var rejected = rejected
         let before = rejected.count
-        let unlisted =
-            unlisted + leaveOutDuplicateRenames(&kept, &errors, &rejected)
-            + leaveOutTooConcurrent(&kept, &errors, &rejected)
-            + leaveOutDisallowed(&kept, &errors, &rejected)
-            + leaveOutWithoutFleet(&kept, &errors, &rejected)
-            + leaveOutWithWrongNotifiers(&kept, &errors, &rejected)
+        let found = ruleFaults()
+        errors += found.errors
+        let unlisted = unlisted + found.unlisted
+        if !found.wrong.isEmpty {
+            kept.removeAll { found.wrong.contains($0.name) }
+            rejected += jobs.lazy.filter { found.wrong.contains($0.name) }
+                .map(\.name.description)
+        }
         var faults = faults(with: rejected[before...])
         let notifierErrors = errors.count
         let notifiers = usableNotifiers(&errors)
@@ -49,7 +52,8 @@ extension Decoder {
             settingsFiles: settingsFiles,
             contents: isLasting
                 ? ConfigContents(files: lasting, settings: settings, notifiers: notifiers) : nil,
-            unchanged: unchanged)
+            unchanged: unchanged, zones: zones.known, missingZones: zones.missing,
+            lacksTables: found.lacksTables)
     }
 
     /// Adds the files of these jobs, and which jobs are in the files that have errors.
@@ -87,16 +91,28 @@ extension Decoder {
         }
     }
 
-    /// A job cannot take the account of one that is there, nor two the account of one.
-    /// - Returns: how many errors it found beyond those it added, with the one that counts them.
+    /// Applies all rules to all jobs, so that an error of one does not hide that of another.
     /// - Complexity: O(*n*) in the number of jobs.
-    private func leaveOutDuplicateRenames(
-        _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
-    ) -> Int {
-        guard kept.contains(where: { $0.renamedFrom != nil }) else { return 0 }
+    private func ruleFaults() -> RuleFaults {
+        var found = RuleFaults(jobs: jobs)
+        leaveOutDuplicateRenames(&found)
+        // Those that are left out already, too.
+        if !halfRead.isEmpty { found.jobs += halfRead.map(\.job) }
+        leaveOutTooConcurrent(&found)
+        leaveOutDisallowed(&found)
+        leaveOutWithoutFleet(&found)
+        leaveOutWithWrongNotifiers(&found)
+        return found
+    }
+
+    /// A job cannot take the account of one that is there, nor two the account of one.
+    /// - Complexity: O(*n*) in the number of jobs.
+    private func leaveOutDuplicateRenames(_ found: inout RuleFaults) {
+        guard jobs.contains(where: { $0.renamedFrom != nil }) else { return }
         var renames: [Job.Name: Job.Name] = [:]
         let names = Set(jobs.map(\.name))
-        let more = leaveOut(from: &kept, &errors, &rejected, at: renamings) { job in
+        let before = found.unlisted
+        leaveOut(&found, at: renamings) { job in
             guard let old = job.renamedFrom else { return nil }
             if let other = renames.updateValue(job.name, forKey: old) {
                 return
@@ -106,21 +122,19 @@ extension Decoder {
             return
                 "renamed-from: \"\(old)\" is still a job; remove one of them, or remove renamed-from"
         }
-        guard more > 0, let last = errors.last else { return 0 }
-        errors.append(
+        let more = found.unlisted - before
+        guard more > 0, let last = found.errors.last else { return }
+        found.errors.append(
             ConfigError(file: last.file, message: "and \(Self.count(more)) of renamed-from"))
-        return more - 1
+        found.unlisted -= 1
     }
 
     /// A job cannot have more runs at once than all jobs together: users would rely on a number that is never reached.
-    /// - Returns: how many errors it found beyond those it added.
     /// - Complexity: O(*n*) in the number of jobs.
-    private func leaveOutTooConcurrent(
-        _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
-    ) -> Int {
-        guard !maxima.isEmpty else { return 0 }
+    private func leaveOutTooConcurrent(_ found: inout RuleFaults) {
+        guard !maxima.isEmpty else { return }
         let most = settings.maxConcurrent
-        return leaveOut(from: &kept, &errors, &rejected, at: maxima) { job in
+        leaveOut(&found, at: maxima) { job in
             guard job.policy.concurrencyMax ?? 0 > most else { return nil }
             return "concurrency-max: is more than max-concurrent of [daemon], which is \(most); "
                 + "lower this one or raise that one"
@@ -128,17 +142,16 @@ extension Decoder {
     }
 
     /// A job can only run as one of the users that `allowed-users` names, if there are any.
-    /// - Returns: how many errors it found beyond those it added.
     /// - Complexity: O(*n*) in the number of jobs, and where this machine is asked, the look-ups of their users.
-    private func leaveOutDisallowed(
-        _ kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String]
-    ) -> Int {
-        guard let allowed = settings.allowedUsers else { return 0 }
+    private func leaveOutDisallowed(_ found: inout RuleFaults) {
+        guard let allowed = settings.allowedUsers else { return }
         let machine = checks?.machine
-        return leaveOut(from: &kept, &errors, &rejected, at: users) { job in
+        let unknown = Set(halfRead.filter { $0.refused.contains("user") }.map(\.job.name))
+        leaveOut(&found, at: users) { job in
             guard let user = job.execution.user else {
-                return
-                    "names no user, though [daemon] has allowed-users; add user = with one of them"
+                return unknown.contains(job.name)
+                    ? nil
+                    : "names no user, though [daemon] has allowed-users; add user = with one of them"
             }
             guard !allowed.users.contains(user) else { return nil }
             // Without the machine it is not known who is in a group. The runner looks it up before each run.
@@ -151,28 +164,26 @@ extension Decoder {
         }
     }
 
-    /// Leaves out the jobs that `fault` finds something wrong with. Only the first of them are reported.
+    /// Notes the jobs that `fault` finds something wrong with. Only the first of them are reported.
     /// - Parameter marks: where it is written. A job that is not in there is marked itself.
-    /// - Returns: how many errors it found beyond those it added.
     func leaveOut(
-        from kept: inout [Job], _ errors: inout [ConfigError], _ rejected: inout [String],
+        _ found: inout RuleFaults,
         at marks: [Job.Name: (mark: SourceMark, excerpt: String?)], for fault: (Job) -> String?
-    ) -> Int {
-        var found = 0
-        kept.removeAll { job in
-            guard let message = fault(job) else { return false }
-            found += 1
-            rejected.append(job.name.description)
-            guard found <= ConfigReading.errorsMax else { return true }
+    ) {
+        var count = 0
+        for job in found.jobs {
+            guard let message = fault(job) else { continue }
+            count += 1
+            found.wrong.insert(job.name)
+            guard count <= ConfigReading.errorsMax else { continue }
             let place = places[job.name.description]
-            errors.append(
+            found.errors.append(
                 ConfigError(
                     file: place?.file ?? "", mark: marks[job.name]?.mark ?? place?.mark,
                     message: "job \"\(job.name)\": \(message)",
                     excerpt: marks[job.name]?.excerpt, job: job.name.description))
-            return true
         }
-        return max(0, found - ConfigReading.errorsMax)
+        found.unlisted += max(0, count - ConfigReading.errorsMax)
     }
 
     /// Gives the jobs that allow runs at the same time, without a number of their own, the default one: no job alone
@@ -189,4 +200,17 @@ extension Decoder {
         }
         for index in found { kept[index].policy.concurrencyMax = most }
     }
+}
+
+/// What the rules about several tables find.
+struct RuleFaults {
+    /// The jobs that they apply to.
+    var jobs: [Job]
+    /// The names of those that are left out.
+    var wrong: Set<Job.Name> = []
+    var errors: [ConfigError] = []
+    /// How many errors are not among `errors`.
+    var unlisted = 0
+    /// Whether a job refers to a table that is not there.
+    var lacksTables = false
 }

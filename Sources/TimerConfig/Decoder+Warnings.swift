@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerZones
 
 /// The warnings and notes about a job.
 extension Decoder {
@@ -30,33 +31,76 @@ extension Decoder {
     ) {
         // When a one-off job was made, its time was to come, and what it names is said when it fails.
         guard let checks, !isOneOff else { return }
-        func warn(
-            _ code: ConfigWarning.Code, _ key: String, _ mark: SourceMark, _ message: String
-        ) {
-            // It is reported by each reading.
-            isLasting = false
-            guard isTold(code) else { return }
-            warnings.append(
-                ConfigWarning(
-                    code: code, file: reader.document.file, mark: mark,
-                    message: "job \"\(job.name)\": \(key): \(message)",
-                    excerpt: reader.document.text.excerpt(at: mark)))
-        }
         if case .wall(let schedule) = job.schedule {
             let marks = draft.scheduleMarks
             for finding in schedule.findings(at: checks.now) where finding.source < marks.count {
                 let (key, mark) = marks[finding.source]
-                warn(.init(rawValue: finding.code.rawValue), key, mark, finding.message)
+                warn(
+                    .init(rawValue: finding.code.rawValue), job, key, mark, finding.message, &reader
+                )
             }
         }
+        if !zones.missing.isEmpty { checkZones(job, draft, key, &reader) }
         for (line, mark) in draft.cron {
-            for difference in line.differences { warn(.differsFromCron, "cron", mark, difference) }
+            for difference in line.differences {
+                warn(.differsFromCron, job, "cron", mark, difference, &reader)
+            }
         }
+        checkMachine(for: job, draft, key, entries, &reader)
+    }
+
+    /// Warns of zones that the machine had when the job was loaded, and no longer has.
+    private mutating func checkZones(
+        _ job: Job, _ draft: Draft, _ key: TomlEntry, _ reader: inout FileReader
+    ) {
+        guard case .wall(let schedule) = job.schedule else { return }
+        for name in Set(schedule.zones.filter { !$0.isLocal }.map(\.name)).sorted()
+        where zones.missing.contains(name) {
+            let mark = draft.timezone?.mark ?? draft.calendar.first?.mark ?? key.mark
+            warn(
+                .missingZone, job, "timezone", mark,
+                "\"\(name)\" is no longer a time zone of this machine; the rules that it had are used until timerd is "
+                    + "restarted, and then the job is not loaded: install the package that has it, such as "
+                    + "tzdata-legacy, or name another zone", &reader)
+        }
+    }
+
+    /// Warns of what the machine does not have of what a job names. Of a job that is left out it
+    /// judges only by the values that are known.
+    mutating func checkMachine(
+        for job: Job, _ draft: Draft, _ key: TomlEntry, _ entries: [TomlEntry],
+        _ reader: inout FileReader
+    ) {
+        guard let checks, !isOneOff else { return }
+        let refused = draft.refused
+        let isUserKnown = refused.isDisjoint(with: Self.keysOfUser)
         for finding in findings(of: job, checks) {
+            guard !refused.contains(finding.key), isUserKnown || finding.key != "command",
+                isUserKnown || finding.code != .missingDirectory
+            else { continue }
             // What stands in [defaults] is said of each job that takes it.
             let mark = entries.first { $0.key == finding.key }?.node.mark ?? key.mark
-            warn(finding.code, finding.key, mark, finding.message)
+            warn(finding.code, job, finding.key, mark, finding.message, &reader)
         }
+    }
+
+    /// The keys on which it depends which files a job can use.
+    private static let keysOfUser = [
+        "user", "group", "environment", "environment-file", "working-directory", "capabilities",
+    ]
+
+    private mutating func warn(
+        _ code: ConfigWarning.Code, _ job: Job, _ key: String, _ mark: SourceMark,
+        _ message: String, _ reader: inout FileReader
+    ) {
+        // It is reported by each reading.
+        isLasting = false
+        guard isTold(code) else { return }
+        warnings.append(
+            ConfigWarning(
+                code: code, file: reader.document.file, mark: mark,
+                message: "job \"\(job.name)\": \(key): \(message)",
+                excerpt: reader.document.text.excerpt(at: mark)))
     }
 
     /// What is not meant in a job beside its schedule, and what it names and the machine does not have.

@@ -32,6 +32,9 @@ struct Decoder {
     /// How many errors are not among `errors`, beside the sentences that count them.
     private(set) var unlisted = 0
     private(set) var rejected: [String] = []
+    /// What is known of jobs that are left out, for the rules about several tables. The jobs are
+    /// those that each file has errors of.
+    private(set) var halfRead: [HalfRead] = []
     var warnings: [ConfigWarning] = []
     var warningCount = 0
     var noteCount = 0
@@ -57,6 +60,8 @@ struct Decoder {
     /// Whether only the definition of a one-off job is read. Then it is not known which notifiers
     /// there are.
     let isSingle: Bool
+    /// What the files get from others that are not read now.
+    let surroundings: ConfigSurroundings?
 
     /// - Parameters:
     ///   - checks: what is looked for beside errors; nil: nothing.
@@ -67,9 +72,11 @@ struct Decoder {
 
     init(
         zones: ZoneFiles, seed: UInt64, checks: ConfigChecks?, concurrentRunsMax: Int? = nil,
-        settings: DaemonSettings = DaemonSettings(), isSingle: Bool = false
+        settings: DaemonSettings = DaemonSettings(), isSingle: Bool = false,
+        surroundings: ConfigSurroundings? = nil
     ) {
-        self.settings = settings
+        self.settings = surroundings?.settings ?? settings
+        self.surroundings = surroundings
         self.isSingle = isSingle
         self.zones = zones
         self.seed = seed
@@ -81,6 +88,14 @@ struct Decoder {
     struct Place {
         var file: String
         var mark: SourceMark
+    }
+
+    /// A job that is left out because of an error in its file.
+    struct HalfRead {
+        /// Its right values, with a command and a schedule that may not be its own.
+        var job: Job
+        /// The keys whose values are not known.
+        var refused: Set<String>
     }
 
     /// A file that cannot be read at all.
@@ -109,12 +124,12 @@ struct Decoder {
         var reader = FileReader(document: document)
         told = (0, 0)
         isLasting = true
-        var defaults = Draft()
+        var defaults = Defaults()
         for entry in document.entries where entry.key == "defaults" {
             for key in reader.table(entry) { reader.readDefault(key, into: &defaults) }
         }
         // A job would run with settings that the file does not ask for: at once where `paused = "yes"` was refused.
-        let hasDefaults = reader.count == 0
+        defaults.areRight = reader.count == 0
         reader.addToErrors("; no job of this file runs until this is right")
         // Before the jobs, wherever it is.
         let tables = SettingsTable.all
@@ -126,7 +141,7 @@ struct Decoder {
             switch entry.key {
             case "defaults": break
             case "job":
-                readJobs(entry, hasDefaults ? defaults : Draft(), areTaken: hasDefaults, &reader)
+                readJobs(entry, defaults, &reader)
             case "notify":
                 settingsFiles.insert(document.file)
                 readNotifiers(entry, &reader)
@@ -185,6 +200,7 @@ struct Decoder {
     ) {
         settingsFiles.insert(reader.document.file)
         let subject = "[\(table.name)]"
+        let before = reader.count
         for key in reader.table(entry) {
             guard let found = table.keys.first(where: { $0.name == key.key }) else {
                 reader.unknown(key, "key", among: table.keys.map(\.name), subject: subject)
@@ -194,18 +210,18 @@ struct Decoder {
                 try found.read(key.node, &settings)
             }
         }
-        if table.name == "fleet" { checkFleet(entry, &reader) }
+        if table.name == "fleet" { checkFleet(entry, isRight: reader.count == before, &reader) }
     }
 
-    /// - Parameter areTaken: whether the jobs are used; all are checked.
+    /// Reads the jobs of a file. All are checked; if `[defaults]` has an error, none is used.
     private mutating func readJobs(
-        _ entry: TomlEntry, _ defaults: Draft, areTaken: Bool, _ reader: inout FileReader
+        _ entry: TomlEntry, _ defaults: Defaults, _ reader: inout FileReader
     ) {
         let table = reader.table(entry)
         makeRoom(for: table.count)
         for key in table {
             let job = readJob(key, defaults, &reader)
-            if let job, areTaken {
+            if let job, defaults.areRight {
                 jobs.append(job)
             } else {
                 rejected.append(key.shown)
@@ -227,7 +243,7 @@ struct Decoder {
     }
 
     private mutating func readJob(
-        _ key: TomlEntry, _ defaults: Draft, _ reader: inout FileReader
+        _ key: TomlEntry, _ defaults: Defaults, _ reader: inout FileReader
     ) -> Job? {
         let shown = key.shown
         func subject() -> String { "job \"\(shown)\"" }
@@ -248,33 +264,47 @@ struct Decoder {
                 subject())
             return nil
         }
-        var draft = defaults
+        var draft = defaults.draft
         // All machines of a fleet compute the same times.
         let isShared = entries.contains { $0.key == "fleet" }
         draft.drawing = CronSpec.Drawing(seed: isShared ? 0 : seed, job: name)
-        for entry in entries {
-            guard let found = JobKey.named[entry.key] else {
-                reader.unknown(entry, "key", among: JobKey.all.map(\.name), subject: subject())
-                continue
-            }
-            reader.attempt("\(subject()): \(entry.key)") { () throws(Fault) in
-                try found.read(entry.node, &draft)
-            }
-        }
+        draft.refused = defaults.refused
+        for entry in entries { reader.read(entry, of: subject(), into: &draft) }
         for fault in draft.strayKeys(among: entries) { reader.report(fault, subject()) }
-        // What was refused above would only be said to be missing.
-        guard reader.count == before else { return nil }
-        let job = reader.attempt(subject()) { () throws(Fault) in
-            try draft.job(named: name, at: key.mark, zones: zones)
+        let job =
+            reader.count == before ? try? draft.job(named: name, at: key.mark, zones: zones) : nil
+        guard let job else {
+            for fault in draft.faults(named: name, entries, at: key.mark, zones: zones) {
+                reader.report(fault, subject())
+            }
+            noteHalfRead(name, draft, key, entries, isFirst: other == nil, &reader)
+            return nil
         }
-        if let job { check(job, draft, key, entries, &reader) }
-        notePlaces(of: name, job, draft, key, entries, &reader)
+        if defaults.areRight {
+            check(job, draft, key, entries, &reader)
+            notePlaces(of: name, job, draft, key, entries, &reader)
+        } else {
+            noteHalfRead(name, draft, key, entries, isFirst: other == nil, &reader)
+        }
         return job
+    }
+
+    /// Remembers a job that is left out, so that its error does not hide what is wrong with its
+    /// other values beside the other tables, and warns of what the machine does not have.
+    private mutating func noteHalfRead(
+        _ name: Job.Name, _ draft: Draft, _ key: TomlEntry, _ entries: [TomlEntry], isFirst: Bool,
+        _ reader: inout FileReader
+    ) {
+        guard isFirst, !reader.isFull else { return }
+        let job = draft.standIn(named: name)
+        halfRead.append(HalfRead(job: job, refused: draft.refused))
+        checkMachine(for: job, draft, key, entries, &reader)
+        notePlaces(of: name, job, draft, key, entries, &reader)
     }
 
     /// Remembers where the keys are that are checked again when all files have been read.
     private mutating func notePlaces(
-        of name: Job.Name, _ job: Job?, _ draft: Draft, _ key: TomlEntry, _ entries: [TomlEntry],
+        of name: Job.Name, _ job: Job, _ draft: Draft, _ key: TomlEntry, _ entries: [TomlEntry],
         _ reader: inout FileReader
     ) {
         // What `ConfigReader.holds` cannot see in the job.
@@ -288,7 +318,7 @@ struct Decoder {
             let mark = renamedFrom.mark
             renamings[name] = (mark, reader.document.text.excerpt(at: mark))
         }
-        if let mark = draft.concurrencyMax?.mark, job?.policy.concurrencyMax != nil {
+        if let mark = draft.concurrencyMax?.mark, job.policy.concurrencyMax != nil {
             maxima[name] = (mark, reader.document.text.excerpt(at: mark))
         }
         if let mark = draft.notifyMark, !draft.policy.notify.isEmpty {

@@ -19,9 +19,31 @@ struct Document: Sendable {
         } catch {
             let mark = text.mark(nearest: error.mark)
             throw ConfigError(
-                file: file, mark: mark, message: error.message, excerpt: text.excerpt(at: mark))
+                file: file, mark: mark, message: Self.message(error.message, at: mark, in: &text),
+                excerpt: text.excerpt(at: mark))
         }
         self.text = text
+    }
+
+    /// The message of the parser in plainer words where it speaks of a consequence of the error.
+    private static func message(
+        _ message: String, at mark: SourceMark, in text: inout SourceText
+    ) -> String {
+        let isString = message.contains("parsing string")
+        guard isString || message.contains("parsing literal string") else { return message }
+        let quote = isString ? "\"" : "'"
+        if message.contains("control characters"), text.isEnd(of: mark) {
+            return
+                "the string is not closed: a \(quote) is missing in this line (a text of several lines is in \(quote)\(quote)\(quote))"
+        }
+        if message.contains("end-of-file") {
+            return "the string is not closed; look for its first quote above"
+        }
+        if message.contains("unknown escape sequence") {
+            return message
+                + "; write \\\\ for a backslash, or put the text between single quotes"
+        }
+        return message
     }
 
     /// Null bytes and invalid UTF-8 are refused with their place, before the parser sees them.

@@ -69,7 +69,9 @@ extension Draft {
     /// Machines can be in different zones, and a schedule must mean the same on all of them.
     private func scheduleFaults(_ entries: [TomlEntry], at mark: SourceMark) -> [Fault] {
         var faults: [Fault] = []
-        if timezone == nil, !namesAllZones, !(calendar.isEmpty && cron.isEmpty) {
+        if timezone == nil, !refused.contains("timezone"), !namesAllZones,
+            !(calendar.isEmpty && cron.isEmpty)
+        {
             faults.append(
                 Fault(
                     mark,

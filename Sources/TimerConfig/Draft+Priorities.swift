@@ -48,7 +48,8 @@ extension Draft {
     func strayKeys(among entries: [TomlEntry]) -> [Fault] {
         var faults: [Fault] = []
         for entry in entries {
-            guard let companion = Self.companions[entry.key], !companion.isThere(self, entries)
+            guard let companion = Self.companions[entry.key], !companion.isThere(self, entries),
+                refused.isDisjoint(with: companion.keys)
             else { continue }
             faults.append(Fault(entry.mark, "\(entry.key) goes with \(companion.partner) alone"))
         }
@@ -58,24 +59,33 @@ extension Draft {
     /// What a key goes with, and whether the job has that.
     private struct Companion: Sendable {
         var partner: String
+        /// The keys that decide it.
+        var keys: [String]
         var isThere: @Sendable (Draft, [TomlEntry]) -> Bool
     }
 
     /// The keys that go with certain values of other keys alone.
     private static let companions: [String: Companion] = {
-        let ofEvery = Companion(partner: "every") { _, entries in
+        let ofEvery = Companion(partner: "every", keys: JobKey.schedules) { _, entries in
             !entries.contains { JobKey.schedules.contains($0.key) && $0.key != "every" }
         }
-        let ofFleet = Companion(partner: "fleet") { draft, _ in draft.fleetMark != nil }
+        let ofFleet = Companion(partner: "fleet", keys: ["fleet"]) { draft, _ in
+            draft.fleetMark != nil
+        }
         let others = [
             "first": ofEvery, "from": ofEvery,
-            "concurrency-max": Companion(partner: "concurrency = \"allow\"") { draft, _ in
+            "concurrency-max": Companion(
+                partner: "concurrency = \"allow\"", keys: ["concurrency"]
+            ) { draft, _ in
                 draft.policy.concurrency == .allow
             },
-            "io-priority": Companion(partner: "io-class = \"best-effort\" or \"realtime\"") {
-                draft, _ in draft.ioClass != .some(.none)
+            "io-priority": Companion(
+                partner: "io-class = \"best-effort\" or \"realtime\"", keys: ["io-class"]
+            ) { draft, _ in draft.ioClass != .some(.none)
             },
-            "cpu-priority": Companion(partner: "cpu-policy = \"fifo\" or \"rr\"") { draft, _ in
+            "cpu-priority": Companion(
+                partner: "cpu-policy = \"fifo\" or \"rr\"", keys: ["cpu-policy"]
+            ) { draft, _ in
                 draft.cpuPolicy.isRealtime
             },
         ]

@@ -45,8 +45,12 @@ struct Draft {
     var fleet = FleetPolicy()
     /// Where `notify` is written.
     var notifyMark: SourceMark?
+    /// The keys whose values are not known, because they are wrong.
+    var refused: Set<String> = []
+    /// Whether a key is unknown, and nothing tells what it was meant for.
+    var hasStrangeKey = false
 
-    /// The job, if the table has everything that a job needs.
+    /// The job, if the table has everything that a job needs. `faults` finds all that is missing.
     func job(
         named name: Job.Name, at mark: SourceMark, zones: ZoneFiles
     ) throws(Fault) -> Job {
@@ -64,6 +68,10 @@ struct Draft {
         if let renamedFrom, renamedFrom.name == name {
             throw Fault(renamedFrom.mark, "renamed-from: names the job itself")
         }
+        return make(name, command, schedule)
+    }
+
+    private func make(_ name: Job.Name, _ command: Job.Command, _ schedule: Schedule) -> Job {
         var policy = policy
         // A value in [defaults] applies to the jobs that can have it.
         if policy.concurrency == .allow { policy.concurrencyMax = concurrencyMax?.number }
@@ -80,6 +88,47 @@ struct Draft {
         if every != nil { job.from = from }
         if fleetMark != nil { share(&job) }
         return job
+    }
+
+    /// A job with the values that are known, to check these. It is never run.
+    func standIn(named name: Job.Name) -> Job {
+        make(name, command ?? shell ?? .shell("true"), .every(every ?? .seconds(3600)))
+    }
+
+    /// All that keeps the values from being a job, beside the keys that were refused.
+    ///
+    /// - Parameter entries: the keys of the job's own table.
+    func faults(
+        named name: Job.Name, _ entries: [TomlEntry], at mark: SourceMark, zones: ZoneFiles
+    ) -> [Fault] {
+        var faults: [Fault] = []
+        func note(_ check: () throws(Fault) -> Void) {
+            do throws(Fault) { try check() } catch { faults.append(error) }
+        }
+        let keys = Set(entries.map(\.key))
+        // A key that was probably meant for one of them is not said to be missing.
+        let meant = refused.union(keys)
+        for names in [JobKey.commands, JobKey.schedules] {
+            let areThere = names.map(keys.contains)
+            guard areThere.contains(true) || !hasStrangeKey && meant.isDisjoint(with: names) else {
+                continue
+            }
+            note { () throws(Fault) in try Self.checkOne(of: areThere, among: names, at: mark) }
+        }
+        if let renamedFrom, renamedFrom.name == name {
+            faults.append(Fault(renamedFrom.mark, "renamed-from: names the job itself"))
+        }
+        let isWall = ["calendar", "cron"].contains(where: keys.contains)
+        if let timezone, isWall {
+            note { () throws(Fault) in _ = try Self.rules(zones, timezone.name, at: timezone.mark) }
+        } else if isWall, !refused.contains("timezone") {
+            note { () throws(Fault) in _ = try Self.rules(zones, nil, at: mark) }
+        }
+        for (spec, mark) in calendar {
+            guard let zone = spec.zoneName else { continue }
+            note { () throws(Fault) in _ = try Self.rules(zones, zone, at: mark) }
+        }
+        return faults
     }
 
     /// The wall-clock schedule. Each occurrence is in the zone of its own text, of the job, or of
@@ -147,10 +196,35 @@ struct Fault: Error {
     /// If the mark is that of a string: the part of its value before the error.
     var beginning: String?
     var message: String
+    /// Further errors of the same value, such as of other elements of an array.
+    var others: [Fault] = []
 
     init(_ mark: SourceMark, behind beginning: String? = nil, _ message: String) {
         self.mark = mark
         self.beginning = beginning
         self.message = message
+    }
+}
+
+extension Sequence {
+    /// Reads each element, so that an error in one does not hide those in the others.
+    ///
+    /// - Throws: the first error, with the others in it, at most as many as are reported.
+    func readEach<Value>(
+        _ read: (Element) throws(Fault) -> Value
+    ) throws(Fault) -> [Value] {
+        var values: [Value] = []
+        var fault: Fault?
+        for element in self {
+            do throws(Fault) { values.append(try read(element)) } catch {
+                guard fault?.others.append(error) != nil else {
+                    fault = error
+                    continue
+                }
+                if fault?.others.count == ConfigReading.errorsMax { break }
+            }
+        }
+        if let fault { throw fault }
+        return values
     }
 }

@@ -22,14 +22,24 @@ struct FileRights: Hashable, Sendable {
         let mode = status.st_mode
         let isDirectory = mode & S_IFMT == S_IFDIR
         if uid == 0 { return isDirectory || mode & 0o111 != 0 }
-        if uid == status.st_uid { return mode & 0o100 != 0 }
+        return has(0o1, status, path)
+    }
+
+    /// Whether a file may be read, by its mode; nil if that does not decide it.
+    func mayRead(_ status: stat, _ path: String) -> Bool? {
+        uid == 0 ? true : has(0o4, status, path)
+    }
+
+    /// Whether the mode has a bit for this user.
+    private func has(_ bit: mode_t, _ status: stat, _ path: String) -> Bool? {
+        if uid == status.st_uid { return status.st_mode & (bit << 6) != 0 }
         // An access control list says more than the mode.
         guard clinux_has_access_list(path) == 0 else { return nil }
-        return mode & (groups.contains(status.st_gid) ? 0o010 : 0o001) != 0
+        return status.st_mode & (groups.contains(status.st_gid) ? bit << 3 : bit) != 0
     }
 }
 
-/// What there is to say of a program or a directory that a job needs.
+/// What there is to say of a program, a file or a directory that a job needs.
 enum FileCheck: Hashable, Sendable {
     case good
     /// It is not there: a sentence.
@@ -59,6 +69,41 @@ enum FileCheck: Hashable, Sendable {
         } missing: {
             "there is no program \"\(path)\""
         }
+    }
+
+    /// Looks at a file that the runner reads for a run, by its absolute path. The runner refuses
+    /// one that could be changed by others, or by a second name.
+    init(file path: String, with rights: FileRights?, hidden: [String]) {
+        self.init(path, rights, hidden) { status in
+            guard status.st_mode & S_IFMT == S_IFREG else {
+                return .bad("\"\(path)\" is not a regular file")
+            }
+            guard status.st_mode & 0o022 == 0 else {
+                return .bad("others may write to \"\(path)\"; chmod go-w it")
+            }
+            guard status.st_nlink == 1 else {
+                return .bad("\"\(path)\" has \(status.st_nlink) names (hard links); copy it")
+            }
+            if let link = Self.link(onWayTo: path) {
+                return .bad("\(link) is a symbolic link, and none may be in \"\(path)\"")
+            }
+            return rights?.mayRead(status, path) == false
+                ? .closed("% may not read \"\(path)\"; change its mode, owner or group") : .good
+        } missing: {
+            "there is no file \"\(path)\""
+        }
+    }
+
+    /// The first part of a path that is a symbolic link.
+    private static func link(onWayTo path: String) -> String? {
+        var end = path.startIndex
+        while end < path.endIndex {
+            end = path[path.index(after: end)...].firstIndex(of: "/") ?? path.endIndex
+            let part = String(path[..<end])
+            var status = stat()
+            if lstat(part, &status) == 0, status.st_mode & S_IFMT == S_IFLNK { return part }
+        }
+        return nil
     }
 
     /// Looks at a directory by its absolute path.

@@ -16,11 +16,14 @@ struct FileReader {
     init(document: Document) { self.document = document }
 
     /// Whether the next error is only counted.
-    private var isFull: Bool { errors.count >= ConfigReading.errorsMax }
+    var isFull: Bool { errors.count >= ConfigReading.errorsMax }
 
     mutating func report(_ fault: Fault, _ subject: String?) {
         count += 1
-        guard !isFull else { return }
+        guard !isFull else {
+            count += fault.others.count
+            return
+        }
         let mark =
             fault.beginning.map { document.text.mark(behind: $0, ofStringAt: fault.mark) }
             ?? fault.mark
@@ -29,6 +32,7 @@ struct FileReader {
                 file: document.file, mark: mark,
                 message: (subject.map { "\($0): " } ?? "") + fault.message,
                 excerpt: document.text.excerpt(at: mark), job: job))
+        for other in fault.others { report(other, subject) }
     }
 
     /// Adds a consequence to each error so far.
@@ -70,8 +74,38 @@ struct FileReader {
         return entries
     }
 
-    mutating func readDefault(_ key: TomlEntry, into draft: inout Draft) {
+    /// Reads one key of a job's table.
+    ///
+    /// - Parameter subject: the job, for errors.
+    mutating func read(
+        _ entry: TomlEntry, of subject: @autoclosure () -> String, into draft: inout Draft
+    ) {
+        guard let found = JobKey.named[entry.key] else {
+            unknown(entry, "key", among: JobKey.all.map(\.name), subject: subject())
+            draft.refused.insert(entry.key)
+            // The other key was probably meant, so it is not said to be missing.
+            if !isFull, let near = nearestName(entry.key, among: JobKey.all.map(\.name)) {
+                draft.refused.insert(near)
+            } else {
+                draft.hasStrangeKey = true
+            }
+            return
+        }
+        let before = count
+        attempt("\(subject()): \(entry.key)") { () throws(Fault) in
+            try found.read(entry.node, &draft)
+        }
+        if count > before {
+            draft.refused.insert(entry.key)
+        } else if !draft.refused.isEmpty {
+            // The value of the job replaces a wrong one of [defaults].
+            draft.refused.remove(entry.key)
+        }
+    }
+
+    mutating func readDefault(_ key: TomlEntry, into defaults: inout Defaults) {
         guard let found = JobKey.named[key.key] else {
+            defaults.refused.formUnion(JobKey.defaultNames)
             return unknown(key, "key", among: JobKey.defaultNames, subject: "[defaults]")
         }
         guard found.isDefault else {
@@ -81,6 +115,19 @@ struct FileReader {
                     "\"\(key.key)\" belongs to one job; [defaults] may have "
                         + JobKey.defaultNames.joined(separator: ", ")), "[defaults]")
         }
-        attempt("[defaults]: \(key.key)") { () throws(Fault) in try found.read(key.node, &draft) }
+        let before = count
+        attempt("[defaults]: \(key.key)") { () throws(Fault) in
+            try found.read(key.node, &defaults.draft)
+        }
+        if count > before { defaults.refused.insert(key.key) }
     }
+}
+
+/// The values of `[defaults]` of a file.
+struct Defaults {
+    var draft = Draft()
+    /// The keys whose values are not known.
+    var refused: Set<String> = []
+    /// Whether it has no error.
+    var areRight = true
 }

@@ -149,7 +149,7 @@ extension TomlNode {
     /// The names of machines, each once.
     func machineNames() throws(Fault) -> [MachineName] {
         var names: [MachineName] = []
-        for node in try list("[\"web1\"]") {
+        _ = try list("[\"web1\"]").readEach { (node) throws(Fault) in
             let name = try node.machineName()
             guard !names.contains(name) else {
                 throw Fault(node.mark, "\"\(name)\" is there twice")
@@ -160,15 +160,14 @@ extension TomlNode {
     }
 
     func labels() throws(Fault) -> Set<String> {
-        var labels: Set<String> = []
-        for node in try list("[\"db\"]") {
+        let labels = try list("[\"db\"]").readEach { (node) throws(Fault) in
             let text = try node.string()
             guard Job.Name(text) != nil else {
                 throw Fault(node.mark, "\"\(text)\" is not a label; it has the form of a job name")
             }
-            labels.insert(text)
+            return text
         }
-        return labels
+        return Set(labels)
     }
 
     private func list(_ example: String) throws(Fault) -> [TomlNode] {
@@ -191,8 +190,7 @@ extension TomlNode {
         guard (1...FleetSettings.endpointsMax).contains(nodes.count) else {
             throw Fault(mark, "has \(nodes.count) addresses; 1 to \(FleetSettings.endpointsMax)")
         }
-        var endpoints: [String] = []
-        for node in nodes {
+        return try nodes.readEach { (node) throws(Fault) in
             let text = try node.string()
             guard Self.isEndpoint(text) else {
                 throw Fault(
@@ -200,9 +198,8 @@ extension TomlNode {
                     "is not an address such as \"https://10.0.0.1:2379\": a scheme, a host and a port; a password "
                         + "is in password-file")
             }
-            endpoints.append(text)
+            return text
         }
-        return endpoints
     }
 
     private static func isEndpoint(_ text: String) -> Bool {

@@ -15,8 +15,7 @@ extension TomlNode {
         guard nodes.count <= Self.hostsMax else {
             throw Fault(mark, "has \(nodes.count) hosts; at most \(Self.hostsMax)")
         }
-        var hosts: [String] = []
-        for node in nodes {
+        return try nodes.readEach { (node) throws(Fault) in
             let text = try node.string()
             guard Self.isHost(text) else {
                 throw Fault(
@@ -24,9 +23,8 @@ extension TomlNode {
                     "is not a host such as \"jobs.example.org\" or \"jobs.example.org:8443\": no "
                         + "scheme, no path, no wildcard")
             }
-            hosts.append(text.lowercased())
+            return text.lowercased()
         }
-        return hosts
     }
 
     /// Letters, digits, '.' and '-', and a port from 1 to 65535 behind a colon.

@@ -21,9 +21,19 @@ public struct MachineCheck: Sendable {
         let program: String?
         /// The job's own PATH; nil: not known, because a file of variables may have another.
         let path: String?
+        /// The files that the runner reads for its runs: of credentials, and with variables.
+        let files: [File]
         let nice: Int
         let priorities: Priorities
         let limits: [Execution.Limit: UInt64?]
+
+        struct File: Hashable, Sendable {
+            /// The key that names it.
+            var key: String
+            var path: String
+            /// Whether it is read with the rights of the job's user, and not with the runner's.
+            var isReadAsUser: Bool
+        }
 
         public init(of job: Job) {
             let execution = job.execution
@@ -37,9 +47,21 @@ public struct MachineCheck: Sendable {
             path =
                 execution.environmentFile == nil
                 ? job.environment["PATH"] ?? Execution.searchPath : nil
+            files = Self.files(of: execution)
             nice = execution.nice
             priorities = execution.priorities
             limits = execution.limits
+        }
+
+        private static func files(of execution: Execution) -> [File] {
+            var files = execution.credentials.values.sorted().map {
+                File(key: "credentials", path: $0, isReadAsUser: false)
+            }
+            // With a hyphen in front it need not be there.
+            if let path = execution.environmentFile, path.hasPrefix("/") {
+                files.append(File(key: "environment-file", path: path, isReadAsUser: true))
+            }
+            return files
         }
     }
 
@@ -136,6 +158,12 @@ public struct MachineCheck: Sendable {
             }
         }
         found += highestLimits.findings(for: question.limits, isRoot: rights?.uid == 0)
+        for file in question.files {
+            let reader = file.isReadAsUser ? rights : standardUser.uid == 0 ? nil : standardUser
+            found += finding(
+                FileCheck(file: file.path, with: reader, hidden: hidden), .missingFile,
+                file.key, question)
+        }
         // With capabilities the mode of files may not count.
         if question.hasCapabilities { rights = nil }
         if let path = question.workingDirectory {

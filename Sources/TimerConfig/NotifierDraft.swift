@@ -28,43 +28,73 @@ struct NotifierDraft {
     /// The notifier, if the table has what it needs and nothing that does not belong to it.
     func notifier(named name: Notifier.Name, at mark: SourceMark) throws(Fault) -> Notifier {
         let transport = try transport(at: mark)
-        if case .mail = transport {
-        } else if let stray = mailFrom ?? mailContentType ?? sendmail {
-            throw Fault(
-                stray.mark, "mail-from, mail-content-type and sendmail go with mail alone")
-        }
-        switch transport {
-        case .webhook, .ping: break
-        case .mail, .job:
-            if let proxy {
-                throw Fault(proxy.mark, "proxy goes with webhook, ping and url-credential alone")
-            }
-        }
-        if transport.isPing {
-            let strays = [
-                ("after", after?.mark), ("repeat", repeatInterval?.mark),
-                ("per-hour", perHour?.mark),
-            ]
-            for case (let key, let mark?) in strays {
-                throw Fault(mark, "\(key) does not go with a ping, which reports each run")
-            }
-            if let on,
-                let other = on.kinds.subtracting(NotificationKind.ofPings).map(\.rawValue).min()
-            {
-                throw Fault(
-                    on.mark,
-                    "a ping cannot tell \"\(other)\"; only start, success and failure, and the service tells the rest"
-                )
-            }
-        }
-        if !transport.canBatch, let batch {
-            throw Fault(batch.mark, "batch goes with mail and webhook alone")
+        let strays = strays(of: transport)
+        if var fault = strays.first {
+            fault.others = Array(strays.dropFirst())
+            throw fault
         }
         return Notifier(
             name: name, transport: transport, on: on?.kinds, after: after?.number ?? 1,
             repeatInterval: repeatInterval?.span, batch: batch?.span,
             perHour: perHour?.number ?? 20,
             sendmail: sendmail?.text, proxy: proxy?.url)
+    }
+
+    /// What is wrong beside values that were refused.
+    ///
+    /// - Parameter keys: all keys of the table, right or not.
+    func faults(_ keys: Set<String>, at mark: SourceMark) -> [Fault] {
+        do throws(Fault) {
+            try Draft.checkOne(
+                of: NotifierKey.transports.map(keys.contains), among: NotifierKey.transports,
+                at: mark)
+            // Without its value the kind of a refused one is not known.
+            guard let transport = try? transport(at: mark) else { return [] }
+            return strays(of: transport)
+        } catch { return [error] }
+    }
+
+    /// The keys that do not belong to a transport.
+    private func strays(of transport: Notifier.Transport) -> [Fault] {
+        var faults: [Fault] = []
+        if case .mail = transport {
+        } else {
+            faults += [mailFrom, mailContentType, sendmail].compactMap { $0?.mark }.map {
+                Fault($0, "mail-from, mail-content-type and sendmail go with mail alone")
+            }
+        }
+        switch transport {
+        case .webhook, .ping: break
+        case .mail, .job:
+            if let proxy {
+                faults.append(
+                    Fault(proxy.mark, "proxy goes with webhook, ping and url-credential alone"))
+            }
+        }
+        if transport.isPing { faults += straysOfPing }
+        if !transport.canBatch, let batch {
+            faults.append(Fault(batch.mark, "batch goes with mail and webhook alone"))
+        }
+        return faults
+    }
+
+    private var straysOfPing: [Fault] {
+        let strays = [
+            ("after", after?.mark), ("repeat", repeatInterval?.mark), ("per-hour", perHour?.mark),
+        ]
+        var faults = strays.compactMap { key, mark in
+            mark.map { Fault($0, "\(key) does not go with a ping, which reports each run") }
+        }
+        if let on,
+            let other = on.kinds.subtracting(NotificationKind.ofPings).map(\.rawValue).min()
+        {
+            faults.append(
+                Fault(
+                    on.mark,
+                    "a ping cannot tell \"\(other)\"; only start, success and failure, and the service tells the rest"
+                ))
+        }
+        return faults
     }
 
     private func transport(at mark: SourceMark) throws(Fault) -> Notifier.Transport {

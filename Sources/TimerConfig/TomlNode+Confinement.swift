@@ -16,7 +16,7 @@ extension TomlNode {
                 mark, "must be an array such as [\"CAP_NET_BIND_SERVICE\"], not \(value.kind)")
         }
         var set = CapabilitySet()
-        for node in nodes {
+        _ = try nodes.readEach { (node) throws(Fault) in
             let name = try node.string()
             guard set.insert(name) else {
                 let hint = Self.nearestCapability(name).map { " (did you mean \"\($0)\"?)" } ?? ""
@@ -49,8 +49,7 @@ extension TomlNode {
             throw Fault(
                 mark, "has \(entries.count) credentials; at most \(Self.credentialsMax)")
         }
-        var paths: [String: String] = [:]
-        for entry in entries {
+        let paths = try entries.readEach { (entry) throws(Fault) in
             if let fault = Self.fault(inCredential: entry.key) { throw Fault(entry.mark, fault) }
             let path = try entry.node.string()
             guard path.utf8.first == UInt8(ascii: "/") else {
@@ -58,9 +57,9 @@ extension TomlNode {
                     entry.node.mark,
                     "must be the absolute path of a file with the secret, beginning with /")
             }
-            paths[entry.key] = path
+            return (entry.key, path)
         }
-        return paths
+        return Dictionary(paths, uniquingKeysWith: { $1 })
     }
 
     /// What is wrong with the name of a credential; nil if it is valid.

@@ -15,9 +15,7 @@ extension TomlNode {
         guard nodes.count <= Self.addressesMax else {
             throw Fault(mark, "has \(nodes.count) addresses; at most \(Self.addressesMax)")
         }
-        var addresses: [String] = []
-        for node in nodes { addresses.append(try node.mailAddress()) }
-        return addresses
+        return try nodes.readEach { (node) throws(Fault) in try node.mailAddress() }
     }
 
     /// An address as sendmail takes it. It becomes a part of a header, so it has nothing that could
@@ -138,12 +136,10 @@ extension TomlNode {
                 mark, "must be an array such as [\"failure\", \"recovery\"], not \(value.kind)")
         }
         guard !nodes.isEmpty else { throw Fault(mark, "must have at least one word") }
-        var kinds: Set<NotificationKind> = []
-        for node in nodes {
-            kinds.insert(
-                try node.choice(of: NotificationKind.configurable.map { ($0.rawValue, $0) }))
-        }
-        return kinds
+        return Set(
+            try nodes.readEach { (node) throws(Fault) in
+                try node.choice(of: NotificationKind.configurable.map { ($0.rawValue, $0) })
+            })
     }
 
     /// The names of notifiers, each once.
@@ -155,7 +151,7 @@ extension TomlNode {
             throw Fault(mark, "has \(nodes.count) names; at most \(Self.notifiersMax)")
         }
         var names: [Notifier.Name] = []
-        for node in nodes {
+        _ = try nodes.readEach { (node) throws(Fault) in
             let name = try Notifier.Name.read(try node.string(), at: node.mark)
             guard !names.contains(name) else {
                 throw Fault(node.mark, "\"\(name)\" is there twice")

@@ -81,11 +81,14 @@ extension TomlNode {
             throw Fault(mark, "has \(nodes.count) names; at most \(Self.argumentsMax)")
         }
         var allowed = AllowedUsers(users: [], groups: [])
-        for node in nodes {
+        let names = try nodes.readEach { (node) throws(Fault) in
             let text = try node.string()
             let isGroup = text.utf8.first == UInt8(ascii: "@")
             let name = isGroup ? String(text.utf8.dropFirst()) ?? "" : text
             if let fault = Self.fault(inAccount: name) { throw Fault(node.mark, fault) }
+            return (name: name, isGroup: isGroup)
+        }
+        for (name, isGroup) in names {
             if isGroup { allowed.groups.append(name) } else { allowed.users.insert(name) }
         }
         return allowed
@@ -166,7 +169,7 @@ extension TomlNode {
             throw Fault(mark, "must be a table such as { nofile = 4096 }, not \(value.kind)")
         }
         var limits: [Execution.Limit: UInt64?] = [:]
-        for entry in entries {
+        let values = try entries.readEach { (entry) throws(Fault) in
             guard let limit = Execution.Limit(rawValue: entry.key) else {
                 let names = Execution.Limit.allCases.map(\.rawValue)
                 let hint =
@@ -176,8 +179,9 @@ extension TomlNode {
                     "unknown limit \"\(entry.key)\"\(hint); one of \(names.joined(separator: ", "))"
                 )
             }
-            limits[limit] = .some(try entry.node.limit(limit))
+            return (limit, try entry.node.limit(limit))
         }
+        for (limit, value) in values { limits[limit] = .some(value) }
         return limits
     }
 
@@ -201,8 +205,8 @@ extension TomlNode {
         guard case .array(let nodes) = value else {
             return [Int32(try integer(in: 0...255))]
         }
-        var codes: Set<Int32> = []
-        for node in nodes { codes.insert(Int32(try node.integer(in: 0...255))) }
+        let codes = Set(
+            try nodes.readEach { (node) throws(Fault) in Int32(try node.integer(in: 0...255)) })
         guard !codes.isEmpty else { throw Fault(mark, "must have at least one code, such as [0]") }
         return codes
     }

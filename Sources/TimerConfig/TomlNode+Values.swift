@@ -79,18 +79,14 @@ extension TomlNode {
         guard nodes.count <= Self.schedulesMax else {
             throw Fault(mark, "has \(nodes.count) schedules; at most \(Self.schedulesMax)")
         }
-        var specs: [(spec: Spec, mark: SourceMark)] = []
-        for node in nodes {
+        return try nodes.readEach { (node) throws(Fault) in
             let text = try node.string()
-            do throws(ScheduleError) {
-                specs.append((try parse(text), node.mark))
-            } catch {
+            do throws(ScheduleError) { return (try parse(text), node.mark) } catch {
                 throw Fault(
                     node.mark, behind: Self.beginning(of: text, error.offset),
                     "\"\(text)\": \(error)")
             }
         }
-        return specs
     }
 
     /// An instant of RFC 3339.
@@ -133,8 +129,7 @@ extension TomlNode {
                 "must be an array of strings such as [\"ls\", \"-l\"], not \(value.kind); "
                     + "for a line with blanks or pipes, use shell")
         }
-        var arguments: [String] = []
-        for node in nodes { arguments.append(try node.string()) }
+        let arguments = try nodes.readEach { (node) throws(Fault) in try node.string() }
         guard let program = arguments.first, !program.isEmpty else {
             throw Fault(mark, "the program is missing")
         }
@@ -150,12 +145,11 @@ extension TomlNode {
             throw Fault(
                 mark, "must be a table such as { LANG = \"C\" }, not \(value.kind)")
         }
-        var variables: [String: String] = [:]
-        for entry in entries {
+        let variables = try entries.readEach { (entry) throws(Fault) in
             if let fault = Self.fault(inVariable: entry.key) { throw Fault(entry.mark, fault) }
-            variables[entry.key] = try entry.node.string()
+            return (entry.key, try entry.node.string())
         }
-        return variables
+        return Dictionary(variables, uniquingKeysWith: { $1 })
     }
 
     /// Names of environment variables of the runner.
@@ -170,15 +164,14 @@ extension TomlNode {
         guard nodes.count <= Self.argumentsMax else {
             throw Fault(mark, "has \(nodes.count) names; at most \(Self.argumentsMax)")
         }
-        var names: Set<String> = []
-        for node in nodes {
-            let name = try node.string()
-            if let fault = Self.fault(inVariable: name) ?? fault(name) {
-                throw Fault(node.mark, fault)
-            }
-            names.insert(name)
-        }
-        return names
+        return Set(
+            try nodes.readEach { (node) throws(Fault) in
+                let name = try node.string()
+                if let fault = Self.fault(inVariable: name) ?? fault(name) {
+                    throw Fault(node.mark, fault)
+                }
+                return name
+            })
     }
 
     /// The error in the name of a variable.

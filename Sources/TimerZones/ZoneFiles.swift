@@ -17,17 +17,35 @@ public final class ZoneFiles {
     private let folder: String
     private let localFile: String
     private let environment: String?
-    private var known: [String: ZoneRules] = [:]
+    /// The zones that were asked for by their names, with their rules.
+    public private(set) var known: [String: ZoneRules] = [:]
+    /// The names that were asked for and of which the machine has no file, or none that is valid.
+    public private(set) var missing: Set<String> = []
+    private let substitute: Substitute
+
+    /// What stands for a zone that the machine does not have.
+    public enum Substitute: Sendable {
+        /// Nothing: it is an error.
+        case none
+        /// The rules that it had before, by its name.
+        case remembered([String: ZoneRules])
+        /// UTC, for a caller who needs no times.
+        case utc
+    }
+
     private var knownLocal: ZoneRules?
 
     /// Uses the zones in this folder, and this file for the zone of the machine.
     ///
-    /// - Parameter environment: the value of the environment variable TZ, which has precedence over
-    ///   that file; nil: TZ is not set.
+    /// - Parameters:
+    ///   - environment: the value of the environment variable TZ, which has precedence over that
+    ///     file; nil: TZ is not set.
+    ///   - substitute: what stands for a zone that is not in the folder.
     public init(
         folder: String = ZoneFiles.standardFolder, local: String = ZoneFiles.standardLocal,
-        environment: String? = ZoneEnvironment.value
+        environment: String? = ZoneEnvironment.value, substitute: Substitute = .none
     ) {
+        self.substitute = substitute
         self.folder = folder
         localFile = local
         self.environment = environment
@@ -55,9 +73,24 @@ public final class ZoneFiles {
         guard isName, name.utf8.count <= 255 else {
             throw Failure(description: "\"\(name)\" is not the name of a time zone")
         }
-        let rules = try read("\(folder)/\(name)", as: name)
-        known[name] = rules
-        return rules
+        do throws(Failure) {
+            let rules = try read("\(folder)/\(name)", as: name)
+            known[name] = rules
+            return rules
+        } catch {
+            missing.insert(name)
+            guard let rules = substitute(for: name) else { throw error }
+            known[name] = rules
+            return rules
+        }
+    }
+
+    private func substitute(for name: String) -> ZoneRules? {
+        switch substitute {
+        case .none: nil
+        case .remembered(let zones): zones[name]
+        case .utc: .utc
+        }
     }
 
     /// The rules of the zone of this process: from the environment variable TZ, or from the machine

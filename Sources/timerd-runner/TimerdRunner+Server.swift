@@ -103,7 +103,10 @@ extension TimerdRunner {
                     let jobs = trace.jobs(of: unchanged, eachJob: pause ?? {})
                     changed = jobs.inOthers
                     return jobs.inThem
-                }, path: path, ownerUID: geteuid(), eachJob: pause)
+                }, path: path, ownerUID: geteuid(),
+                // It starts what the scheduler says and computes no times, so that a time zone that
+                // is gone from the machine keeps no job from it.
+                computesTimes: false, eachJob: pause)
             var definitions: RunnerServer.Definitions = [:]
             if !reading.unchanged.isEmpty, let last {
                 definitions = last

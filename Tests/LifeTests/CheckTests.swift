@@ -37,8 +37,107 @@ import TimerControl
         for arguments in [[path], ["--config", path], ["--config=\(path)"]] {
             #expect(try check(arguments).output == "\(path): 1 job, no errors\n")
         }
-        let both = try check([path, "--config", path])
-        #expect(both.status == 2 && both.errors.contains("exclude each other"))
+        #expect(
+            try check([path, path]).output
+                == "\(path): 1 job, no errors\n\(path): 1 job, no errors\n")
+    }
+
+    /// A file can be checked before it is in its place, and when it is there.
+    @Test func aFileIsCheckedBesideItsMainFile() throws {
+        let folder = "/tmp/timerd-check-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: "\(folder)/jobs.d", withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for path in [folder, "\(folder)/jobs.d"] { chmod(path, 0o755) }
+        func write(_ name: String, _ text: String) throws -> String {
+            let path = "\(folder)/\(name)"
+            try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+            chmod(path, 0o644)
+            return path
+        }
+        let main = try write(
+            "timerd.toml", "[daemon]\nmax-concurrent = 2\n[notify.ops]\nmail = \"root\"\n")
+        let told = good + "notify = [\"ops\"]\n"
+        let there = try write("jobs.d/a.toml", told)
+        let new = try write("new.toml", told)
+        let with = " (with the settings and notifiers of \(main))"
+        #expect(try check([there]).output == "\(there): 1 job, no errors\(with)\n")
+        #expect(try check([new, "--config", main]).output == "\(new): 1 job, no errors\(with)\n")
+        #expect(
+            try check(["-", "--config", main], input: told).output
+                == "-: 1 job, no errors\(with)\n")
+        // Without it, it says what it lacks; a name that is wrong is wrong beside the main file too.
+        let alone = try check(["-"], input: told)
+        #expect(alone.status == 1 && alone.errors.contains("there is no table [notify.ops]"))
+        let wrong = try check(
+            ["-", "--config", main],
+            input: good
+                + "notify = [\"opps\"]\nconcurrency = \"allow\"\nconcurrency-max = 3\n")
+        #expect(wrong.errors.contains("[notify.opps] (did you mean \"ops\"?)"))
+        #expect(wrong.errors.contains("max-concurrent of [daemon], which is 2"))
+    }
+
+    /// Only the runner of the system's daemon is root, so a user's own jobs run as the user.
+    @Test func aUsersOwnJobsAreNotRoots() throws {
+        let folder = "/tmp/timerd-check-\(UUID().uuidString)"
+        let own = "\(folder)/.config/timerd"
+        try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try Data(good.utf8).write(to: URL(fileURLWithPath: "\(own)/timerd.toml"))
+        let process = Process()
+        let (output, timerd) = (Pipe(), "\(LiveDaemon.programs)/timerd")
+        (process.standardOutput, process.standardError) = (output, output)
+        process.environment = ["HOME": folder, "PATH": "/usr/bin:/bin"]
+        if geteuid() == 0 {
+            // The user nobody, who may not be able to look into the folder of the programs.
+            try FileManager.default.copyItem(atPath: timerd, toPath: "\(folder)/timerd")
+            for path in [folder, "\(folder)/.config", own, "\(own)/timerd.toml"] {
+                chmod(path, 0o755)
+                chown(path, 65_534, 65_534)
+            }
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/setpriv")
+            process.arguments = [
+                "--reuid=65534", "--regid=65534", "--clear-groups", "\(folder)/timerd", "check",
+            ]
+        } else {
+            process.executableURL = URL(fileURLWithPath: timerd)
+            process.arguments = ["check"]
+        }
+        try process.run()
+        let said = String(
+            decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(said == "\(own)/timerd.toml: 1 job, no errors\n")
+    }
+
+    /// An error hides no other error of the same table.
+    @Test func allErrorsOfATableAreSaid() throws {
+        let found = try check(
+            ["-"],
+            input: """
+                [job.a]
+                calendar = ["Mom..Fri 08:30", "Mon 25:00"]
+                timezone = "Berln"
+                user = "no-such-user-1"
+                notify = ["nope"]
+                concurrency = "allow"
+                concurrency-max = 500
+                environment = { "1A" = "", "B C" = "" }
+                credentials = { a = "/no/such/file" }
+                shell = "true"
+
+                """)
+        for part in [
+            "2:14: job \"a\": calendar: ", "2:32: job \"a\": calendar: ",
+            "\"Berln\" is not a time zone",
+            "there is no user \"no-such-user-1\"", "there is no table [notify.nope]",
+            "concurrency-max: is more than max-concurrent", "\"1A\" is not a valid variable name",
+            "\"B C\" is not a valid variable name", "there is no file \"/no/such/file\"",
+        ] { #expect(found.errors.contains(part), "\(part): \(found.errors)") }
+        #expect(found.errors.contains("\n7 errors, 2 warnings\n"), "\(found.errors)")
+        let notifier = try check(
+            ["-"], input: "[notify.n]\nping = \"ftp://x\"\nmail = \"a b\"\nafter = 0\n")
+        #expect(notifier.errors.contains("\n4 errors\n"), "\(notifier.errors)")
     }
 
     @Test func laterFailuresAreWarnings_andTheStatusIsZero() throws {

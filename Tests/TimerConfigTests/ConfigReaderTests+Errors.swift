@@ -28,9 +28,9 @@ extension ConfigReaderTests {
                 timerd.toml:3:2: job "backup": unknown key "intervall"
                   \tintervall = "6h"
                   \t^
-                timerd.toml:4:17: job "backup": every: time span "6 hoursx": a number is missing
+                timerd.toml:4:12: job "backup": every: time span "6 hoursx": "hoursx" is not a unit (did you mean "hours"?); the units are us, ms, s, min, h, d, w, month and y
                   every = "6 hoursx"
-                                  ^
+                             ^
                 timerd.toml:5:2: unknown table "jobs" (did you mean "job"?)
                   [jobs.x]
                    ^

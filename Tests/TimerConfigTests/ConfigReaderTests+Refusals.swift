@@ -31,11 +31,11 @@ extension ConfigReaderTests {
         ),
         (
             #"every = "6 hoursx"\#nshell = "x""#,
-            #"2:17: job "j": every: time span "6 hoursx": a number is missing"#
+            #"2:12: job "j": every: time span "6 hoursx": "hoursx" is not a unit (did you mean "hours"?); the units are us, ms, s, min, h, d, w, month and y"#
         ),
         (
             #"on-boot = "2weeks 3fortnights"\#nshell = "x""#,
-            #"2:20: job "j": on-boot: time span "2weeks 3fortnights": not a unit; the units are us, ms, s, min, h, d, w, month and y"#
+            #"2:20: job "j": on-boot: time span "2weeks 3fortnights": "fortnights" is not a unit; the units are us, ms, s, min, h, d, w, month and y"#
         ),
         (
             #"on-boot = 90\#nshell = "x""#,

@@ -25,7 +25,9 @@ import TimerCore
     private func withFolder(_ body: () throws -> Void) throws {
         mkdir(folder, 0o755)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        for (name, mode) in [("good", 0o755), ("plain", 0o644)] as [(String, mode_t)] {
+        for (name, mode) in [("good", 0o755), ("plain", 0o644), ("open", 0o666)]
+            as [(String, mode_t)]
+        {
             try Data("#!/bin/sh\n".utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)"))
             chmod("\(folder)/\(name)", mode)
         }
@@ -97,7 +99,18 @@ import TimerCore
             ("shell = \"x\"\nenvironment = { PATH = \"/bin:/sbin\", MANPATH = \":\" }", []),
             // The home it is looked for in is not known, and what a file of variables says neither.
             ("command = [\"./anything\"]", []),
-            ("command = [\"anything\"]\nenvironment-file = \"/etc/x\"", []),
+            ("command = [\"anything\"]\nenvironment-file = \"-/etc/x\"", []),
+            // Files that the runner reads: with a hyphen it need not be there.
+            ("shell = \"x\"\nenvironment-file = \"/etc/no-such-file\"", ["missing-file"]),
+            ("shell = \"x\"\nenvironment-file = \"FOLDER/plain\"", []),
+            ("shell = \"x\"\ncredentials = { a = \"FOLDER/plain\" }", []),
+            (
+                "shell = \"x\"\ncredentials = { a = \"FOLDER/absent\", b = \"FOLDER/none\" }",
+                ["missing-file", "missing-file"]
+            ),
+            ("shell = \"x\"\ncredentials = { a = \"FOLDER/bin\" }", ["missing-file"]),
+            ("shell = \"x\"\ncredentials = { a = \"FOLDER/bin/linked\" }", ["missing-file"]),
+            ("shell = \"x\"\ncredentials = { a = \"FOLDER/open\" }", ["missing-file"]),
             ("shell = \"x\"\nworking-directory = \"FOLDER/absent\"", ["missing-directory"]),
             ("shell = \"x\"\nworking-directory = \"FOLDER/good\"", ["missing-directory"]),
             ("shell = \"x\"\nuser = \"root\"\ngroup = \"root\"", []),

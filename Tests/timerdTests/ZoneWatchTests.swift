@@ -71,7 +71,10 @@ import TimerZones
     @Test func readsTheZonesThereAre_andSaysWhichItCannot() {
         let reading = ZoneReading(of: ["Europe/Berlin", "Nowhere/AtAll"])
         #expect(reading.named["Europe/Berlin"] != nil && reading.named.count == 1)
-        #expect(reading.failures.count == 1 && reading.failures[0].contains("Nowhere/AtAll"))
+        #expect(reading.failures.count == 1 && reading.failures[0].zone == "Nowhere/AtAll")
+        let sentence = reading.failures[0].sentence([Job.Name("a")!, Job.Name("b")!])
+        #expect(sentence.contains("\"Nowhere/AtAll\" is not a time zone of this machine"))
+        #expect(sentence.contains("2 jobs (a, b) keep the rules that were read before until"))
         #expect(reading.local?.isLocal == true)
     }
 }

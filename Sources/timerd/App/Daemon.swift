@@ -136,20 +136,22 @@ struct Daemon {
             // The result is in the log.
             reloader.reload(by: "SIGHUP") { _ in }
         }
-        let zones = watchZones()
+        let zones = watchZones(reloader)
         stop.wait()
         withExtendedLifetime(zones) { self.stop(server) }
     }
 
     /// The daemon also works without this watch. Changes of time zones then need a reload.
-    private func watchZones() -> ZoneWatch? {
+    private func watchZones(_ reloader: Reloader) -> ZoneWatch? {
         let loop = loop
         let log = log
         do throws(ZoneWatch.Failure) {
             return try ZoneWatch {
                 loop.later { loop in
                     let names = loop.zoneNames()
-                    Self.background.async { Self.readZones(names, for: loop, log: log) }
+                    Self.background.async {
+                        Self.readZones(names, for: loop, reloader, log: log)
+                    }
                 }
             }
         } catch {
@@ -158,11 +160,21 @@ struct Daemon {
         }
     }
 
-    private static func readZones(_ names: [String], for loop: Loop, log: Logger) {
+    private static func readZones(
+        _ names: [String], for loop: Loop, _ reloader: Reloader, log: Logger
+    ) {
         let zones = ZoneReading(of: names)
-        for failure in zones.failures {
-            log.warning("\(failure); jobs keep the time zone rules that were read before")
+        if !zones.failures.isEmpty {
+            loop.later { loop in
+                let jobs = loop.jobs(inZones: Set(zones.failures.compactMap(\.zone)))
+                background.async {
+                    for failure in zones.failures {
+                        log.warning("\(failure.sentence(jobs[failure.zone ?? ""] ?? []))")
+                    }
+                }
+            }
         }
+        reloader.zonesChanged(zones.named)
         loop.later { loop in
             loop.onTime { loop in
                 loop.receive(.zonesChanged(zones.named, local: zones.local))

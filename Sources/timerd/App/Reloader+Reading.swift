@@ -7,6 +7,7 @@ import Synchronization
 import TimerConfig
 import TimerControl
 import TimerCore
+import TimerZones
 
 /// Reads the configuration and finds the part of it that can be used.
 extension Reloader {
@@ -113,14 +114,20 @@ extension Reloader {
         defer { Heap.giveBackSoon() }
         do throws(ConfigError) {
             let machine = machine()
-            let origins = state.withLock(\.origins)
+            let (origins, known) = state.withLock { ($0.origins, $0.zones) }
+            // A job whose zone is gone from the machine does not make its file wrong.
+            let zones = ZoneFiles(folder: zoneFolder, substitute: .remembered(known))
             var throttle = ThreadThrottle()
             var reading = try ConfigReader.load(
                 changesSince: contents, jobs: { origins.jobs(of: $0) }, path: path, ownerUID: user,
-                seed: MachineID.seed,
+                zones: zones, seed: MachineID.seed,
                 checks: ConfigChecks(at: clocks.now().wall, asking: machine),
                 concurrentRunsMax: concurrentRunsMax
             ) { throttle.pauseIfDue() }
+            state.withLock { state in
+                state.zones.merge(reading.zones) { $1 }
+                state.missingZones = reading.missingZones
+            }
             if machine.hasTimedOut { reading.warnUnchecked(in: path) }
             func readable(_ jobs: Readable.Jobs) -> Result<Readable, Errors> {
                 .success(Readable(reading, jobs, asking: machine))
@@ -163,7 +170,10 @@ extension Reloader {
         guard jobs.count == change.kept.count else { return nil }
         var throttle = ThreadThrottle()
         let checks = ConfigChecks(at: clocks.now().wall, asking: reading.machine)
-        guard ConfigReader.holds(jobs, checks: checks, eachJob: { throttle.pauseIfDue() }),
+        let zones = ZoneFiles(folder: zoneFolder)
+        guard
+            ConfigReader.holds(
+                jobs, checks: checks, zones: zones, eachJob: { throttle.pauseIfDue() }),
             !reading.machine.hasTimedOut
         else { return nil }
         return change.jobSet(keeping: jobs) { throttle.pauseIfDue() }

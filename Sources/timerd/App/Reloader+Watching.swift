@@ -1,9 +1,12 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Logging
 import Synchronization
 import TimerConfig
+import TimerCore
+import TimerZones
 
 /// Reloads when the files have changed.
 extension Reloader {
@@ -27,6 +30,27 @@ extension Reloader {
             complain: { [log] in log.warning("\($0)") })
         state.withLock { $0.watch = watch }
         watch.begin(on: queue)
+    }
+
+    /// Takes the rules of time zones that have changed on the machine, and reloads if jobs wait for a
+    /// zone that is there again.
+    ///
+    /// - Parameter rules: those of the zones that jobs use.
+    func zonesChanged(_ rules: [String: ZoneRules]) {
+        queue.async { [self] in
+            let missing = state.withLock { state in
+                state.zones.merge(rules) { $1 }
+                return state.missingZones
+            }
+            let files = ZoneFiles(folder: zoneFolder)
+            guard missing.contains(where: { (try? files.rules(named: $0)) != nil }) else { return }
+            let digest = digest()
+            // Without auto-reload a change of the files waits for a request.
+            let mayReload = state.withLock { $0.digest == digest || $0.settings.autoReload }
+            guard mayReload else { return }
+            // The result is in the log.
+            reload(.zones, digest: digest) { _ in }
+        }
     }
 
     /// Reloads if the files have other contents than when they were read last. This is also true

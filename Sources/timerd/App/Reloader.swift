@@ -7,6 +7,7 @@ import Synchronization
 import TimerConfig
 import TimerControl
 import TimerCore
+import TimerZones
 
 /// Reads the configuration again and hands the new jobs to the loop, one reload after the other. It
 /// has a queue of its own, so that a slow disk delays no timer.
@@ -17,12 +18,15 @@ final class Reloader: Sendable {
         case request(by: String)
         /// Its files were changed.
         case change
+        /// A time zone that jobs name is on the machine again.
+        case zones
 
         /// For the end of a sentence about the reload.
         var text: String {
             switch self {
             case .request(let initiator): "reload requested by \(initiator)"
             case .change: "its files were changed"
+            case .zones: "a time zone is there again"
             }
         }
     }
@@ -43,6 +47,10 @@ final class Reloader: Sendable {
         /// What was found wrong with it.
         var findings: ConfigFindings
         var watch: ConfigWatch?
+        /// The last known rules of the time zones that jobs name.
+        var zones: [String: ZoneRules]
+        /// The zones that were missing at the last reading.
+        var missingZones: Set<String>
 
         /// Begins a reload.
         /// - Returns: its number, and what the configuration in use was read from, if that is known.
@@ -79,6 +87,7 @@ final class Reloader: Sendable {
     /// is a service of its own runs jobs as root, and sees directories that are hidden from the
     /// service of this process.
     let runsJobs: Bool
+    let zoneFolder: String
     /// How many runs may be active at once. This is read only at the start, so a reload does not
     /// change it.
     let concurrentRunsMax: Int
@@ -96,6 +105,8 @@ final class Reloader: Sendable {
         var contents: ConfigContents?
         var settings: DaemonSettings
         var findings: ConfigFindings
+        var zones: [String: ZoneRules]
+        var missingZones: Set<String>
 
         init(_ reading: ConfigReading, digest: Int) {
             self.digest = digest
@@ -103,13 +114,18 @@ final class Reloader: Sendable {
             contents = reading.contents
             settings = reading.settings
             findings = ConfigFindings(of: reading)
+            zones = reading.zones
+            missingZones = reading.missingZones
         }
     }
 
+    /// - Parameter zoneFolder: where the time zones of the machine are.
     init(
         path: String, user: UInt32, inUse: InUse, loop: Loop, access: ControlAccess,
-        supervision: Supervision, clocks: Clocks, log: Logger, runsJobs: Bool
+        supervision: Supervision, clocks: Clocks, log: Logger, runsJobs: Bool,
+        zoneFolder: String = ZoneFiles.standardFolder
     ) {
+        self.zoneFolder = zoneFolder
         self.access = access
         access.use(inUse.settings)
         self.path = path
@@ -124,7 +140,8 @@ final class Reloader: Sendable {
         state = Mutex(
             State(
                 digest: inUse.digest, origins: inUse.origins, contents: inUse.contents,
-                settings: inUse.settings, findings: inUse.findings))
+                settings: inUse.settings, findings: inUse.findings, zones: inUse.zones,
+                missingZones: inUse.missingZones))
         queue.async { [self] in
             watch(inUse.settings)
             // The files may have changed since they were read.
@@ -222,7 +239,8 @@ final class Reloader: Sendable {
     /// those that are new; after a reload that a user requested, all of them.
     func report(_ reading: Readable, _ refusal: String?, because cause: Cause) {
         var news = reading.findings
-        if case .change = cause {
+        if case .request = cause {
+        } else {
             news = news.without(state.withLock(\.findings))
         }
         for warning in news.warnings.sentences { log.warning("\(warning)") }

@@ -100,8 +100,11 @@ struct RunCommand: ParsableCommand {
 /// The default places: the system's for root, the user's for others. What systemd passes to a
 /// service comes before both (systemd.exec(5), StateDirectory=).
 enum Standard {
+    /// The configuration of the system's daemon.
+    static let systemConfig = "/etc/timerd/timerd.toml"
+
     static var config: String {
-        if geteuid() == 0 { return "/etc/timerd/timerd.toml" }
+        if geteuid() == 0 { return systemConfig }
         return "\(base("XDG_CONFIG_HOME", "/.config"))/timerd/timerd.toml"
     }
 
@@ -122,13 +125,16 @@ enum Standard {
     }
 
     /// Whether the path leads to the standard configuration.
-    static func isConfig(_ path: String) -> Bool {
+    static func isConfig(_ path: String) -> Bool { leads(path, to: config) }
+
+    /// Whether two paths are of the same file.
+    static func leads(_ path: String, to other: String) -> Bool {
         func resolved(_ path: String) -> String {
             guard let real = realpath(path, nil) else { return path }
             defer { free(real) }
             return String(cString: real)
         }
-        return path == config || resolved(path) == resolved(config)
+        return path == other || resolved(path) == resolved(other)
     }
 
     private static var environment: [String: String] {

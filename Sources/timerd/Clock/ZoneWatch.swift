@@ -121,8 +121,31 @@ struct ZoneReading: Sendable {
     var named: [String: ZoneRules] = [:]
     /// The zone of the machine; nil if it cannot be read.
     var local: ZoneRules?
-    /// A sentence for each zone that could not be read.
-    var failures: [String] = []
+    /// Each zone that could not be read.
+    var failures: [Failure] = []
+
+    /// Why a zone could not be read.
+    struct Failure: Sendable {
+        /// Its name; nil: it is the machine's own.
+        var zone: String?
+        /// What is wrong, and what to do next.
+        var reason: String
+
+        /// A sentence with the jobs of the zone, and what becomes of them at a restart.
+        func sentence(_ jobs: [Job.Name]) -> String {
+            guard zone != nil else {
+                return "\(reason); jobs keep the time zone rules that were read before"
+            }
+            let shown = 10
+            let names =
+                jobs.prefix(shown).map(\.description).joined(separator: ", ")
+                + (jobs.count > shown ? ", …" : "")
+            return
+                "\(reason); \(plural(jobs.count, "job")) (\(names)) \(jobs.count == 1 ? "keeps" : "keep") the rules that "
+                + "were read before until timerd is restarted, and \(jobs.count == 1 ? "is" : "are") not loaded then: install "
+                + "the package that has the zone, such as tzdata-legacy, or name another one"
+        }
+    }
 
     init(
         of names: [String], in files: ZoneFiles = ZoneFiles()
@@ -131,11 +154,25 @@ struct ZoneReading: Sendable {
             do throws(ZoneFiles.Failure) {
                 named[name] = try files.rules(named: name)
             } catch {
-                failures.append("\(error)")
+                failures.append(Failure(zone: name, reason: "\(error)"))
             }
         }
         do throws(ZoneFiles.Failure) { local = try files.local() } catch {
-            failures.append("\(error)")
+            failures.append(Failure(zone: nil, reason: "\(error)"))
         }
+    }
+}
+
+extension Loop {
+    /// The jobs whose schedules use these zones, by the names of the zones.
+    /// - Complexity: O(*n*) in the number of jobs.
+    func jobs(inZones names: Set<String>) -> [String: [Job.Name]] {
+        var jobs: [String: [Job.Name]] = [:]
+        for name in agenda.names {
+            guard case .wall(let schedule) = agenda.definition(of: name)?.schedule else { continue }
+            let zones = Set(schedule.zones.filter { !$0.isLocal }.map(\.name))
+            for zone in zones.intersection(names) { jobs[zone, default: []].append(name) }
+        }
+        return jobs
     }
 }

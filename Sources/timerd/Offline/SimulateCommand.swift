@@ -4,6 +4,7 @@
 import ArgumentParser
 import Glibc
 import TimerConfig
+import TimerControl
 import TimerCore
 import TimerZones
 
@@ -119,7 +120,8 @@ private struct Times {
 
     func span(_ text: String, _ option: String) throws -> Duration {
         do throws(TimeParserError) {
-            return try TimeParser.span(text, in: .zero...Duration.microseconds(Int64.max))
+            return try TimeParser.span(
+                text, in: .zero...Duration.microseconds(OrderBody.forUsecMax))
         } catch { throw ValidationError(error.text(option: option, value: text)) }
     }
 }

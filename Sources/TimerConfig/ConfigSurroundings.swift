@@ -1,0 +1,59 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+public import TimerZones
+
+/// What a file gets from the other files of its configuration: their settings, and the tables that
+/// jobs refer to. With it a file can be checked before it is among them.
+public struct ConfigSurroundings: Sendable {
+    /// The main file.
+    public let main: String
+    let settings: DaemonSettings
+    let hasFleet: Bool
+    let notifiers: [Notifier]
+    /// The names of all notifiers, including those with an error.
+    let notifierNames: Set<String>
+
+    init(_ decoder: Decoder, main: String) {
+        self.main = main
+        settings = decoder.settings
+        hasFleet = decoder.hasFleet
+        notifiers = decoder.notifiers
+        notifierNames = Set(decoder.notifierPlaces.keys)
+    }
+}
+
+extension ConfigReader {
+    /// Reads the files of a configuration for the tables that another file refers to. What is wrong
+    /// with their jobs does not matter.
+    ///
+    /// - Throws: `ConfigError` if the main file cannot be read or is no TOML.
+    public static func surroundings(
+        path: String, ownerUID: UInt32, zones: ZoneFiles = ZoneFiles()
+    ) throws(ConfigError) -> ConfigSurroundings {
+        var decoder = Decoder(zones: zones, seed: 0, checks: nil)
+        try read(
+            ConfigFiles(main: path, ownerUID: ownerUID), replacing: nil, known: [:], into: &decoder)
+        return ConfigSurroundings(decoder, main: path)
+    }
+
+    /// Reads a file as if it were one of the files of another configuration; without one, it and the
+    /// directory `jobs.d` beside it, as `load` does.
+    ///
+    /// - Throws: as `load`.
+    public static func load(
+        path: String, beside surroundings: ConfigSurroundings?, ownerUID: UInt32,
+        zones: ZoneFiles = ZoneFiles(), seed: UInt64 = 0, checks: ConfigChecks? = nil
+    ) throws(ConfigError) -> ConfigReading {
+        var decoder = Decoder(
+            zones: zones, seed: seed, checks: checks, surroundings: surroundings)
+        let files = ConfigFiles(main: path, ownerUID: ownerUID)
+        if surroundings != nil {
+            decoder.take(try Document(bytes: try files.readMain(), file: path))
+        } else {
+            try read(files, replacing: nil, known: [:], into: &decoder)
+        }
+        return decoder.reading()
+    }
+}
