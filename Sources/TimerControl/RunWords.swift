@@ -16,7 +16,7 @@ public enum RunWords {
         case .timedOut: "stopped because it ran longer than its timeout"
         case .replaced: "replaced by a newer run"
         case .stopped: "stopped on request"
-        case .spawnFailed(let errno, let what): "failed to start: \(error(errno)) (\(what))"
+        case .spawnFailed(let errno, let what): "failed to start: \(failure(errno, what))"
         case .lost(.reboot): "lost: the machine went down while it ran"
         case .lost(.daemon): "lost: timerd went down while it ran"
         case .lost(.runner): "lost: the runner went down while it ran"
@@ -24,6 +24,16 @@ public enum RunWords {
         case .lost(.unstarted): "never started: too late after the claim for the fleet"
         case .lost(.machine): "lost: its machine disappeared from the fleet"
         }
+    }
+
+    /// Why a process was not started. The error of a look-up speaks of a file, and means a name.
+    private static func failure(_ errno: String, _ what: String) -> String {
+        for kind in ["user", "group"] {
+            let step = "look up the \(kind) "
+            guard errno == "ENOENT", what.hasPrefix(step) else { continue }
+            return "there is no \(kind) \(what.dropFirst(step.count)) on this machine"
+        }
+        return "\(error(errno)) (\(what))"
     }
 
     /// Why a run was made, with the attempt if it is not the first.

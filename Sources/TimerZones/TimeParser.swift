@@ -263,11 +263,13 @@ public struct TimeParser {
                 ? "; a time span is such as \"2h 30min\", and 18:00 is an instant" : ""
             throw TimeParserError(offset: error.offset, error.message + hint)
         }
-        guard let span, range.contains(span) else {
+        if let span, span < range.lowerBound {
             throw TimeParserError(
-                offset: nil,
-                "must be from \(TimeSpan.text(range.lowerBound)) to \(TimeSpan.text(range.upperBound))"
-            )
+                offset: nil, "must be at least \(TimeSpan.text(range.lowerBound))")
+        }
+        guard let span, span <= range.upperBound else {
+            throw TimeParserError(
+                offset: nil, "must be at most \(TimeSpan.text(range.upperBound))")
         }
         return span
     }

@@ -90,7 +90,8 @@ struct NextVerb: ParsableCommand {
 
     private func preview(every text: String, from start: WallInstant) throws -> SchedulePreview {
         let span = try TimeOption.span(
-            "--every", text, in: .milliseconds(1)...Duration.microseconds(Int64.max))
+            "--every", text,
+            in: .milliseconds(1)...Duration.microseconds(OrderBody.forUsecMax))
         return SchedulePreview(every: span, zone: try zone(), after: start, count: count)
     }
 

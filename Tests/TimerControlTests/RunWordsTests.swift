@@ -18,6 +18,14 @@ import TimerCore
             "spawn-failed(ENOENT, exec /bin/x)",
             "failed to start: no such file or directory (exec /bin/x)"
         ),
+        (
+            "spawn-failed(ENOENT, look up the user \"nosuch\")",
+            "failed to start: there is no user \"nosuch\" on this machine"
+        ),
+        (
+            "spawn-failed(ENOENT, look up the group \"nosuch\")",
+            "failed to start: there is no group \"nosuch\" on this machine"
+        ),
         ("spawn-failed(PAM_ACCT_EXPIRED, account)", "failed to start: PAM_ACCT_EXPIRED (account)"),
         ("lost(reboot)", "lost: the machine went down while it ran"),
         ("lost(deadline)", "never started: later than starting-deadline allows"),

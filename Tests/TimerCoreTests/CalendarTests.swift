@@ -21,6 +21,29 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("Mom..Fri 08:30", 0, "\"Mom\" is not a weekday (did you mean \"Mon\"?); the weekdays are"),
+        ("Mon..Fry 08:30", 5, "\"Fry\" is not a weekday (did you mean \"Fri\"?)"),
+        ("Mon,Tus 08:30", 4, "\"Tus\" is not a weekday (did you mean \"Tue\"?)"),
+        ("Mondays 08:30", 0, "\"Mondays\" is not a weekday (did you mean \"Monday\"?)"),
+        ("dayly", 0, "\"dayly\" is not a weekday (did you mean \"daily\"?)"),
+        ("tomorrow", 0, "\"tomorrow\" is not a weekday; the weekdays are Mon, Tue"),
+        ("Mon..5", 5, "a weekday is missing"),
+        ("Sat*-*-* 05:00:42", 3, "a blank is missing behind the weekday"),
+        ("Europe/Berlin 08:30", 0, "a time zone goes at the end"),
+        (
+            "TZ=Europe/Berlin 08:30", 0,
+            "only a calendar event may be here; for a time zone, use timezone ="
+        ),
+        ("Mon 8:30am", 8, "not a number, a range, a list or a step; a time has 24 hours"),
+        ("0 5 * * *", 0, "this is a line of a crontab; use cron instead of calendar"),
+    ])
+    func saysWhatIsWrong_andWhere(text: String, offset: Int, message: String) {
+        let error = #expect(throws: ScheduleError.self) { try CalendarSpec(text) }
+        #expect(error?.offset == offset, "\(text)")
+        #expect(error?.message.hasPrefix(message) == true, "\(text): \(error?.message ?? "")")
+    }
+
     /// The results of systemd 252 for each row: the normal form, the refusals, and the next five
     /// times, to the microsecond, if the schedule uses systemd's rule for daylight saving time.
     @Test func agreesWithSystemdOnEveryRow() throws {

@@ -112,7 +112,22 @@ import Testing
             "a line has five fields; a command belongs in command or shell"
         ),
         ("0 0 12 * * MON", 11, "a line has five fields; for seconds, use calendar = \"*:*:0/10\""),
-        ("0 0 * * sund", 8, "day of the week: not one of sun, mon, tue, wed, thu, fri, sat"),
+        (
+            "0 0 * * sund", 8,
+            "day of the week: \"sund\" is not one of sun, mon, tue, wed, thu, fri, sat (did you mean \"sun\"?)"
+        ),
+        (
+            "0 0 * Janu *", 6,
+            "month: \"janu\" is not one of jan, feb, mar, apr, may, jun, jul, aug, sep, oct, nov, dec (did you mean \"jan\"?)"
+        ),
+        (
+            "TZ=Europe/Berlin 0 5 * * *", 0,
+            "a time zone belongs in timezone = \"Europe/Berlin\""
+        ),
+        ("CRON_TZ=UTC 0 5 * * *", 0, "a time zone belongs in timezone = \"UTC\""),
+        ("@every 1h30m", 0, "an interval belongs in every = \"1h30m\", without cron"),
+        ("@every", 0, "an interval belongs in every = \"5min\", without cron"),
+        ("*-*-* 05:00", 0, "this is a calendar event; use calendar instead of cron"),
         ("0 0 * * fril", 11, "day of the week: the last weekday is written with its number, 5L"),
         ("5/0 * * * *", 3, "minute: a step of 0 leads nowhere"),
         ("60/5 * * * *", 0, "minute: must be 0 to 59"),
@@ -121,7 +136,7 @@ import Testing
         ("60 * * * *", 0, "minute: must be 0 to 59"),
         ("0 0 ? * *", 4, "day of the month: '?' is not known here; use '*'"),
         ("1;2 * * * *", 1, "minute: not a number, a range, a list or a step"),
-        ("@every 5m", 7, "nothing may follow \"@…\""),
+        ("@every 5m", 0, "an interval belongs in every = \"5m\", without cron"),
     ])
     func saysWhatIsWrong_andWhere(text: String, offset: Int, message: String) {
         let error = #expect(throws: ScheduleError.self) { try CronSpec(text) }

@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("6 hoursx", 7), ("h", 0), ("1h -3s", 3), ("1.h", 2), ("", 0), ("12 parsec", 3),
+        ("6 hoursx", 2), ("h", 0), ("1h -3s", 3), ("1.h", 2), ("", 0), ("12 parsec", 3),
     ])
     func saysWhereItIsWrong(text: String, offset: Int) {
         let error = #expect(throws: TimeSpanError.self) { try TimeSpan.parse(text) }
@@ -59,6 +59,24 @@ import Testing
     func acceptsWhatSystemdAccepts(text: String, shown: String?) {
         let span = (try? TimeSpan.parse(text)) ?? nil
         #expect(span.map { TimeSpan.compactText($0) } == shown)
+    }
+
+    @Test(arguments: [
+        ("5minutess", "\"minutess\" is not a unit (did you mean \"minutes\"?); the units are"),
+        ("5 Minutes", "\"Minutes\" is not a unit (did you mean \"minutes\"?)"),
+        ("1h 5secs", "\"secs\" is not a unit (did you mean \"sec\"?)"),
+        ("one hour", "a number is missing before \"one\""),
+        ("1h and 5min", "a number is missing before \"and\""), ("5:", "not a unit; the units are"),
+    ])
+    func saysWhatIsWrong(text: String, message: String) {
+        let error = #expect(throws: TimeSpanError.self) { try TimeSpan.parse(text) }
+        #expect(error?.message.hasPrefix(message) == true, "\(error?.message ?? "")")
+    }
+
+    /// What people write beside systemd's words.
+    @Test func acceptsMins() throws {
+        #expect(try TimeSpan.parse("5 mins") == .seconds(300))
+        #expect(try TimeSpan.parse("1h 5mins30s") == .seconds(3930))
     }
 
     @Test func neverTraps() {

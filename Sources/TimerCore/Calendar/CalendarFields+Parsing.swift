@@ -13,6 +13,9 @@ extension CalendarFields {
         "semi-annually": "*-1,7-1",
     ]
 
+    /// The words that replace a whole event, in a fixed order.
+    static let wordNames = words.keys.sorted()
+
     /// Abbreviations that are also names of files in the zone database.
     private static let abbreviations: Set<String> = [
         "CET", "CEST", "EET", "EEST", "MET", "MEST", "WET", "WEST", "EST", "EDT", "CST", "CDT",
@@ -23,6 +26,7 @@ extension CalendarFields {
     /// Parses a calendar event.
     init(_ text: String) throws(ScheduleError) {
         var bytes = Array(text.utf8)
+        if let error = Self.cronHint(bytes) { throw error }
         try takeZone(&bytes)
         guard !bytes.isEmpty else { throw ScheduleError(0, "a calendar event is missing") }
         if let event = Self.words[String(decoding: bytes, as: UTF8.self).lowercased()] {
@@ -37,6 +41,14 @@ extension CalendarFields {
         guard reader.isAtEnd else { throw reader.error("nothing may follow here") }
         normalize()
         try check()
+    }
+
+    /// The error for a line of a crontab; nil for another text.
+    private static func cronHint(_ bytes: [UInt8]) -> ScheduleError? {
+        guard bytes.contains(UInt8(ascii: " ")), !bytes.contains(UInt8(ascii: ":")),
+            (try? CronSpec(String(decoding: bytes, as: UTF8.self))) != nil
+        else { return nil }
+        return ScheduleError(0, "this is a line of a crontab; use cron instead of calendar")
     }
 
     /// Removes the zone from the end of the text: the last of several words, if it starts with a

@@ -42,6 +42,8 @@ struct CalendarReader {
         var isFirst = true
         while true {
             guard let day = try weekday() else {
+                // Nothing else in an event begins with a letter.
+                if !word().isEmpty { throw notAWeekday() }
                 guard isFirst else { throw error("a weekday is missing") }
                 return 0
             }
@@ -90,12 +92,44 @@ struct CalendarReader {
             guard end <= bytes.count, zip(bytes[place..<end], name).allSatisfy({ $0 | 0x20 == $1 })
             else { continue }
             guard end == bytes.count || "-., ".utf8.contains(bytes[end]) else {
-                throw error("not a weekday; Mon, Tue, Wed, Thu, Fri, Sat or Sun")
+                guard !Self.isLetter(bytes[end]) else { throw notAWeekday() }
+                place = end
+                throw error("a blank is missing behind the weekday")
             }
             place = end
             return index / 2
         }
         return nil
+    }
+
+    /// The letters at this place, at most 32.
+    private func word() -> String {
+        String(
+            decoding: bytes[place...].prefix(while: Self.isLetter).prefix(32), as: UTF8.self)
+    }
+
+    /// What is wrong with a word where a weekday or an event such as `daily` may be.
+    private func notAWeekday() -> ScheduleError {
+        let word = word()
+        let next = bytes.count > place + word.utf8.count ? bytes[place + word.utf8.count] : 0
+        let days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+        if next == UInt8(ascii: "/") {
+            return error("a time zone goes at the end, as in \"Mon 08:30 Europe/Berlin\"")
+        }
+        if next == UInt8(ascii: "=") || next == UInt8(ascii: "_") {
+            return error(
+                "only a calendar event may be here; for a time zone, use timezone = \"Europe/Berlin\""
+            )
+        }
+        let full = Self.names.map { String(decoding: $0, as: UTF8.self) }
+        let capitals = word.prefix(1).uppercased() + word.dropFirst().lowercased()
+        let near =
+            nearestName(
+                capitals, among: days + full.map { $0.prefix(1).uppercased() + $0.dropFirst() })
+            ?? nearestName(word.lowercased(), among: CalendarFields.wordNames)
+        return error(
+            "\"\(word)\" is not a weekday" + (near.map { " (did you mean \"\($0)\"?)" } ?? "")
+                + "; the weekdays are Mon, Tue, Wed, Thu, Fri, Sat and Sun")
     }
 
     // MARK: - Fields
@@ -123,7 +157,7 @@ struct CalendarReader {
     /// - Returns: whether the day is counted from the end of the month.
     mutating func dateSeparator() throws(ScheduleError) -> Bool {
         if skip("~") { return true }
-        guard skip("-") else { throw error("not a number, a range, a list or a step") }
+        guard skip("-") else { throw error("not a number, a range, a list or a step" + hint) }
         return false
     }
 
@@ -168,9 +202,15 @@ struct CalendarReader {
             throw error("a range shorter than a second needs a step")
         }
         guard isAtEnd || " ,-~:".utf8.contains(bytes[place]) else {
-            throw error("not a number, a range, a list or a step")
+            throw error("not a number, a range, a list or a step" + hint)
         }
         return part
+    }
+
+    /// What was probably meant by the text at this place.
+    private var hint: String {
+        ["am", "pm"].contains(word().lowercased())
+            ? "; a time has 24 hours, such as 08:30 or 20:30" : ""
     }
 
     private mutating func value(_ name: String, unit: Int) throws(ScheduleError) -> Int {

@@ -55,7 +55,10 @@ extension CronField {
                 throw error(
                     kind.names.isEmpty
                         ? "a number is missing"
-                        : "not one of \(kind.shortNames.joined(separator: ", "))")
+                        : "\"\(word)\" is not one of \(kind.shortNames.joined(separator: ", "))"
+                            + (nearestName(word, among: kind.shortNames + kind.names).map {
+                                " (did you mean \"\($0)\"?)"
+                            } ?? ""))
             }
             place += word.utf8.count
             return (index + kind.range.lowerBound, true)

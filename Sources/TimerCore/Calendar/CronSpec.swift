@@ -75,15 +75,17 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
         guard let first = fields.first else {
             throw ScheduleError(0, "minute, hour, day, month and weekday are missing")
         }
+        if let hint = zoneHint(bytes[first]) { throw ScheduleError(first.lowerBound, hint) }
         guard bytes[first.lowerBound] == UInt8(ascii: "@") else {
             return try line(bytes, fields, drawing)
         }
+        let word = String(decoding: bytes[first], as: UTF8.self)
+        let lowercased = word.lowercased()
+        if lowercased == "@every" { throw everyHint(bytes, fields) }
         guard fields.count == 1 else {
             throw ScheduleError(
                 fields[1].lowerBound, "nothing may follow \"@…\"" + commandHint(bytes, fields[1]))
         }
-        let word = String(decoding: bytes[first], as: UTF8.self)
-        let lowercased = word.lowercased()
         let differences =
             word == lowercased
             ? [] : ["Debian's cron refuses \"\(word)\"; it knows \"\(lowercased)\""]
@@ -95,10 +97,30 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
         guard lowercased == "@reboot" else {
             throw ScheduleError(
                 first.lowerBound,
-                "unknown word \"\(word)\"; @hourly, @daily, @weekly, @monthly, @yearly or @reboot"
-                    + (lowercased == "@every" ? "; for an interval, use every = \"5min\"" : ""))
+                "unknown word \"\(word)\"; @hourly, @daily, @weekly, @monthly, @yearly or @reboot")
         }
         return Line(spec: CronSpec(reboot: lowercased), differences: differences)
+    }
+
+    /// The hint for the first word of a line if it sets a time zone, as other crons have it.
+    private static func zoneHint(_ word: ArraySlice<UInt8>) -> String? {
+        let text = String(decoding: word.prefix(300), as: UTF8.self)
+        guard let name = ["TZ=", "CRON_TZ="].first(where: { text.hasPrefix($0) }) else {
+            return nil
+        }
+        let zone = text.dropFirst(name.utf8.count)
+        return "a time zone belongs in timezone = \"\(zone.isEmpty ? "Europe/Berlin" : zone)\""
+    }
+
+    /// The error for `@every 1h30m` of other crons.
+    private static func everyHint(_ bytes: [UInt8], _ fields: [Range<Int>]) -> ScheduleError {
+        let span = fields.dropFirst().first.map { String(decoding: bytes[$0], as: UTF8.self) }
+        let valid = span.flatMap { (text) -> String? in
+            (try? TimeSpan.parse(text)).map { _ in text }
+        }
+        return ScheduleError(
+            fields[0].lowerBound,
+            "an interval belongs in every = \"\(valid ?? "5min")\", without cron")
     }
 
     private init(reboot word: String) {
@@ -141,6 +163,11 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
     }
 
     private static func miscounted(_ bytes: [UInt8], _ places: [Range<Int>]) -> ScheduleError {
+        let text = String(decoding: bytes, as: UTF8.self)
+        if text.contains(":"), places.count < 5, (try? CalendarFields(text)) != nil {
+            return ScheduleError(
+                0, "this is a calendar event; use calendar instead of cron")
+        }
         let extra = places.count > 5 ? commandHint(bytes, places[5]) : ""
         let message =
             if !extra.isEmpty { "a line has five fields" + extra } else if places.count == 6 {

@@ -3,7 +3,7 @@
 
 /// Time spans in the format of systemd (systemd.time(7), "Parsing Time Spans"): `1h 30min`, `6h`,
 /// `250ms`, `2.5d`. A number without a unit is in seconds, the parts are added, and `infinity` must
-/// be the only word.
+/// be the only word. In addition to systemd it accepts `mins`.
 public enum TimeSpan {
     /// The limit of systemd: the largest 64-bit number of microseconds means infinity.
     private static let infinity = UInt64.max
@@ -13,7 +13,7 @@ public enum TimeSpan {
     /// as in systemd.
     private static let units: [(word: String, microseconds: UInt64)] = [
         ("seconds", second), ("second", second), ("sec", second), ("s", second),
-        ("minutes", minute), ("minute", minute), ("min", minute),
+        ("minutes", minute), ("minute", minute), ("mins", minute), ("min", minute),
         ("months", month), ("month", month), ("M", month),
         ("msec", 1000), ("ms", 1000), ("m", minute),
         ("hours", hour), ("hour", hour), ("hr", hour), ("h", hour),
@@ -169,7 +169,8 @@ public enum TimeSpan {
             }
             guard whole != nil || (hasPoint && start + 1 + fraction.count == place) else {
                 place = start
-                throw error("a number is missing")
+                let word = word()
+                throw error("a number is missing" + (word.isEmpty ? "" : " before \"\(word)\""))
             }
             let unit = try unit()
             let sum = Self.value(whole ?? 0, fraction, unit: unit, addedTo: total)
@@ -222,12 +223,40 @@ public enum TimeSpan {
         private mutating func unit() throws(TimeSpanError) -> UInt64 {
             let end = place
             skipBlanks()
-            for (word, length) in TimeSpan.units where skip(word) { return length }
-            guard place > end || isAtEnd else {
-                throw error(
-                    "not a unit; the units are us, ms, s, min, h, d, w, month and y")
+            let start = place
+            for (word, length) in TimeSpan.units where skip(word) {
+                guard !isLetter else {
+                    place = start
+                    throw notAUnit()
+                }
+                return length
             }
+            guard !isLetter, place > end || isAtEnd else { throw notAUnit() }
             return TimeSpan.second
+        }
+
+        private func notAUnit() -> TimeSpanError {
+            let word = word()
+            guard !word.isEmpty else {
+                return error("not a unit; the units are us, ms, s, min, h, d, w, month and y")
+            }
+            let near = nearestName(word, among: TimeSpan.units.lazy.map(\.word))
+            return error(
+                "\"\(word)\" is not a unit"
+                    + (near.map { " (did you mean \"\($0)\"?)" } ?? "")
+                    + "; the units are us, ms, s, min, h, d, w, month and y")
+        }
+
+        private var isLetter: Bool {
+            current.map { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20) } ?? false
+        }
+
+        /// The letters at this place, at most 32.
+        private func word() -> String {
+            let letters = bytes[place...].prefix {
+                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20)
+            }
+            return String(decoding: letters.prefix(32), as: UTF8.self)
         }
 
         /// The sum in microseconds; nil if it reaches the number that means infinity.
