@@ -72,7 +72,7 @@ help:
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
 	@echo 'make test-vm       suspend a virtual machine, cut its power, set its clock, break its disk (15 minutes, needs root; CASES="suspend power-cut")'
 	@echo 'make test-api      ask a daemon everything that its OpenAPI document describes, rightly and wrongly (a minute)'
-	@echo 'make test-readme   run the commands of README.md as they are printed (ten seconds)'
+	@echo 'make test-readme   run the commands of README.md and docs/ as they are printed (half a minute)'
 	@echo 'make test-etcd     use a real etcd as a fleet does, and kill, stop, fill and wipe it (a minute)'
 	@echo 'make test-fleet    let three machines share jobs over three real etcds, and cut, kill and stop them (8 minutes, needs root)'
 	@echo 'make test-import   import the timers and crontabs of this machine and of some twenty packages (a minute)'

@@ -167,6 +167,90 @@ import TimerCore
         }
     }
 
+    /// The synopsis of a verb, or of one below it, has all of its options.
+    @Test func theSynopsisHasTheOptionsOfEachVerb() throws {
+        let page = try text(of: "man/timerctl.1").replacing("\\-", with: "-")
+        let start = try #require(page.range(of: ".Sh SYNOPSIS\n"))
+        let synopsis = page[start.upperBound...].components(separatedBy: "\n.Pp\n")[0]
+        var flags: [String: Set<String>] = [:]
+        for block in synopsis.components(separatedBy: ".Nm\n").dropFirst() {
+            let words = block.split { $0 == " " || $0 == "\n" }.map(String.init)
+            let options = zip(words, words.dropFirst()).filter { [".Fl", "Fl"].contains($0.0) }.map(
+                \.1)
+            for line in block.split(separator: "\n") where line.hasPrefix(".Cm ") {
+                // Such as `list | status`, `at Ar TIME | Cm in Ar SPAN` and `import crontab`.
+                for part in line.dropFirst(4).components(separatedBy: " | ") {
+                    let name = part.split(separator: " ").filter { $0 != "Cm" }
+                        .prefix { $0 != "Ar" && $0 != "Op" }.joined(separator: " ")
+                    flags[name, default: []].formUnion(options)
+                }
+            }
+        }
+        let common: Set = ["socket", "user", "system", "json", "version", "help"]
+        let tool = try Tool(Timerctl._dumpHelp())
+        for verb in tool.verbs {
+            let nested = (verb.subcommands ?? []).filter { $0.commandName != "help" }
+            for command in nested.isEmpty ? [verb] : nested {
+                let name =
+                    nested.isEmpty ? verb.commandName : "\(verb.commandName) \(command.commandName)"
+                // The one that is meant without a name.
+                let known = flags[name] ?? flags[verb.commandName]
+                for argument in command.arguments ?? []
+                where argument.kind != "positional" && argument.shouldDisplay {
+                    let names = (argument.names ?? []).map(\.name)
+                    guard common.isDisjoint(with: names) else { continue }
+                    let isThere = names.contains { name in
+                        known?.contains(name.count > 1 ? "-\(name)" : name) == true
+                    }
+                    #expect(isThere, "\(name): \(names)")
+                }
+                #expect(known != nil, "\(name)")
+            }
+        }
+    }
+
+    /// Each kind of warning of `timerd check` is in its page.
+    @Test func thePageOfCheckHasEachWarning() throws {
+        let page = try text(of: "man/timerd.8").replacing("\\-", with: "-")
+        let codes = page.split(separator: "\n").filter { $0.hasPrefix(".It Sy ") }
+            .flatMap { $0.dropFirst(7).split { $0 == " " || $0 == "," } }.map(String.init)
+        for code in ConfigWarning.Code.all {
+            #expect(codes.contains(code.rawValue), "\(code.rawValue)")
+        }
+    }
+
+    /// Qq takes the rest of its line: `.Qq one | Qq each` has a quote too few.
+    @Test func eachQuoteOfAPageIsClosed() throws {
+        for page in try FileManager.default.contentsOfDirectory(
+            atPath: Self.root.appendingPathComponent("man").path)
+        {
+            for line in try text(of: "man/\(page)").split(separator: "\n") {
+                let words = line.split(separator: " ").map(String.init)
+                let quotes = words.indices.filter { ["Qq", "Dq", "Sq", ".Qq"].contains(words[$0]) }
+                #expect(quotes.count < 2, "\(page): \(line)")
+            }
+        }
+    }
+
+    /// A page that is installed under another name is not found.
+    @Test func thePagesThatTheManualNamesAreInstalledSo() throws {
+        let docs = Set(
+            try text(of: "debian/timerd.docs").split(separator: "\n").compactMap {
+                $0.split(separator: "/").last.map(String.init)
+            })
+        for page in try FileManager.default.contentsOfDirectory(
+            atPath: Self.root.appendingPathComponent("man").path)
+        {
+            let words = try text(of: "man/\(page)").replacing("\\-", with: "-")
+                .split { $0 == " " || $0 == "\n" }
+            for word in words
+            where word.hasPrefix("/usr/share/doc/timerd/") && word.hasSuffix(".md") {
+                #expect(docs.contains(String(word.split(separator: "/").last ?? "")), "\(word)")
+            }
+        }
+        #expect(try text(of: "debian/rules").contains("dh_compress -X.md"))
+    }
+
     @Test(arguments: [
         ("timerd.8", Timerd._dumpHelp()), ("timerd-runner.8", TimerdRunner._dumpHelp()),
     ])
