@@ -3,6 +3,7 @@
 
 import Dispatch
 import Glibc
+import HostFiles
 import Synchronization
 import Testing
 import TimerCore

@@ -21,7 +21,7 @@ extension RecorderTests {
             firing: Firing(
                 id: Firing.ID(job: job.name, scheduled: at), missed: 0, active: .zero), job: job)
         return [
-            .begin(run, at: at),
+            .begin(run, released: true, at: at),
             .close(
                 run.id, .exited(failed ? 1 : 0), RunUsage(), failed: failed, at: at,
                 tail: [UInt8](repeating: 65, count: tail)),

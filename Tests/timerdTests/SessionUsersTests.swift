@@ -162,7 +162,7 @@ import TimerCore
             (0x20, 0, none),
         ])
         let name = "system.posix_acl_access"
-        guard setxattr(path, name, acl, acl.count, 0) == 0 else {
+        guard set(name, acl, of: path) == 0 else {
             // A file system without these lists.
             #expect(errno == EOPNOTSUPP || errno == ENOTSUP)
             return
@@ -178,6 +178,16 @@ import TimerCore
     }
 }
 
+/// setxattr(2), which the module Glibc does not have.
+private func set(_ name: String, _ value: [UInt8], of path: String) -> Int32 {
+    typealias Function =
+        @convention(c) (
+            UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafeRawPointer, Int, Int32
+        ) -> Int32
+    guard let symbol = dlsym(nil, "setxattr") else { return -1 }
+    return unsafeBitCast(symbol, to: Function.self)(path, name, value, value.count, 0)
+}
+
 /// Look-ups that may hang.
 @Suite struct LookUpCacheTests {
     private func find(_ cache: LookUpCache<Int, Int>, _ key: Int) async
@@ -187,8 +197,7 @@ import TimerCore
     }
 
     @Test func anAnswerIsUsedForSeconds_fromTheBeginOfItsLookUpOn() async {
-        let (now, value) = (Mutex<UInt64>(1000), Mutex(0))
-        let clock = Shared(now: now, value: value)
+        let clock = Shared()
         let cache = LookUpCache<Int, Int>(
             label: "test", limits: LookUpLimits(freshTime: 10), now: { clock.now }
         ) { _ in .found(clock.next()) }
@@ -221,13 +230,8 @@ import TimerCore
 
     /// A clock and a counter.
     private final class Shared: Sendable {
-        private let time: Mutex<UInt64>
-        private let value: Mutex<Int>
-
-        init(now: consuming Mutex<UInt64>, value: consuming Mutex<Int>) {
-            time = now
-            self.value = value
-        }
+        private let time = Mutex<UInt64>(1000)
+        private let value = Mutex(0)
 
         var now: UInt64 { time.withLock { $0 } }
         func advance(_ span: UInt64) { time.withLock { $0 += span } }
