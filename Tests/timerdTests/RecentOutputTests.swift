@@ -148,7 +148,7 @@ import TimerCore
     private func shown(_ items: [LogItem]) -> [String] {
         items.map {
             switch $0 {
-            case .line(let line): line.text
+            case .line(let line), .unfinished(let line): line.text
             case .note(let what): String(what.prefix { $0 != ";" })
             case .begin, .again, .kept, .end: "?"
             }

@@ -41,7 +41,7 @@ import TimerZones
         let log = Logger(label: "reloader") { _ in SwiftLogNoOpLogHandler() }
         let reloader = Reloader(
             path: folder.main, user: geteuid(), inUse: Reloader.InUse(reading, digest: digest),
-            loop: fixture.loop, access: ControlAccess(),
+            loop: fixture.loop, access: ControlAccess(socket: "control.sock"),
             supervision: Supervision(
                 notify: Notify(address: nil), watchdogInterval: nil, log: log),
             clocks: fixture.clocks, log: log, runsJobs: true,
