@@ -67,13 +67,14 @@ extension Text {
     }
 
     private static func state(of one: NotifierStatus) -> TextTable.Cell {
-        guard one.isFailing else {
-            guard let count = one.heldCount else { return .init("ok", .good) }
-            return .init(
-                "holds \(plural(count, "notification")) until \(instant(one.heldUntil)) (per-hour)",
-                .waiting)
+        let held = one.heldCount.map {
+            "holds \(plural($0, "notification")) until \(instant(one.heldUntil)) (per-hour)"
         }
-        return .init("failing" + (one.error.map { ": \($0)" } ?? ""), .bad)
+        guard one.isFailing else {
+            return held.map { .init($0, .waiting) } ?? .init("ok", .good)
+        }
+        let failing = "failing" + (one.error.map { ": \($0)" } ?? "")
+        return .init(failing + (held.map { "; \($0)" } ?? ""), .bad)
     }
 
     private static func state(of message: MessageStatus) -> TextTable.Cell {

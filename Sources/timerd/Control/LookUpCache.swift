@@ -28,15 +28,17 @@ final class LookUpCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct State {
         var entries: [Key: Entry] = [:]
         var lookUps: UInt64 = 0
-        var running = 0
+        /// The queues on which no look-up is made.
+        var free: [DispatchQueue]
         var pending: [(key: Key, number: UInt64)] = []
     }
 
-    private let queue: DispatchQueue
+    /// Where the time ends that callers wait.
+    private let clock: DispatchQueue
     private let limits: LookUpLimits
     private let now: @Sendable () -> UInt64
     private let lookUp: @Sendable (Key) -> Answer
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     /// - Parameters:
     ///   - label: the name of the queue on which look-ups block.
@@ -47,7 +49,13 @@ final class LookUpCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         now: @escaping @Sendable () -> UInt64 = WebSessions.clock,
         lookUp: @escaping @Sendable (Key) -> Answer
     ) {
-        queue = DispatchQueue(label: label, qos: .utility, attributes: .concurrent)
+        // Serial queues: a concurrent one would use the pool of libdispatch, which is then checked each second.
+        clock = DispatchQueue(label: label, qos: .utility)
+        state = Mutex(
+            State(
+                free: (0..<limits.threadsMax).map { _ in
+                    DispatchQueue(label: label, qos: .utility)
+                }))
         self.limits = limits
         self.now = now
         self.lookUp = lookUp
@@ -88,31 +96,29 @@ final class LookUpCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         state.lookUps += 1
         let number = state.lookUps
         state.entries[key]?.lookUp = number
-        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(limits.timeout))) { [weak self] in
+        clock.asyncAfter(deadline: .now() + .nanoseconds(Int(limits.timeout))) { [weak self] in
             self?.giveUp(key, number)
         }
-        guard state.running < limits.threadsMax else {
+        guard let queue = state.free.popLast() else {
             state.pending.append((key, number))
             return
         }
-        state.running += 1
-        run(key, number)
+        run(key, number, on: queue)
     }
 
-    private func run(_ key: Key, _ number: UInt64) {
+    private func run(_ key: Key, _ number: UInt64, on queue: DispatchQueue) {
         queue.async { [self] in
             let began = now()
             let answer = lookUp(key)
             let (waiting, next) = state.withLock { state in
-                state.running -= 1
                 let next = state.pending.isEmpty ? nil : state.pending.removeFirst()
-                if next != nil { state.running += 1 }
+                if next == nil { state.free.append(queue) }
                 guard state.entries[key]?.lookUp == number else { return ([Done](), next) }
                 let waiting = state.entries[key]?.waiting ?? []
                 state.entries[key] = Entry(answer: answer, answerBegan: began)
                 return (waiting, next)
             }
-            if let next { run(next.key, next.number) }
+            if let next { run(next.key, next.number, on: queue) }
             for done in waiting { done(answer) }
         }
     }

@@ -8,8 +8,8 @@ import TimerCore
 
 /// Who may change things in addition to root and the daemon's user: `operators` of the configuration.
 ///
-/// The names are looked up again when an answer is older than some seconds, so that nobody keeps a right because of a
-/// name or a number that belongs to someone else now. While a name cannot be looked up, nobody has a right because of
+/// The names are looked up again when an answer is older than some seconds, so that no user keeps a right because of a
+/// name or a number that belongs to another one now. While a name cannot be looked up, no user has a right because of
 /// it; those of the other names do not depend on it. A name that is removed from the configuration counts no more at
 /// once, even if look-ups hang.
 final class Operators: Sendable {

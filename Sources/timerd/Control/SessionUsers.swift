@@ -54,7 +54,7 @@ final class SessionUsers: Sendable {
     /// Root and the daemon's own user can always connect, so they are not looked up, and can use the page while a directory
     /// service does not answer. A program with a token is no user.
     ///
-    /// - Parameter isNew: whether the peer asks for a link, so that there is no name yet to compare with.
+    /// - Parameter isNew: whether the peer asks for a link, so that its name is not known yet.
     func check(
         _ peer: Peer, isNew: Bool = false, _ done: @escaping @Sendable (Finding) -> Void
     ) {

@@ -182,7 +182,7 @@ import TimerStore
         }
         #expect(text().contains("holds 3 notifications until z (per-hour)"))
         (ops.isFailing, ops.error) = (true, "x")
-        #expect(text().contains("failing: x"))
+        #expect(text().contains("failing: x; holds 3 notifications until z (per-hour)"))
     }
 
     @Test func aTestShowsWhatWasSentAndWhatCameBack() {
