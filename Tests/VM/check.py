@@ -76,7 +76,7 @@ def load(path):
 
 def limit(module):
     """How many seconds it may take: LIMIT, or what it says for this number of repetitions."""
-    return module.LIMIT() if callable(module.LIMIT) else module.LIMIT
+    return module.LIMIT(LONG) if callable(module.LIMIT) else module.LIMIT
 
 
 def raise_too_long(*_):

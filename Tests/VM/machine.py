@@ -18,7 +18,7 @@ from agent import Agent, Gone
 from qemu import Broken, Qemu
 
 SOCKET = "/run/timerd/control.sock"
-BOOT_SECONDS = 150
+BOOT_SECONDS = 300
 
 # Clocks in microseconds.
 Clocks = namedtuple("Clocks", "real monotonic boottime")
@@ -105,7 +105,7 @@ class Machine:
         answer = self.ask_http("GET", "/v1/jobs")
         return answer is not None and answer.status == 200
 
-    def run(self, *command, seconds=60, text=""):
+    def run(self, *command, seconds=120, text=""):
         """Runs a command in the machine."""
         answer = self.agent.ask(seconds, command=command, input=text)
         if "failed" in answer:
@@ -122,7 +122,7 @@ class Machine:
     def shell(self, script, **options):
         return self.do("sh", "-euc", script, **options)
 
-    def ask_http(self, method, path, body=None, seconds=60):
+    def ask_http(self, method, path, body=None, seconds=120):
         """The answer of timerd, or None if there is no daemon."""
         text = "" if body is None else json.dumps(body)
         head = f"{method} {path} HTTP/1.1\r\nHost: timerd\r\nConnection: close\r\n"
@@ -154,7 +154,7 @@ class Machine:
     def job(self, name):
         return self.get(f"/v1/jobs/{name}").body
 
-    def ended(self, name, count=1, seconds=60):
+    def ended(self, name, count=1, seconds=120):
         """The latest run of a job, of at least so many that have ended."""
         def runs():
             found = self.get(f"/v1/runs?job={name}&limit=1000").body["runs"]
@@ -169,7 +169,7 @@ class Machine:
         if reload:
             self.post("/v1/reload")
 
-    def wait(self, what, condition, seconds=60):
+    def wait(self, what, condition, seconds=120):
         """Waits until the condition has a value that counts as true, and returns it."""
         deadline = time.monotonic() + seconds
         while not (value := condition()):
@@ -223,7 +223,7 @@ class Machine:
         """What matches the pattern in the lines of the journal, over all boots."""
         return re.findall(pattern, self.text("journal"), re.MULTILINE)
 
-    def wait_for_journal(self, pattern, seconds=30):
+    def wait_for_journal(self, pattern, seconds=120):
         return self.wait(f"a journal entry like {pattern!r}", lambda: self.journal(pattern), seconds)
 
     def stamps(self, *names):

@@ -62,14 +62,14 @@ def start(case, mkfs_options=""):
 
 def waits(machine, count):
     """Waits until timerd has said for the count-th time that it cannot save its state."""
-    machine.wait("the log says that the state cannot be saved", lambda: len(machine.journal(WAITS)) >= count, 90)
+    machine.wait("the log says that the state cannot be saved", lambda: len(machine.journal(WAITS)) >= count, 120)
 
 
 def works(case, machine, count):
     """Waits until it has said that it can again, and runs start."""
-    machine.wait("the log says that the state can be saved again", lambda: len(machine.journal(WORKS)) >= count, 60)
+    machine.wait("the log says that the state can be saved again", lambda: len(machine.journal(WORKS)) >= count, 120)
     runs = len(machine.stamps("beat"))
-    machine.wait("runs start again", lambda: len(machine.stamps("beat")) >= runs + 2, 60)
+    machine.wait("runs start again", lambda: len(machine.stamps("beat")) >= runs + 2, 120)
 
 
 def pause(case, machine, job):

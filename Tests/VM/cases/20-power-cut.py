@@ -59,8 +59,8 @@ FILES = {
 }
 
 
-def LIMIT():
-    return 120 + cuts(False) * 45
+def LIMIT(is_long):
+    return 300 + cuts(is_long) * 120
 
 
 def cuts(is_long):

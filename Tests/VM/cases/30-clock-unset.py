@@ -7,7 +7,7 @@ import time
 
 from machine import microseconds
 
-LIMIT = 240
+LIMIT = 600  # s
 BASES = ("active", "uptime", "boottime", "wall")
 CONFIGURATION = "".join(f"""
 [job.{count}]

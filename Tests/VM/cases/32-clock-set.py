@@ -42,8 +42,8 @@ FREQUENCY, STATUS, INSERT = 0x2, 0x10, 0x10
 SLEW_SECONDS = 10
 
 
-def LIMIT():
-    return 300 + slew(False)
+def LIMIT(is_long):
+    return 600 + 2 * slew(is_long)
 
 
 def slew(is_long):

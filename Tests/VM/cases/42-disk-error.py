@@ -5,7 +5,7 @@
 
 from statedisk import LINEAR, STATE, WAITS, check_once, check_pauses, check_time, goes_on, pause, start, use_table, waits, with_bad_files
 
-LIMIT = 300
+LIMIT = 600  # s
 
 
 def run(case):

@@ -5,7 +5,7 @@
 
 from statedisk import ERROR, STATE, check_once, check_pauses, goes_on, pause, start, use_table, waits
 
-LIMIT = 300
+LIMIT = 600  # s
 
 
 def run(case):
@@ -29,10 +29,10 @@ def run(case):
     machine.do("mount", "-o", "remount,ro", STATE)
     runs = len(machine.stamps("beat"))
     machine.run("systemctl", "--no-block", "start", "timerd.socket", "timerd", seconds=90)
-    said = machine.wait_for_journal(r"timerd\[\d+\]: .*(?:[Rr]ead-only|readonly).*", 60)
+    said = machine.wait_for_journal(r"timerd\[\d+\]: .*(?:[Rr]ead-only|readonly).*", 120)
     case.note(said[-1].split(": ", 1)[1])
     case.check(len(machine.stamps("beat")) == runs, "no run starts that cannot be recorded")
     machine.do("mount", "-o", "remount,rw", STATE)
-    machine.wait("timerd answers by itself", machine.is_ready, 90)
+    machine.wait("timerd answers by itself", machine.is_ready, 120)
     goes_on(case, machine, answered, "read-only")
     check_once(case, machine)

@@ -3,7 +3,7 @@
 
 """The runner is killed and restarted with live jobs in control groups of a real kernel: they live on, none is left behind."""
 
-LIMIT = 200
+LIMIT = 600  # s
 CONFIGURATION = """
 [job.long]
 command = ["stamp", "long", "sleep", "4711"]
