@@ -122,7 +122,10 @@ def run_case(path, product, seed, known):
     with tempfile.TemporaryDirectory(prefix="case.", dir=os.environ["VM_STORE"]) as folder:
         case = Case(folder, product, f"{seed} {name}")
         attempt(module, case)
-        reasons = {next((reason for of, part, reason in known if of == name and part in problem), None) for problem in case.problems}
+        reasons = {
+            next((reason for of, part, reason in known if of == name and part in problem), None)
+            for problem in case.problems
+        }
         verdict = "passed" if not case.problems else "failed" if None in reasons else "known"
         word = {"passed": "ok", "failed": "FAILED", "known": "known"}[verdict]
         print(f"{word:7} {name:20} {time.monotonic() - began:6.1f} s  {', '.join(case.figures)}")
@@ -135,7 +138,9 @@ def run_case(path, product, seed, known):
         if verdict == "failed" or os.environ.get("SHOW"):
             explain(case)
         if os.environ.get("KEEP"):
-            shutil.copytree(folder, os.environ["KEEP"], dirs_exist_ok=True, ignore=shutil.ignore_patterns("agent", "qmp"))
+            shutil.copytree(
+                folder, os.environ["KEEP"], dirs_exist_ok=True, ignore=shutil.ignore_patterns("agent", "qmp")
+            )
     sys.stdout.flush()
     return verdict
 

@@ -51,11 +51,17 @@ class Machine:
         """A new disk, of which only the changes from the base are stored."""
         path = f"{self.folder}/{name}.qcow2"
         over = ["-b", base, "-F", "raw"] if base else []
-        made = subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", *over, path, *([f"{megabytes}M"] if megabytes else [])],
-                              capture_output=True, text=True, check=False)
+        made = subprocess.run(
+            ["qemu-img", "create", "-q", "-f", "qcow2", *over, path, *([f"{megabytes}M"] if megabytes else [])],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if made.returncode:
-            raise Broken(f"cannot make a disk: {made.stderr.strip()}; free some of the disk that has {self.folder}, "
-                         "or remove .build/vm to make the machine again")
+            raise Broken(
+                f"cannot make a disk: {made.stderr.strip()}; free some of the disk that has {self.folder}, "
+                "or remove .build/vm to make the machine again"
+            )
         return path
 
     def add_disk(self, megabytes=None, base=None):
@@ -70,8 +76,13 @@ class Machine:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_text(text, encoding="utf-8")
             names = "\n".join(str(place.relative_to(folder)) for place in sorted(pathlib.Path(folder).rglob("*")))
-            archive = subprocess.run(["cpio", "--quiet", "-o", "-H", "newc", "-R", "0:0"], cwd=folder, input=names.encode(),
-                                     capture_output=True, check=True).stdout
+            archive = subprocess.run(
+                ["cpio", "--quiet", "-o", "-H", "newc", "-R", "0:0"],
+                cwd=folder,
+                input=names.encode(),
+                capture_output=True,
+                check=True,
+            ).stdout
         path = pathlib.Path(f"{self.folder}/initrd")
         path.write_bytes(pathlib.Path(self.initrd).read_bytes() + gzip.compress(archive))
         return str(path)
@@ -98,7 +109,9 @@ class Machine:
             fault = re.search(r"timerd-vm: .*|Kernel panic.*", self.text("console").split("--- boot")[-1])
             if fault or not self.qemu.is_on or time.monotonic() > deadline:
                 why = fault.group().strip() if fault else f"no answer within {BOOT_SECONDS} s"
-                raise Broken(f"the machine did not boot ({why}); if its image is broken, remove .build/vm to make it again")
+                raise Broken(
+                    f"the machine did not boot ({why}); if its image is broken, remove .build/vm to make it again"
+                )
             time.sleep(0.1)
 
     def is_ready(self):
@@ -110,13 +123,17 @@ class Machine:
         answer = self.agent.ask(seconds, command=command, input=text)
         if "failed" in answer:
             raise Failure(f"{' '.join(command)}: {answer['failed']}")
-        return Result(answer["status"], answer["output"], answer["errors"], Clocks(*answer["before"]), Clocks(*answer["after"]))
+        return Result(
+            answer["status"], answer["output"], answer["errors"], Clocks(*answer["before"]), Clocks(*answer["after"])
+        )
 
     def do(self, *command, **options):
         """Its output; it must succeed."""
         result = self.run(*command, **options)
         if result.status:
-            raise Failure(f"{' '.join(command)}: status {result.status}: {result.errors.strip() or result.output.strip()}")
+            raise Failure(
+                f"{' '.join(command)}: status {result.status}: {result.errors.strip() or result.output.strip()}"
+            )
         return result.output.strip()
 
     def shell(self, script, **options):
@@ -156,9 +173,11 @@ class Machine:
 
     def ended(self, name, count=1, seconds=120):
         """The latest run of a job, of at least so many that have ended."""
+
         def runs():
             found = self.get(f"/v1/runs?job={name}&limit=1000").body["runs"]
             return found if len(found) >= count else None
+
         return self.wait(f"{count} ended runs of {name}", runs, seconds)[0]
 
     def write(self, path, text):
@@ -185,8 +204,13 @@ class Machine:
     def suspend(self, seconds):
         """Suspends it to memory. Returns the clocks before and after."""
         before = self.qemu.count("WAKEUP")
-        result = self.run("sh", "-euc", f"echo 0 >/sys/class/rtc/rtc0/wakealarm; echo +{seconds} >/sys/class/rtc/rtc0/wakealarm; "
-                          "echo mem >/sys/power/state", seconds=seconds + 60)
+        result = self.run(
+            "sh",
+            "-euc",
+            f"echo 0 >/sys/class/rtc/rtc0/wakealarm; echo +{seconds} >/sys/class/rtc/rtc0/wakealarm; "
+            "echo mem >/sys/power/state",
+            seconds=seconds + 60,
+        )
         if result.status:
             raise Failure(f"the machine cannot be suspended: {result.errors.strip()}")
         if self.qemu.count("WAKEUP") != before + 1:

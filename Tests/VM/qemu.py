@@ -23,20 +23,58 @@ class Qemu:
         for name in ("qmp", "agent"):
             if os.path.exists(f"{folder}/{name}"):
                 os.unlink(f"{folder}/{name}")
-        command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "pc", "-m", str(memory), "-smp", "2",
-                   "-nodefaults", "-no-user-config", "-display", "none", "-kernel", kernel, "-initrd", initrd,
-                   "-append", f"console=ttyS0 no_timer_check loglevel=4 systemd.getty_auto=0 systemd.show_status=false {words}",
-                   "-chardev", f"file,id=console,path={folder}/console,append=on", "-serial", "chardev:console",
-                   "-chardev", f"socket,id=qmp,path={folder}/qmp,server=on,wait=off", "-mon", "chardev=qmp,mode=control",
-                   "-device", "virtio-serial-pci"]
+        command = [
+            "qemu-system-x86_64",
+            "-accel",
+            "tcg,thread=multi",
+            "-machine",
+            "pc",
+            "-m",
+            str(memory),
+            "-smp",
+            "2",
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+            "-kernel",
+            kernel,
+            "-initrd",
+            initrd,
+            "-append",
+            f"console=ttyS0 no_timer_check loglevel=7 systemd.getty_auto=0 systemd.show_status=false {words}",
+            "-chardev",
+            f"file,id=console,path={folder}/console,append=on",
+            "-serial",
+            "chardev:console",
+            "-chardev",
+            f"socket,id=qmp,path={folder}/qmp,server=on,wait=off",
+            "-mon",
+            "chardev=qmp,mode=control",
+            "-device",
+            "virtio-serial-pci",
+        ]
         for name in ("stamps", "journal"):
-            command += ["-chardev", f"file,id={name},path={folder}/{name},append=on", "-device", f"virtconsole,chardev={name}"]
-        command += ["-chardev", f"socket,id=agent,path={folder}/agent,server=on,wait=off",
-                    "-device", "virtserialport,chardev=agent,name=agent"]
+            command += [
+                "-chardev",
+                f"file,id={name},path={folder}/{name},append=on",
+                "-device",
+                f"virtconsole,chardev={name}",
+            ]
+        command += [
+            "-chardev",
+            f"socket,id=agent,path={folder}/agent,server=on,wait=off",
+            "-device",
+            "virtserialport,chardev=agent,name=agent",
+        ]
         for number, disk in enumerate(disks):
             # What the guest has not flushed can be in the memory of QEMU, as in that of a disk.
-            command += ["-drive", f"file={disk},if=none,id=disk{number},format=qcow2,cache=writeback",
-                        "-device", f"virtio-blk-pci,drive=disk{number}"]
+            command += [
+                "-drive",
+                f"file={disk},if=none,id=disk{number},format=qcow2,cache=writeback",
+                "-device",
+                f"virtio-blk-pci,drive=disk{number}",
+            ]
         if rtc:
             command += ["-rtc", f"base={rtc}"]
         self.errors = open(f"{folder}/qemu", "ab")
@@ -84,8 +122,10 @@ class Qemu:
         with self.changed:
             errors = [event["data"] for event in self.events if event["event"] == "BLOCK_IO_ERROR"]
         if errors:
-            raise Broken(f"the machine cannot write its disk ({errors[0].get('reason')}); "
-                         f"free some of the disk that has {self.folder}")
+            raise Broken(
+                f"the machine cannot write its disk ({errors[0].get('reason')}); "
+                f"free some of the disk that has {self.folder}"
+            )
 
     def cut(self):
         """The power is gone."""

@@ -15,11 +15,13 @@ every = "1s"
 [job.second]
 command = ["stamp", "second"]
 calendar = "*:*:0/2"
-""" + "".join(f"""
+""" + "".join(
+    f"""
 [job.{name}]
 command = ["true"]
 every = "100h"
-""" for name in ("counts", "before", "during", "after", "flakey", "read-only"))
+""" for name in ("counts", "before", "during", "after", "flakey", "read-only")
+)
 # The device `state` of the device mapper, /dev/dm-0, is the disk until the case changes that.
 MOUNT = f"""#!/bin/sh -eu
 modprobe dm_mod
@@ -51,10 +53,15 @@ def start(case, mkfs_options=""):
     """A machine with such a disk, whose jobs run."""
     machine = case.machine()
     machine.add_disk(MEGABYTES)
-    machine.start(files={
-        "/etc/timerd/timerd.toml": JOBS, "/root/mount-state": MOUNT, "/root/mkfs-options": mkfs_options,
-        "/etc/systemd/system/state-disk.service": UNIT,
-        "/etc/systemd/system/timerd.service.d/disk.conf": "[Unit]\nRequires=state-disk.service\nAfter=state-disk.service\n"})
+    machine.start(
+        files={
+            "/etc/timerd/timerd.toml": JOBS,
+            "/root/mount-state": MOUNT,
+            "/root/mkfs-options": mkfs_options,
+            "/etc/systemd/system/state-disk.service": UNIT,
+            "/etc/systemd/system/timerd.service.d/disk.conf": "[Unit]\nRequires=state-disk.service\nAfter=state-disk.service\n",
+        }
+    )
     case.check(machine.run("mountpoint", "-q", STATE).status == 0, "the saved state is on its own disk")
     machine.wait("runs", lambda: machine.stamps("beat") and machine.stamps("second"))
     return machine
@@ -85,7 +92,10 @@ def check_pauses(case, machine, answered, when):
     for job, was_answered in answered.items():
         found = machine.job(job)
         if was_answered:
-            case.check(found["state"] == "paused" and found["paused"].get("note") == job, f"{when}: an answered pause is lost: {found}")
+            case.check(
+                found["state"] == "paused" and found["paused"].get("note") == job,
+                f"{when}: an answered pause is lost: {found}",
+            )
 
 
 def check_once(case, machine):
@@ -102,14 +112,18 @@ def check_time(case, machine, first):
     """The time of a job goes on while its state cannot be saved."""
     last = machine.get("/v1/jobs")
     at_least, at_most = last.before.monotonic - first.after.monotonic, last.after.monotonic - first.before.monotonic
-    elapsed = [next(job["elapsed_usec"] for job in answer.body["jobs"] if job["job"] == "counts") for answer in (first, last)]
+    elapsed = [
+        next(job["elapsed_usec"] for job in answer.body["jobs"] if job["job"] == "counts") for answer in (first, last)
+    ]
     counted = elapsed[1] - elapsed[0]
     case.check(at_least <= counted <= at_most, f"{counted} µs counted where {at_least} to {at_most} passed")
 
 
 def use_table(machine, table):
     """Replaces what is behind the device while it is used."""
-    machine.shell(f"dmsetup suspend --noflush --nolockfs state; dmsetup load state --table '{table}'; dmsetup resume --noudevrules --noudevsync state")
+    machine.shell(
+        f"dmsetup suspend --noflush --nolockfs state; dmsetup load state --table '{table}'; dmsetup resume --noudevrules --noudevsync state"
+    )
 
 
 LINEAR = f"0 {SECTORS} linear /dev/vdb 0"

@@ -10,10 +10,12 @@ from machine import Failure, microseconds
 TOLERANCE = 50_000  # µs
 # How much time passes by each base while the machine sleeps, as a part of it.
 BASES = {"active": 0, "uptime": 0, "boottime": 1, "wall": 1}
-CONFIGURATION = """
+CONFIGURATION = (
+    """
 [defaults]
 concurrency = "allow"
-""" + "".join(f"""
+"""
+    + "".join(f"""
 [job.{count}]
 command = ["true"]
 every = "10h"
@@ -22,7 +24,8 @@ count = "{count}"
 command = ["stamp", "grid-{count}"]
 every = "2s"
 count = "{count}"
-""" for count in BASES) + """
+""" for count in BASES)
+    + """
 [job.calendar]
 command = ["stamp", "calendar"]
 calendar = "*:*:0/2"
@@ -47,6 +50,7 @@ every = "10h"
 retries = 1
 retry-delay = "4s"
 """
+)
 PERIOD = 2_000_000  # µs, of the jobs named grid-… and calendar
 
 
@@ -103,11 +107,18 @@ def suspend(case, machine, turn):
         counted = after[count]["elapsed_usec"] - jobs[count]["elapsed_usec"]
         passed = told_after - told - (1 - part) * asleep
         worst = max(worst, abs(counted - passed))
-        case.check(abs(counted - passed) <= TOLERANCE, f"turn {turn}: {count} counted {counted} µs where {passed} passed, {asleep} asleep")
-    case.check(after["held"]["elapsed_usec"] == jobs["held"]["elapsed_usec"], f"turn {turn}: a paused job counts no time")
+        case.check(
+            abs(counted - passed) <= TOLERANCE,
+            f"turn {turn}: {count} counted {counted} µs where {passed} passed, {asleep} asleep",
+        )
+    case.check(
+        after["held"]["elapsed_usec"] == jobs["held"]["elapsed_usec"], f"turn {turn}: a paused job counts no time"
+    )
     case.check(after["held"]["state"] == "paused", f"turn {turn}: it stays paused")
     if told_after > due + 1_000_000:
-        case.check(after["rests"]["state"] == "armed", f"turn {turn}: a pause ends while the machine sleeps: {after['rests']}")
+        case.check(
+            after["rests"]["state"] == "armed", f"turn {turn}: a pause ends while the machine sleeps: {after['rests']}"
+        )
     check_upcoming(case, turn, after, upcoming)
     machine.wait(f"the job at-{turn}", lambda: machine.stamps(f"at-{turn}"))
     at = machine.stamps(f"at-{turn}")
@@ -120,16 +131,28 @@ def check_upcoming(case, turn, jobs, upcoming):
     """What comes next is right at once: by the elapsed time of each job, and in the future."""
     now = microseconds(upcoming["now"])
     for run in upcoming["upcoming"]:
-        case.check(microseconds(run["at"]) >= now - TOLERANCE, f"turn {turn}: at {upcoming['now']} a run is announced for the past: {run}")
+        case.check(
+            microseconds(run["at"]) >= now - TOLERANCE,
+            f"turn {turn}: at {upcoming['now']} a run is announced for the past: {run}",
+        )
     times = {}
     for run in upcoming["upcoming"]:
         times.setdefault(run["job"], []).append(microseconds(run["at"]))
     calendar = times.get("calendar", [0])
-    case.check(calendar[0] % PERIOD == 0 and calendar[0] - now <= PERIOD, f"turn {turn}: calendar is announced for {calendar[0]} at {now}")
+    case.check(
+        calendar[0] % PERIOD == 0 and calendar[0] - now <= PERIOD,
+        f"turn {turn}: calendar is announced for {calendar[0]} at {now}",
+    )
     for count in BASES:
         grid = times.get(f"grid-{count}", [0])
-        case.check(0 <= grid[0] - now + TOLERANCE <= PERIOD + 2 * TOLERANCE, f"turn {turn}: grid-{count} is announced for {grid[0]} at {now}")
-        case.check(all(b - a == PERIOD for a, b in zip(grid, grid[1:])), f"turn {turn}: grid-{count} is announced every 2 s: {grid}")
+        case.check(
+            0 <= grid[0] - now + TOLERANCE <= PERIOD + 2 * TOLERANCE,
+            f"turn {turn}: grid-{count} is announced for {grid[0]} at {now}",
+        )
+        case.check(
+            all(b - a == PERIOD for a, b in zip(grid, grid[1:])),
+            f"turn {turn}: grid-{count} is announced every 2 s: {grid}",
+        )
 
 
 def check_limits(case, machine, turn):
@@ -141,9 +164,14 @@ def check_limits(case, machine, turn):
     count = 2 * turn + 2
     machine.wait("the retry", lambda: len(machine.stamps("fails")) >= count, 120)
     tries = machine.stamps("fails")
-    case.check(len(tries) == count and len({one.run for one in tries}) == count, f"turn {turn}: one retry, once: {tries[-3:]}")
+    case.check(
+        len(tries) == count and len({one.run for one in tries}) == count, f"turn {turn}: one retry, once: {tries[-3:]}"
+    )
     first, second = tries[-2:]
-    case.check(second.clocks.boottime - first.clocks.boottime >= 4_000_000, f"turn {turn}: the retry came after {second.clocks.boottime - first.clocks.boottime} µs")
+    case.check(
+        second.clocks.boottime - first.clocks.boottime >= 4_000_000,
+        f"turn {turn}: the retry came after {second.clocks.boottime - first.clocks.boottime} µs",
+    )
 
 
 def check_runs(case, machine, name):
@@ -169,4 +197,5 @@ def check_runs(case, machine, name):
 def rfc3339(microseconds_since_1970):
     seconds_since_1970, fraction = divmod(microseconds_since_1970, 1_000_000)
     from datetime import datetime, timezone
+
     return f"{datetime.fromtimestamp(seconds_since_1970, timezone.utc):%Y-%m-%dT%H:%M:%S}.{fraction:06}Z"

@@ -31,11 +31,13 @@ on-boot = "1s"
 command = ["sleep", "1000"]
 every = "100h"
 first = "0s"
-""" + "".join(f"""
+""" + "".join(
+    f"""
 [job.{name}]
 command = ["true"]
 every = "100h"
-""" for name in ("counts", "pauses", "stops", "skips", "one", "two"))
+""" for name in ("counts", "pauses", "stops", "skips", "one", "two")
+)
 
 # Before each start of the daemon: whether a copy of the database is sound, as SQLite finds it.
 DATABASE_CHECK = """
@@ -106,12 +108,20 @@ def command(machine, own, record):
             record.send(machine, [verb], "/v1/jobs/pauses/resume", {}, "armed")
     elif verb == "stops":
         is_armed = record.answered.get(verb, "armed") == "armed"
-        record.send(machine, [verb], f"/v1/jobs/stops/{'stop' if is_armed else 'start'}", {}, "stopped" if is_armed else "armed")
+        record.send(
+            machine, [verb], f"/v1/jobs/stops/{'stop' if is_armed else 'start'}", {}, "stopped" if is_armed else "armed"
+        )
     elif verb == "skips":
         record.send(machine, [verb], "/v1/jobs/skips/skip-next", {"count": number + 1}, f"armed {number + 1}")
     elif verb == "pair":
         if record.answered.get("one", "armed") == "armed":
-            record.send(machine, ["one", "two"], "/v1/jobs/pause", {"jobs": ["one", "two"], "note": f"pair {number}"}, f"paused pair {number}")
+            record.send(
+                machine,
+                ["one", "two"],
+                "/v1/jobs/pause",
+                {"jobs": ["one", "two"], "note": f"pair {number}"},
+                f"paused pair {number}",
+            )
         else:
             # Without the pauses of the list, the answer would be a question (timerctl resume).
             record.send(machine, ["one", "two"], "/v1/jobs/resume", {"jobs": ["one", "two"]}, "armed")
@@ -172,9 +182,15 @@ def check_turn(case, machine, record, cut, lost, name):
     jobs = {job["job"]: job for job in answer.body["jobs"]}
     for job in ("pauses", "stops", "skips", "one", "two"):
         found = state(jobs[job])
-        case.check(found in record.allowed(job), f"{name}: an answered command is lost: {job} is {found!r}, not {record.allowed(job)}")
+        case.check(
+            found in record.allowed(job),
+            f"{name}: an answered command is lost: {job} is {found!r}, not {record.allowed(job)}",
+        )
         record.answered[job] = found
-    case.check(state(jobs["one"]) == state(jobs["two"]), f"{name}: a command for two jobs holds for one: {state(jobs['one'])}, {state(jobs['two'])}")
+    case.check(
+        state(jobs["one"]) == state(jobs["two"]),
+        f"{name}: a command for two jobs holds for one: {state(jobs['one'])}, {state(jobs['two'])}",
+    )
     record.sent = {}
     if record.sample is None:
         return
@@ -183,13 +199,17 @@ def check_turn(case, machine, record, cut, lost, name):
     loss = elapsed - restored
     lost.append(loss // record.cuts)
     case.check(loss <= LOSS_MAX * record.cuts, f"{name}: {loss} µs are lost in {record.cuts} cuts")
-    case.check(-loss <= (cut - asked) * 1e6 + 200_000, f"{name}: {-loss} µs are gained, {cut - asked:.3f} s before the cut")
+    case.check(
+        -loss <= (cut - asked) * 1e6 + 200_000, f"{name}: {-loss} µs are gained, {cut - asked:.3f} s before the cut"
+    )
     entries = machine.journal(r"the machine went down without stopping the previous instance.*")
     said = re.search(r"up to ([\d.]+) (ms|s) of it is lost", entries[-1]) if entries else None
     case.check(said, f"{name}: the log says how much is lost: {entries[-1:]}")
     if said and record.cuts == 1:
         most = float(said[1]) * {"ms": 1e3, "s": 1e6}[said[2]]
-        case.check(loss <= most + 200_000 and most <= LOSS_MAX, f"{name}: {loss} µs are lost, and the log says {said[0]}")
+        case.check(
+            loss <= most + 200_000 and most <= LOSS_MAX, f"{name}: {loss} µs are lost, and the log says {said[0]}"
+        )
 
 
 def check_runs(case, machine):

@@ -9,12 +9,14 @@ from machine import microseconds
 
 LIMIT = 600  # s
 BASES = ("active", "uptime", "boottime", "wall")
-CONFIGURATION = "".join(f"""
+CONFIGURATION = (
+    "".join(f"""
 [job.{count}]
 command = ["true"]
 every = "10h"
 count = "{count}"
-""" for count in BASES) + """
+""" for count in BASES)
+    + """
 [job.second]
 command = ["stamp", "second"]
 calendar = "*:*:0/2"
@@ -33,6 +35,7 @@ at = "2000-02-29T12:00:00Z"
 command = ["stamp", "boot"]
 on-boot = "1s"
 """
+)
 # The clock of the hardware is unset, and what systemd would guess instead is set back. The kernel allows no time before its
 # own start.
 UNSET = {"rtc": "1970-01-01T00:00:00", "words": "systemd.clock_usec=300000000"}
@@ -52,10 +55,15 @@ def run(case):
     passed = (time.monotonic() - began) * 1e6
     for name in BASES:
         gained = machine.job(name)["elapsed_usec"] - before[name]
-        case.check(0 <= gained <= passed, f"{name} gained {gained} µs over the boot and both changes of the clock, in {passed:.0f} µs")
+        case.check(
+            0 <= gained <= passed,
+            f"{name} gained {gained} µs over the boot and both changes of the clock, in {passed:.0f} µs",
+        )
     boots = [stamp.boot for stamp in machine.stamps("boot")]
     case.check(boots == [1, 2], f"on-boot runs once in each boot: {boots}")
-    case.check(not machine.stamps("monthly", "then"), f"what lies in between does not run: {machine.stamps('monthly', 'then')}")
+    case.check(
+        not machine.stamps("monthly", "then"), f"what lies in between does not run: {machine.stamps('monthly', 'then')}"
+    )
 
 
 def set_clock(case, machine, boot):
@@ -79,7 +87,11 @@ def set_clock(case, machine, boot):
     # After the clock was set back, the same instant comes again: a run has one more microsecond then, as its own name.
     odd = [stamp.scheduled for stamp in of_boot("second") if microseconds(stamp.scheduled) % 2_000_000 != boot - 1]
     case.check(not odd, f"boot {boot}: an instant of the calendar is not on the full second: {odd[:3]}")
-    wrong = [stamp for stamp in of_boot("second") if 100_000_000_000_000 < microseconds(stamp.scheduled) < now * 1_000_000 - 2_000_000]
+    wrong = [
+        stamp
+        for stamp in of_boot("second")
+        if 100_000_000_000_000 < microseconds(stamp.scheduled) < now * 1_000_000 - 2_000_000
+    ]
     case.check(not wrong, f"boot {boot}: what lies in between is not run: {wrong[:3]}")
     for name in ("second", "monthly"):
         following = microseconds(machine.job(name)["next"])
@@ -92,4 +104,7 @@ def check_elapsed(case, boot, first, last):
     elapsed = [{job["job"]: job.get("elapsed_usec") for job in answer.body["jobs"]} for answer in (first, last)]
     for name in BASES:
         counted = elapsed[1][name] - elapsed[0][name]
-        case.check(at_least <= counted <= at_most, f"boot {boot}: {name} counted {counted} µs where {at_least} to {at_most} passed")
+        case.check(
+            at_least <= counted <= at_most,
+            f"boot {boot}: {name} counted {counted} µs where {at_least} to {at_most} passed",
+        )

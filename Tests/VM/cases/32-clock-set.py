@@ -8,12 +8,14 @@ from machine import microseconds
 SECOND = 1_000_000
 MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86400 * SECOND
 BASES = ("active", "uptime", "boottime", "wall")
-ELAPSED = "".join(f"""
+ELAPSED = (
+    "".join(f"""
 [job.{count}]
 command = ["true"]
 every = "10h"
 count = "{count}"
-""" for count in BASES) + """
+""" for count in BASES)
+    + """
 [job.grid]
 command = ["stamp", "grid"]
 every = "2s"
@@ -27,6 +29,7 @@ command = ["true"]
 calendar = "02:30"
 timezone = "Europe/Berlin"
 """
+)
 # adjtimex(2): the modes, the frequency in 2^-16 ppm and the status, in a `struct timex`.
 ADJUST = """
 import ctypes, struct, sys
@@ -103,7 +106,9 @@ def zone(case, machine):
     machine.do("ln", "-sf", "/usr/share/zoneinfo/Asia/Tokyo", "/etc/localtime")
     machine.wait("the job of Tokyo", lambda: machine.stamps("tokyo"))
     stamps = machine.stamps("tokyo")
-    case.check([microseconds(stamp.scheduled) for stamp in stamps] == [due], f"it ran at its time there: {stamps}, not {due}")
+    case.check(
+        [microseconds(stamp.scheduled) for stamp in stamps] == [due], f"it ran at its time there: {stamps}, not {due}"
+    )
     case.check(machine.job("fixed")["next"] == fixed, "a job with its own zone is as it was")
     case.check(machine.journal("Time zone rules changed; recomputed the schedules of"), "the log says so")
     machine.do("ln", "-sf", "/usr/share/zoneinfo/UTC", "/etc/localtime")
@@ -118,7 +123,11 @@ def slewed(case, machine):
     state = machine.do("python3", "/root/adjust", "0", "0", "0").split()
     case.check(int(state[1]) == 500 << 16, f"the clock is slewed: {state}")
     until = machine.clocks().real + slew(case.is_long) * SECOND
-    machine.wait("it is slewed long enough", lambda: machine.stamps("second")[-1].clocks.real > until, 2 * slew(case.is_long) + 60)
+    machine.wait(
+        "it is slewed long enough",
+        lambda: machine.stamps("second")[-1].clocks.real > until,
+        2 * slew(case.is_long) + 60,
+    )
     machine.do("python3", "/root/adjust", str(FREQUENCY), "0", "0")
     stamps = machine.stamps("second")[count:]
     case.check(len(machine.journal("The wall clock was set")) == steps, "a slewed clock is not one that was set")
@@ -138,7 +147,9 @@ def leap_second(case, machine):
     with_job(machine, "midnight", "00:00:00", 'concurrency = "allow"\n')
     midnight = (machine.clocks().real // DAY + 1) * DAY
     set_clock(machine, midnight - 8 * SECOND)
-    machine.wait("the clock is followed", lambda: microseconds(machine.job("midnight")["next"]) // SECOND == midnight // SECOND)
+    machine.wait(
+        "the clock is followed", lambda: microseconds(machine.job("midnight")["next"]) // SECOND == midnight // SECOND
+    )
     count = len(machine.stamps("second"))
     before = machine.clocks()
     machine.do("python3", "/root/adjust", str(STATUS), "0", str(INSERT))
@@ -147,7 +158,9 @@ def leap_second(case, machine):
     after = machine.clocks()
     inserted = (after.boottime - before.boottime) - (after.real - before.real)
     case.check(abs(inserted - SECOND) < 50_000, f"a second was inserted: {inserted} µs")
-    stamps = [stamp for stamp in machine.stamps("second")[count:] if microseconds(stamp.scheduled) >= midnight - 7 * SECOND]
+    stamps = [
+        stamp for stamp in machine.stamps("second")[count:] if microseconds(stamp.scheduled) >= midnight - 7 * SECOND
+    ]
     covered(case, stamps, "over a leap second")
     case.check(len(machine.stamps("midnight")) == 1, f"midnight comes once: {machine.stamps('midnight')}")
     machine.do("python3", "/root/adjust", str(STATUS), "0", "0")
@@ -176,15 +189,26 @@ def set_by_a_day(case, machine):
     machine.wait("the job", lambda: machine.stamps("again"))
     set_clock(machine, due - DAY - 6 * SECOND)
     machine.wait("it runs on the day before", lambda: len(machine.stamps("again")) == 2)
-    case.check(microseconds(machine.stamps("again")[1].scheduled) // SECOND == (due - DAY) // SECOND, f"at its time there: {machine.stamps('again')}")
+    case.check(
+        microseconds(machine.stamps("again")[1].scheduled) // SECOND == (due - DAY) // SECOND,
+        f"at its time there: {machine.stamps('again')}",
+    )
     machine.wait_for_journal("The wall clock was set back by .*; schedules follow the new time")
     set_clock(machine, due - 6 * SECOND)
     machine.wait("what comes again runs again", lambda: len(machine.stamps("again")) == 3)
-    case.check(microseconds(machine.stamps("again")[2].scheduled) // SECOND == due // SECOND, f"at its time: {machine.stamps('again')}")
+    case.check(
+        microseconds(machine.stamps("again")[2].scheduled) // SECOND == due // SECOND,
+        f"at its time: {machine.stamps('again')}",
+    )
     # The daily time lies in between.
     due = (machine.clocks().real + 20 * SECOND) // SECOND * SECOND
     with_job(machine, "between", time_of_day(due))
     set_clock(machine, due + 3 * DAY + MINUTE)
-    machine.wait("runs at the new time", lambda: machine.stamps("second")[-1].clocks.real > due + 3 * DAY + MINUTE + SECOND)
+    machine.wait(
+        "runs at the new time", lambda: machine.stamps("second")[-1].clocks.real > due + 3 * DAY + MINUTE + SECOND
+    )
     case.check(not machine.stamps("between"), f"what lies in between is not run: {machine.stamps('between')}")
-    case.check(microseconds(machine.job("between")["next"]) // SECOND == (due + 4 * DAY) // SECOND, "it is due at its time on the next day")
+    case.check(
+        microseconds(machine.job("between")["next"]) // SECOND == (due + 4 * DAY) // SECOND,
+        "it is due at its time on the next day",
+    )

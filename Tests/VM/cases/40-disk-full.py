@@ -20,7 +20,10 @@ def run(case):
     runs = len(machine.stamps("beat"))
     answered["during"] = pause(case, machine, "during")
     case.check(len(machine.stamps("beat")) <= runs + 1, "no run starts while its start cannot be recorded")
-    case.check("runs wait" in machine.do("systemctl", "show", "-P", "StatusText", "timerd"), "the status line says that runs wait")
+    case.check(
+        "runs wait" in machine.do("systemctl", "show", "-P", "StatusText", "timerd"),
+        "the status line says that runs wait",
+    )
     check_time(case, machine, first)
     machine.do("rm", f"{STATE}/filler")
     works(case, machine, 1)
@@ -43,11 +46,17 @@ def run(case):
 def inodes(case, machine):
     """No file can be made, and the daemon starts: its database needs a second file to be written."""
     machine.do("systemctl", "stop", "timerd.socket", "timerd")
-    machine.shell(f"mkdir {STATE}/many; cd {STATE}/many; number=0; while touch $number; do number=$((number + 1)); done 2>/dev/null")
+    machine.shell(
+        f"mkdir {STATE}/many; cd {STATE}/many; number=0; while touch $number; do number=$((number + 1)); done 2>/dev/null"
+    )
     case.check(machine.run("sh", "-c", f": >{STATE}/one-more").status != 0, "there are no inodes")
     machine.run("systemctl", "start", "timerd.socket", "timerd", seconds=120)
     machine.wait("timerd answers", machine.is_ready)
-    machine.wait("the log says that no run starts", lambda: machine.journal("no run starts until there is space|" "jobs that become due wait"), 120)
+    machine.wait(
+        "the log says that no run starts",
+        lambda: machine.journal("no run starts until there is space|" "jobs that become due wait"),
+        120,
+    )
     runs = len(machine.stamps("beat"))
     machine.do("rm", "-r", f"{STATE}/many")
     machine.wait("runs start by themselves", lambda: len(machine.stamps("beat")) >= runs + 2, 120)

@@ -3,7 +3,20 @@
 
 """A disk that returns EIO for the database, always and then now and then: nothing answered is lost in a power cut, and all goes on by itself."""
 
-from statedisk import LINEAR, STATE, WAITS, check_once, check_pauses, check_time, goes_on, pause, start, use_table, waits, with_bad_files
+from statedisk import (
+    LINEAR,
+    STATE,
+    WAITS,
+    check_once,
+    check_pauses,
+    check_time,
+    goes_on,
+    pause,
+    start,
+    use_table,
+    waits,
+    with_bad_files,
+)
 
 LIMIT = 600  # s
 
@@ -33,7 +46,11 @@ def run(case):
     use_table(machine, LINEAR)
     goes_on(case, machine, answered, "flakey")
     machine.do("systemctl", "stop", "timerd.socket", "timerd", seconds=90)
-    sound = machine.do("python3", "-c", f"import sqlite3; print(sqlite3.connect('{STATE}/timerd.db').execute('PRAGMA integrity_check').fetchone()[0])")
+    sound = machine.do(
+        "python3",
+        "-c",
+        f"import sqlite3; print(sqlite3.connect('{STATE}/timerd.db').execute('PRAGMA integrity_check').fetchone()[0])",
+    )
     case.check(sound == "ok", f"the database is sound: {sound}")
     machine.do("systemctl", "start", "timerd.socket", "timerd", seconds=90)
     check_pauses(case, machine, answered, "after a restart")

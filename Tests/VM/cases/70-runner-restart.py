@@ -29,7 +29,9 @@ def run(case):
     machine.start(files={"/etc/timerd/timerd.toml": CONFIGURATION})
     processes = lambda *words: machine.run("pgrep", "-fx", " ".join(words)).output.split()
     runner = lambda: machine.do("systemctl", "show", "-P", "MainPID", "timerd-runner")
-    machine.wait("the jobs run", lambda: {stamp.name for stamp in machine.stamps()} >= {"long", "short", "left", "beat"})
+    machine.wait(
+        "the jobs run", lambda: {stamp.name for stamp in machine.stamps()} >= {"long", "short", "left", "beat"}
+    )
     long = machine.wait("its process", lambda: processes("sleep", "4711"))
     group = machine.do("cat", f"/proc/{long[0]}/cgroup").split("::")[1]
     case.check("timerd-runner.service/" in group, f"a run has a control group of its own below the runner: {group}")
@@ -49,14 +51,18 @@ def run(case):
     machine.post("/v1/jobs/leaves/kill")
     leaves = machine.ended("leaves")
     case.check(leaves["reason"] in ("stopped", "lost"), f"a run is stopped: {leaves}")
-    machine.wait("what it left behind has ended", lambda: not processes("sleep", "4712") and not processes("sleep", "4713"))
+    machine.wait(
+        "what it left behind has ended", lambda: not processes("sleep", "4712") and not processes("sleep", "4713")
+    )
 
     # Restarted in order: the run is stopped, and nothing is left of it.
     machine.do("systemctl", "restart", "timerd-runner", seconds=90)
     machine.wait("the long run is over", lambda: machine.job("long").get("last"))
     case.note(f"killed: {short['outcome']}, restarted: {machine.job('long')['last']['outcome']}")
     case.check(not processes("sleep", "4711"), "its process has ended")
-    machine.wait("its control group is removed", lambda: machine.run("test", "-e", f"/sys/fs/cgroup{group}").status == 1)
+    machine.wait(
+        "its control group is removed", lambda: machine.run("test", "-e", f"/sys/fs/cgroup{group}").status == 1
+    )
     runs = len(machine.stamps("beat"))
     machine.wait("jobs start again", lambda: len(machine.stamps("beat")) >= runs + 2)
     case.check(len({stamp.run for stamp in machine.stamps()}) == len(machine.stamps()), "no run started twice")
