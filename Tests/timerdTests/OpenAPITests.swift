@@ -143,6 +143,7 @@ import TimerCore
             "Event": EventStatus.self, "Events": EventsFrame.self, "EventsGap": EventsGap.self,
             "EventsHello": EventsHello.self, "Notification": NotificationStatus.self,
             "Incident": IncidentStatus.self, "HeldNotifications": HeldNotifications.self,
+            "HistoryDeletion": HistoryDeletion.self,
             "Message": MessageStatus.self, "Messages": NotificationsReply.self,
             "MessageRetry": MessageRetryReply.self, "Notifier": NotifierStatus.self,
             "Notifiers": NotifiersReply.self, "NotifierTest": NotifierTestReply.self,
