@@ -20,6 +20,7 @@ extension Machine {
         counts.told += 1
         atOnce += 1
         isSet = false
+        lastTold = awake
         let start = timeline.seen.count
         for action in actions() { perform(action) }
         guard !isSpoilt else { return }

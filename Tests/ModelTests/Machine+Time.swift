@@ -96,8 +96,10 @@ extension Machine {
         if let at = wallTimers[job], at <= wall { wallTimers[job] = nil }
         if let at = retryTimers[job], at <= awake { retryTimers[job] = nil }
         counts.wakes += 1
-        let isAhead = draw(below: 2) == 0
-        agenda.ahead = isAhead ? .milliseconds(1 + draw(below: 10)) : .zero
+        // The clocks are never before an event that was handled.
+        let ahead = min(Int64(1 + draw(below: 10)) * 1_000_000, awake - lastTold)
+        let isAhead = draw(below: 2) == 0 && ahead > 0
+        agenda.ahead = isAhead ? .nanoseconds(ahead) : .zero
         defer { agenda.ahead = .zero }
         tell(.wake(Self.allNames[job]), isAhead ? .wakeAhead(job) : .wake(job))
     }

@@ -41,6 +41,8 @@ final class Machine {
     var wall: Int64
     var awake: Int64
     var asleep: Int64 = 0
+    /// The reading of `awake` at the last event.
+    var lastTold: Int64 = 0
     var bootNumber = 1
     var boot = Machine.bootID(1)
 

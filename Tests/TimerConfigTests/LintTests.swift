@@ -140,7 +140,7 @@ import TimerCore
               calendar = ["12:00", "02:30"]
                                    ^
             """
-        #expect(reading.warnings.map(\.description) == [expected])
+        #expect(reading.warnings.map(\.quotingLine) == [expected])
         #expect(try ConfigReader.read(Array(text.utf8), file: "t.toml").warnings.isEmpty)
     }
 }

@@ -136,7 +136,7 @@ import TimerCore
               user = "no-such-user-1"
                      ^
             """
-        #expect(found.map(\.description) == [expected])
+        #expect(found.map(\.quotingLine) == [expected])
         let now = try #require(WallInstant(rfc3339: "2026-11-21T08:00:00Z"))
         let text = "[defaults]\nuser = \"no-such-user-1\"\n[job.a]\nevery = \"1h\"\nshell = \"x\"\n"
         let checks = ConfigChecks(at: now, asking: Machine())
@@ -168,7 +168,7 @@ import TimerCore
                   [job.a]
                        ^
                 """
-            #expect(found.map(\.description) == (runsAsRoot ? [expected] : []))
+            #expect(found.map(\.quotingLine) == (runsAsRoot ? [expected] : []))
         }
     }
 

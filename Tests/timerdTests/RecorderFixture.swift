@@ -150,6 +150,8 @@ final class RecorderFixture: Sendable {
     func setFull(_ isFull: Bool) throws {
         try withStore { (store) throws(StoreError) in
             let most = isFull ? 1 : 1_000_000
+            // The pages that the migration has left would be room.
+            try store.connection.execute("PRAGMA incremental_vacuum", doing: "resize")
             try store.connection.execute("PRAGMA max_page_count = \(most)", doing: "resize")
         }
     }

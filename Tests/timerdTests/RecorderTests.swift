@@ -113,7 +113,10 @@ import TimerCore
         fixture.keep("first", [.begin(run, released: true, at: RecorderFixture.now(1).wall)])
         fixture.keep(
             "bad",
-            [.save(RecorderFixture.record("bad", accrued: -1)), .save(RecorderFixture.record("b"))])
+            [
+                .save(RecorderFixture.record("bad", accrued: -1_000_000_000)),
+                .save(RecorderFixture.record("b")),
+            ])
         fixture.keep("again", [.begin(run, released: true, at: RecorderFixture.now(2).wall)])
         fixture.keep("last", [.save(RecorderFixture.record("c"))], durable: true)
         let heard = fixture.heard(4).map { String($0.prefix { $0 != " " }) }
@@ -135,7 +138,7 @@ import TimerCore
             "all",
             [
                 .begin(run, released: true, at: RecorderFixture.now(1).wall),
-                .save(RecorderFixture.record("bad", accrued: -1)),
+                .save(RecorderFixture.record("bad", accrued: -1_000_000_000)),
             ]
                 + RecorderFixture.large)
         #expect(fixture.heard(1) == ["all delayed"])

@@ -168,7 +168,6 @@ struct MetricsPage {
         let held = notifiers.compactMap { name, state in
             state.held.map { (name, $0.until) }
         }
-        guard !held.isEmpty else { return }
         text.begin(
             "notifications_held_until_timestamp_seconds", .gauge,
             "When the next message with notifications that are held back is sent, since 1970.")

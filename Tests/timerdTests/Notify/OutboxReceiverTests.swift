@@ -170,7 +170,7 @@ import TimerRunnerProtocol
     }
 
     @Test func afterTheClockWasSetBackMessagesHaveTheRightDates() {
-        var fixture = OutboxFixture([OutboxTests.mail("ops", batch: .zero, perHour: 3)])
+        var fixture = OutboxFixture([OutboxTests.mail("ops", batch: .zero, perHour: 8)])
         let year: Int64 = 365 * 86_400_000_000
         for step: Int64 in [year, 7_200_000_000, -7_200_000_000, -year] {
             fixture.wall += step

@@ -146,7 +146,7 @@ import TimerRunnerProtocol
     }
 
     @Test func whenAReceiverIsBackAllItsMessagesAreSent() {
-        var fixture = OutboxFixture([Self.mail(batch: .zero)])
+        var fixture = OutboxFixture([Self.mail(batch: .zero, perHour: 60)])
         fixture.answersAtOnce = MessageResult(.failed("away"))
         for _ in 0..<15 {
             fixture.add(to: "ops")
