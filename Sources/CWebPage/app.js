@@ -1996,7 +1996,7 @@ function showAbout() {
   put($('zone'), `Times are in ${browserZone}${Math.abs(model.skew) > 5000 ? ' by the clock of the server' : ''}`);
   const faults = [daemon.refusal && `${daemon.refusal}; \`timerd check ${daemon.config}\` shows the errors`, daemon.rejected.length ? `${plural(daemon.rejected.length, 'job')} not loaded (${daemon.rejected.join(', ')}); \`timerd check ${daemon.config}\` shows the errors` : null,
     daemon.failing_notifiers ? `${plural(daemon.failing_notifiers.length, 'notifier')} cannot send messages (${daemon.failing_notifiers.join(', ')}); \`timerctl notify list\` shows why` : null,
-    ...(daemon.held_notifications ?? []).map(({ notifier, count, until }) => `${notifier} holds ${plural(count, 'notification')} back until ${clock(msOf(until))}, because of its limit per-hour`)].filter(Boolean);
+    ...(daemon.held_notifications ?? []).map(({ notifier, held_count: count, until }) => `${notifier} holds ${plural(count, 'notification')} back until ${clock(msOf(until))}, because of its limit per-hour`)].filter(Boolean);
   $('faults').hidden = faults.length === 0;
   const text = faults.join(' — ');
   if ($('faults').said !== text) $('faults').replaceChildren(sentence($('faults').said = text));

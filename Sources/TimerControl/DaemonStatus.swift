@@ -105,15 +105,15 @@ public struct JobNames: Decodable, Hashable, Sendable {
 /// Notifications that a notifier does not send yet, because of its limit `per-hour`.
 public struct HeldNotifications: Codable, Hashable, Sendable {
     /// How many there are.
-    public var count: Int
+    public var heldCount: Int
     /// The notifier.
     public var notifier: String
     /// When the next message with them is sent, RFC 3339.
     public var until: String
 
     /// Notifications as described.
-    public init(notifier: String, count: Int, until: String) {
-        self.count = count
+    public init(notifier: String, heldCount: Int, until: String) {
+        self.heldCount = heldCount
         self.notifier = notifier
         self.until = until
     }

@@ -11,7 +11,7 @@ enum Schema {
     /// otherwise they were never applied.
     ///
     /// - Parameter check: the rule for `accrued_ns`.
-    private static func jobColumns(accrued check: String) -> String {
+    private static func jobColumns(_ check: String) -> String {
         """
         name TEXT PRIMARY KEY,
         phase TEXT NOT NULL CHECK
@@ -89,10 +89,10 @@ enum Schema {
             ended_us INTEGER, ended_awake_ns INTEGER, ended_boot_ns INTEGER
         ) STRICT;
         CREATE TABLE job (
-        \(jobColumns(accrued: "accrued_ns >= 0"))
+        \(jobColumns("accrued_ns >= 0"))
         ) STRICT, WITHOUT ROWID;
         CREATE TABLE staged_job (
-        \(jobColumns(accrued: "accrued_ns >= 0"))
+        \(jobColumns("accrued_ns >= 0"))
         ) STRICT, WITHOUT ROWID;
         CREATE TABLE staging (is_applied INTEGER PRIMARY KEY) STRICT;
         CREATE TABLE run (
@@ -220,7 +220,7 @@ enum Schema {
         """
 
         CREATE TABLE signed_\(table) (
-        \(jobColumns(accrued: "accrued_ns >= -31000000"))
+        \(jobColumns("accrued_ns >= -31000000"))
         ) STRICT, WITHOUT ROWID;
         INSERT INTO signed_\(table) SELECT * FROM \(table);
         DROP TABLE \(table);

@@ -220,15 +220,12 @@ extension Machine {
     /// is of the clocks, and must have less by exactly that.
     private func totals(of record: JobRecord) -> (accrued: Duration, active: Duration) {
         let ahead = agenda?.ahead ?? .zero
-        guard ahead > .zero, record.phase == .armed, record.isCounting,
-            let shown = agenda.snapshot(of: record.job, at: now)
-        else { return (record.accrued, record.active) }
-        let isReal =
-            record.at == now.advanced(by: .zero - ahead)
-            && record.active == max(.zero, shown.active - ahead)
-            && record.accrued == shown.accrued - ahead
-        if !isReal { note(Seen(kind: .nonsense, job: index(record.job))) }
-        return (shown.accrued, shown.active)
+        guard ahead > .zero else { return (record.accrued, record.active) }
+        if record.at != now.advanced(by: .zero - ahead) {
+            note(Seen(kind: .nonsense, job: index(record.job)))
+        }
+        let less = record.phase == .armed && record.isCounting ? ahead : .zero
+        return (record.accrued + less, record.active + less)
     }
 
     // MARK: - The processes

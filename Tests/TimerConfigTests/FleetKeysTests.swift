@@ -63,7 +63,7 @@ import TimerCore
             ("[fleet]\netcd = [\"https://a:1/x\"]\n", "etcd: is not an address"),
             ("[fleet]\nmachine = \"-\"\n", "machine: the name of a machine begins with a letter"),
             ("[fleet]\nlabels = [\"a b\"]\n", "labels: \"a b\" is not a label"),
-            ("[fleet]\nca = \"ca.pem\"\n", "ca: \"ca.pem\" is not an absolute path"),
+            ("[fleet]\nca = \"ca.pem\"\n", "ca: is not an absolute path"),
             ("[fleet]\nlease = \"2s\"\n", "lease: is out of range; from 3 s to 10 min"),
             ("[fleet]\nlease = \"3500ms\"\n", "lease: must be whole seconds"),
             ("[fleet]\nclock-skew-max = \"0s\"\n", "clock-skew-max: is out of range; from 100 ms"),

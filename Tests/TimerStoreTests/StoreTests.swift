@@ -166,7 +166,7 @@ import TimerCore
         let store = try Store(path: path)
         _ = try store.beginInstance(at: now(0))
         var bad = record("bad")
-        bad.accrued = .nanoseconds(-1)
+        bad.accrued = .seconds(-1)
         #expect(throws: StoreError.self) {
             try store.commit([.save(record("good")), .save(bad)], durable: true)
         }
@@ -180,7 +180,7 @@ import TimerCore
         let store = try Store(path: path)
         _ = try store.beginInstance(at: now(0))
         var bad = record("bad")
-        bad.accrued = .nanoseconds(-1)
+        bad.accrued = .seconds(-1)
         let old = run("a", at: 1)
         try store.commit([.begin(old, released: true, at: now(1).wall)], durable: false)
         let new = run("a", at: 2)
@@ -204,7 +204,7 @@ import TimerCore
         _ = try store.beginInstance(at: now(0))
         try store.connection.execute("PRAGMA max_page_count = 20", doing: "shrink")
         var bad = record("bad")
-        bad.accrued = .nanoseconds(-1)
+        bad.accrued = .seconds(-1)
         let run = run("a", at: 1)
         let changes: [Store.Change] =
             [.begin(run, released: true, at: now(1).wall), .save(bad)]
@@ -222,7 +222,7 @@ import TimerCore
         try store.commit([.save(record("a"))], isMarked: true, durable: true)
         #expect(store.identity.generation == 1)
         var bad = record("bad")
-        bad.accrued = .nanoseconds(-1)
+        bad.accrued = .seconds(-1)
         #expect(throws: StoreError.self) {
             try store.commit([.save(bad)], isMarked: true, durable: true)
         }

@@ -259,7 +259,8 @@ struct Control: ControlService {
         let held = notifiers.sorted { $0.key < $1.key }.compactMap { name, state in
             state.held.map {
                 HeldNotifications(
-                    notifier: name.description, count: $0.count, until: $0.until.rfc3339Micros)
+                    notifier: name.description, heldCount: $0.count,
+                    until: $0.until.rfc3339Micros)
             }
         }
         let status = DaemonStatus(

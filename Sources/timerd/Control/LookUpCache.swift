@@ -97,7 +97,7 @@ final class LookUpCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         let number = state.lookUps
         state.entries[key]?.lookUp = number
         clock.asyncAfter(deadline: .now() + .nanoseconds(Int(limits.timeout))) { [weak self] in
-            self?.giveUp(key, number)
+            self?.stopWaiting(key, number)
         }
         guard let queue = state.free.popLast() else {
             state.pending.append((key, number))
@@ -123,7 +123,7 @@ final class LookUpCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
     }
 
-    private func giveUp(_ key: Key, _ number: UInt64) {
+    private func stopWaiting(_ key: Key, _ number: UInt64) {
         let waiting = state.withLock { state -> [Done] in
             guard state.entries[key]?.lookUp == number else { return [] }
             state.entries[key]?.isLate = true
