@@ -3,14 +3,16 @@
 
 /// Jobs that fire once in each boot, a certain time after it.
 extension Checker {
-    /// Records that something was saved.
+    /// Records that something was saved. What is decided ahead of the clocks is saved as of the clocks,
+    /// which are up to so much earlier.
     func noteSign() {
+        let earliest = wall - 10 * 1000 * Unit.microsecond
         guard lastHeartbeat.boot == bootNumber, lastHeartbeat.awake == awake else {
-            lastHeartbeat = (bootNumber, awake, wall...wall)
+            lastHeartbeat = (bootNumber, awake, earliest...wall)
             return
         }
         lastHeartbeat.walls =
-            min(lastHeartbeat.walls.lowerBound, wall)...max(lastHeartbeat.walls.upperBound, wall)
+            min(lastHeartbeat.walls.lowerBound, earliest)...max(lastHeartbeat.walls.upperBound, wall)
     }
 
     /// Finishes a job without further firings, unless the daemon sees the job for the first time in

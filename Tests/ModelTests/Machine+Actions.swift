@@ -225,7 +225,8 @@ extension Machine {
             note(Seen(kind: .nonsense, job: index(record.job)))
         }
         let less = record.phase == .armed && record.isCounting ? ahead : .zero
-        return (record.accrued + less, record.active + less)
+        // The total is never negative: it is of a job whose time began to count with this event.
+        return (record.accrued + less, record.active == .zero ? .zero : record.active + less)
     }
 
     // MARK: - The processes

@@ -78,14 +78,16 @@ extension Recorder {
 
     private func noteSync(of waiting: [Unsynced], failure: StoreError?) {
         // Two checkpoints cannot run at a time: the one below waits for the one in progress.
-        if failure != nil, checkpoints.isUnderWay {
+        if failure != nil || hasSyncFailed, checkpoints.isUnderWay {
             return checkpoints.wait { $0.noteSync(of: waiting, failure: failure) }
         }
         isSyncing = false
         do throws(StoreError) {
-            // A write that failed once would not be tried again by fsync. A checkpoint writes the
-            // data to the database instead.
-            if failure != nil { try openStore().checkpoint() }
+            // A write that failed once would not be tried again by fsync: the next fsync succeeds and
+            // has written nothing. A checkpoint writes the data to the database instead, so what was
+            // written since a failure is on the disk only after a checkpoint.
+            if failure != nil || hasSyncFailed { try openStore().checkpoint() }
+            if hasSyncFailed { log.notice("The saved state is on the disk again; nothing was lost") }
             hasSyncFailed = false
             for one in waiting {
                 if one.request.keepsOrder { orderedUnsynced -= 1 }
