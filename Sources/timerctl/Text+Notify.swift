@@ -71,7 +71,8 @@ extension Text {
             "holds \(plural($0, "notification")) until \(instant(one.heldUntil)) (per-hour)"
         }
         guard one.isFailing else {
-            return held.map { .init($0, .waiting) } ?? .init("ok", .good)
+            guard let held else { return .init("ok", .good) }
+            return .init(held, .waiting)
         }
         let failing = "failing" + (one.error.map { ": \($0)" } ?? "")
         return .init(failing + (held.map { "; \($0)" } ?? ""), .bad)
