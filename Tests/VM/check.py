@@ -158,9 +158,10 @@ def choose(names):
 def main(product, names):
     names = names or os.environ.get("CASES", "").split()
     paths = choose(names)
-    if not names and not product.endswith(".deb"):
+    upgrades = [path for path in paths if path.stem.endswith("-upgrade")]
+    if upgrades and not names and not product.endswith(".deb"):
         print("not run: upgrade, which needs the package (make deb) in place of the directory")
-        paths = [path for path in paths if not path.stem.endswith("-upgrade")]
+        paths = [path for path in paths if path not in upgrades]
     seed = os.environ.get("TIMERD_TEST_SEED") or str(random.randrange(1 << 32))
     print(f"TIMERD_TEST_SEED={seed}", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

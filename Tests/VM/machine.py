@@ -108,6 +108,8 @@ class Machine:
             self.qemu.complain()
             fault = re.search(r"timerd-vm: .*|Kernel panic.*", self.text("console").split("--- boot")[-1])
             if fault or not self.qemu.is_on or time.monotonic() > deadline:
+                if not self.qemu.is_on and not fault:
+                    raise Broken(f"QEMU ended with status {self.qemu.process.returncode}; run the case again")
                 why = fault.group().strip() if fault else f"no answer within {BOOT_SECONDS} s"
                 raise Broken(
                     f"the machine did not boot ({why}); if its image is broken, remove .build/vm to make it again"
