@@ -3,6 +3,7 @@
 
 import CSpawn
 import Glibc
+import Synchronization
 import TimerCore
 import TimerRunnerProtocol
 
@@ -17,11 +18,22 @@ struct Spawner {
     /// The standard input of jobs.
     private let devNull = DevNull()
 
-    /// /dev/null, closed when the last reference is released.
+    /// /dev/null, closed when the last reference is released. If it cannot be opened when a runner starts,
+    /// because all descriptors are in use, it is opened for the first run that finds one.
     private final class DevNull: Sendable {
-        let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        private let opened = Mutex<Int32>(-1)
 
-        deinit { if descriptor >= 0 { close(descriptor) } }
+        init() { _ = descriptor }
+
+        /// The descriptor; -1 with errno set if it cannot be opened.
+        var descriptor: Int32 {
+            opened.withLock { opened in
+                if opened < 0 { opened = open("/dev/null", O_RDONLY | O_CLOEXEC) }
+                return opened
+            }
+        }
+
+        deinit { opened.withLock { if $0 >= 0 { close($0) } } }
     }
 
     /// - Parameter openFiles: the soft limit of open files for jobs that do not declare one.
@@ -88,7 +100,7 @@ struct Spawner {
         try Self.check(program, variables)
         try Self.checkSession(definition)
         let input = devNull.descriptor
-        guard input >= 0 else { throw Self.failure(EBADF, "open /dev/null") }
+        guard input >= 0 else { throw Self.failure(errno, "open /dev/null") }
         let memory = CMemory()
         var session: Int32?
         var start = request(program, variables, definition, ready.account, context, memory)
