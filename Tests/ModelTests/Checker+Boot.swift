@@ -12,7 +12,9 @@ extension Checker {
             return
         }
         lastHeartbeat.walls =
-            min(lastHeartbeat.walls.lowerBound, earliest)...max(lastHeartbeat.walls.upperBound, wall)
+            min(
+                lastHeartbeat.walls.lowerBound, earliest)...max(
+                lastHeartbeat.walls.upperBound, wall)
     }
 
     /// Finishes a job without further firings, unless the daemon sees the job for the first time in

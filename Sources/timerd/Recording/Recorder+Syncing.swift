@@ -87,7 +87,9 @@ extension Recorder {
             // has written nothing. A checkpoint writes the data to the database instead, so what was
             // written since a failure is on the disk only after a checkpoint.
             if failure != nil || hasSyncFailed { try openStore().checkpoint() }
-            if hasSyncFailed { log.notice("The saved state is on the disk again; nothing was lost") }
+            if hasSyncFailed {
+                log.notice("The saved state is on the disk again; nothing was lost")
+            }
             hasSyncFailed = false
             for one in waiting {
                 if one.request.keepsOrder { orderedUnsynced -= 1 }
