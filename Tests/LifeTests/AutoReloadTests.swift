@@ -48,7 +48,7 @@ import TimerCore
         #expect(daemon.waitForLog("Configuration reloaded: 1 changed (a)"))
         #expect(try daemon.show("a").everyUsec == 7_200_000_000)
 
-        try daemon.write(job("a", every: "3h") + "[job.b]\nevry = 1\n")
+        try daemon.write(job("a", every: "3h") + job("b") + "evry = 1\n")
         let refused = "error in \(daemon.config); the current configuration is kept"
         #expect(daemon.waitForManager("STATUS=1 job; reload refused, ") != nil)
         #expect(daemon.waitForLog("the current configuration is kept (its files were changed)"))
@@ -58,7 +58,7 @@ import TimerCore
 
         // The same content is no change, and neither is a new time of the file. A test cannot wait
         // for nothing to happen, so it waits for the next change.
-        try daemon.write(job("a", every: "3h") + "[job.b]\nevry = 1\n")
+        try daemon.write(job("a", every: "3h") + job("b") + "evry = 1\n")
         utimes(daemon.config, nil)
         LiveDaemon.pass(until: LiveDaemon.now() + 2.5)
         // A directory that is created later is noticed, and so are the files in it.
@@ -98,7 +98,7 @@ import TimerCore
         _ = try daemon.ask(.order(.run, Job.Name("main")!))
         #expect(try daemon.wait { try daemon.show("main").last?.outcome == "exited(0)" })
         let before = try daemon.show("a").elapsedUsec
-        try write("[job.a]\nevry = 1\n", to: "jobs.d/1.toml", of: daemon)
+        try write(job("a") + "evry = 1\n", to: "jobs.d/1.toml", of: daemon)
         try write(job("c", every: "2h") + job("d"), to: "jobs.d/2.toml", of: daemon)
 
         let preview = try daemon.timerctl("reload", "--dry-run")
@@ -152,7 +152,7 @@ import TimerCore
         let before = count("[missing-program]", in: daemon)
         #expect(before <= 1)
         // In another line, beside a file with an error and another warning.
-        try write("[job.b]\nevry = 1\n", to: "jobs.d/b.toml", of: daemon)
+        try write(job("b") + "evry = 1\n", to: "jobs.d/b.toml", of: daemon)
         try daemon.write("# A comment.\n" + job("n2") + "[job.a]\n\(doubtful)")
         #expect(daemon.waitForLog("Configuration reloaded: 1 added (n2)"))
         try daemon.write(job("n3") + "[job.a]\n\(doubtful)" + "[job.c]\n\(doubtful)")
@@ -167,7 +167,7 @@ import TimerCore
         // Corrected, and wrong again.
         try write(job("b"), to: "jobs.d/b.toml", of: daemon)
         #expect(daemon.waitForLog("Configuration reloaded: 1 added (b)"))
-        try write("[job.b]\nevry = 1\n", to: "jobs.d/b.toml", of: daemon)
+        try write(job("b") + "evry = 1\n", to: "jobs.d/b.toml", of: daemon)
         #expect(daemon.waitForLog("unknown key \"evry\"", times: 3))
         #expect(daemon.stop() == 0)
     }
