@@ -53,6 +53,9 @@ ELSEWHERE = {
         "timerctl notify test chat": "needs the credential; Tests/Notify",
         "timerctl notify retry": "needs a message that has failed; Tests/Notify",
     },
+    "internals/TESTS.md": {
+        "make test-vm ": "needs root, a package and minutes; Tests/VM is run by .ci/run",
+    },
     "USING.md": {
         "journalctl ": "needs the journal; Tests/Machine/cases/20-journal.sh",
     },
