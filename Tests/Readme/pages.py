@@ -54,7 +54,8 @@ ELSEWHERE = {
         "timerctl notify retry": "needs a message that has failed; Tests/Notify",
     },
     "internals/TESTS.md": {
-        "make test-vm ": "needs root, a package and minutes; Tests/VM is run by .ci/run",
+        "make test-vm ": "needs root, a package and minutes; .ci/run does it",
+        "Tests/VM/run ": "the same",
     },
     "USING.md": {
         "journalctl ": "needs the journal; Tests/Machine/cases/20-journal.sh",

@@ -53,8 +53,8 @@ let_go holder
 wait_for 10 'another process' another_daemon
 expect_journal 'the previous instance was killed or crashed' -u timerd
 
-# A disk on which each fsync takes longer than that. Commands wait for it; firings and clients that only read do
-# not, and the daemon keeps running.
+# A disk on which each fsync takes longer than that. Commands and the starts of ordinary jobs wait for it; those of jobs
+# with relaxed durability and clients that only read do not, and the daemon keeps running.
 install -m 644 "$MACHINE_HERE/rebuild.py" "$MACHINE_ROOT/root/rebuild.py"
 starts=$MACHINE_ROOT/root/starts
 rm -f "$starts"
@@ -65,6 +65,7 @@ every = "1h"
 [job.beat]
 shell = 'echo "$TIMERD_SCHEDULED $(date +%s.%N)" >>/root/starts'
 every = "500ms"
+start-durability = "relaxed"
 TOML
 runs() { wc -l <"$starts"; }
 # syncs: how many syncs of the log were started.
@@ -88,6 +89,10 @@ late() {
 }
 expect "no firing waits for the disk, nor for the order (the latest by $(late) s)" awk "BEGIN { exit $(late) > 1 }"
 wait_for 10 'the disk is asked all the while' at_least 2 syncs
+# One of an ordinary job starts as well, once that is on the disk.
+expect 'a run that waits for the disk' inside timerctl run slow
+has_run() { inside timerctl history slow --json | grep -q '"outcome":"exited(0)"'; }
+wait_for 20 'it has run' has_run
 expect 'it is the same daemon' equals "$pid" property MainPID
 let_go slow-disk
 
