@@ -54,7 +54,8 @@ struct CrontabSwitch {
             let table = "crontab -u \(Self.quoted(user))"
             // A pipe from `crontab -l` would replace the table by an empty one if that failed.
             func change(_ script: String) -> String {
-                "t=$(\(table) -l) && printf '%s\\n' \"$t\" | sed '\(script)' | \(table) -"
+                "t=$(\(table) -l) && t=$(printf '%s\\n' \"$t\" | sed '\(script)') && "
+                    + "printf '%s\\n' \"$t\" | \(table) -"
             }
             return (change(script), change(back))
         }
