@@ -66,6 +66,9 @@ every = "1h"
 shell = 'echo "$TIMERD_SCHEDULED $(date +%s.%N)" >>/root/starts'
 every = "500ms"
 start-durability = "relaxed"
+[job.strict]
+command = ["true"]
+every = "1h"
 TOML
 runs() { wc -l <"$starts"; }
 # syncs: how many syncs of the log were started.
@@ -90,8 +93,8 @@ late() {
 expect "no firing waits for the disk, nor for the order (the latest by $(late) s)" awk "BEGIN { exit $(late) > 1 }"
 wait_for 10 'the disk is asked all the while' at_least 2 syncs
 # One of an ordinary job starts as well, once that is on the disk.
-expect 'a run that waits for the disk' inside timerctl run slow
-has_run() { inside timerctl history slow --json | grep -q '"outcome":"exited(0)"'; }
+expect 'a run that waits for the disk' inside timerctl run strict
+has_run() { inside timerctl history strict --json | grep -q '"outcome":"exited(0)"'; }
 wait_for 20 'it has run' has_run
 expect 'it is the same daemon' equals "$pid" property MainPID
 let_go slow-disk

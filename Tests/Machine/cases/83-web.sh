@@ -88,7 +88,8 @@ logged_out() { equals 401 status -b /root/web-reader "$page/v1/jobs"; }
 wait_for 10 'a user who may not connect any more is logged out' logged_out
 inside usermod -aG timerd web-reader
 expect 'for good' equals 401 status -b /root/web-reader "$page/v1/jobs"
-expect 'and logs in again' equals 303 status -c /root/web-reader "$(as_reader timerctl web)"
+logs_in() { equals 303 status -c /root/web-reader "$(as_reader timerctl web)"; }
+wait_for 15 'and logs in again, once the groups are looked up' logs_in
 inside timerctl web --revoke --user web-reader >/dev/null
 expect 'an operator ends the sessions of one user' equals 401 status -b /root/web-reader "$page/v1/jobs"
 expect 'and of no other' equals 200 status -b /root/web-root "$page/v1/jobs"
