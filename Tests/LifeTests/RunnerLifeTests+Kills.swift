@@ -29,6 +29,15 @@ extension RunnerLifeTests {
         let daemon = try make("[daemon]\nmax-concurrent = 200\n" + jobs)
         var random = SeededRandom()
         let began = LiveDaemon.now()
+        // A kill between the release of a run and its sending loses the run: it is never sent again.
+        try daemon.start()
+        let file = "\(daemon.folder)/starts"
+        func begun() -> Int {
+            let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
+            return text.split(separator: "\n").count
+        }
+        #expect(wait(60) { begun() == 100 }, "\(begun()) have begun")
+        _ = daemon.kill()
         for _ in 0..<100 {
             try daemon.start()
             LiveDaemon.pass(until: LiveDaemon.now() + Double.random(in: 0..<0.25, using: &random))
