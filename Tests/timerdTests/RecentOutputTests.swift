@@ -150,7 +150,7 @@ import TimerCore
             switch $0 {
             case .line(let line), .unfinished(let line): line.text
             case .note(let what): String(what.prefix { $0 != ";" })
-            case .begin, .again, .unfinished, .kept, .end: "?"
+            case .begin, .again, .kept, .end: "?"
             }
         }
     }
