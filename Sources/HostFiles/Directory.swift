@@ -33,6 +33,18 @@ public final class Directory: Sendable {
     ///   systemd makes the state directory of a dynamic user one. Links in the rest of the path are
     ///   not checked, because they are the responsibility of root.
     public static func open(_ path: String, followLink: Bool = false) throws(Failure) -> Directory {
+        makeParents(of: path)
+        return try remake(path, followLink: followLink)
+    }
+
+    /// The same, but the directory that contains it must be there: a deleted parent means that none of it is wanted.
+    public static func remake(_ path: String, followLink: Bool = false) throws(Failure) -> Directory
+    {
+        mkdir(path, 0o700)
+        return try adopt(path, at: AT_FDCWD, name: path, followLink: followLink)
+    }
+
+    private static func makeParents(of path: String) {
         var made = ""
         // This splits bytes, because a combining character after a slash would form one `Character`
         // with it.
@@ -43,8 +55,6 @@ public final class Directory: Sendable {
             // Errors are ignored here, because opening the whole path reports them better.
             mkdir(made, 0o755)
         }
-        mkdir(path, 0o700)
-        return try adopt(path, at: AT_FDCWD, name: path, followLink: followLink)
     }
 
     /// Opens or creates the subdirectory of this name, with the same check.

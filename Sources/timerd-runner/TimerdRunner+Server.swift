@@ -17,15 +17,11 @@ extension TimerdRunner {
     /// - Parameter program: the program that the service manager restarts when this process ends;
     ///   nil if there is no service manager.
     func makeServer(for user: UInt32, replacing program: OwnProgram?) throws -> RunnerServer {
-        let directory = try Directory.open(runtime)
-        try directory.lock("runner.lock", of: "timerd-runner", option: "--runtime")
-        let registry = try directory.subdirectory("runs")
-        let credentials = try directory.subdirectory("credentials")
-        // A run gets the path of its own directory; it must not be able to list the names of the
-        // others.
-        fchmod(credentials.descriptor, 0o711)
-        let socket = try UnixSocket.bind(
-            at: socket ?? "\(runtime)/\(RunnerSocket.fileName)", allowing: .user(user))
+        let files = RunnerFiles(in: runtime, socket: socket, for: user)
+        try files.begin()
+        let registry = try files.registry()
+        let credentials = try files.credentials()
+        let socket = try files.bind()
         let path = config
         let trace = ConfigTrace(path)
         var settings = RunnerServer.Settings(
@@ -39,7 +35,9 @@ extension TimerdRunner {
                 }
                 return Self.read(path, trace, changing: last)
             }, log: { Self.log($0) })
+        settings.files = files
         settings.options.adoptsOrphans = true
+        settings.options.runtime = try files.resolvedDirectory()
         settings.options.credentials = try credentials.resolvedPath()
         settings.options.usesControlGroups = controlGroups && enterControlGroup()
         settings.idleMax = exitIdle

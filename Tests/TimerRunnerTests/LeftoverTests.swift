@@ -15,7 +15,9 @@ extension ControlGroups {
     static var canBeMade: Bool {
         guard var groups = try? ControlGroups() else { return false }
         defer { groups.closeAll() }
-        let name = groups.name(1, isKept: false)
+        let firing = Firing.ID(
+            job: Job.Name("probe")!, scheduled: WallInstant(microsecondsSinceEpoch: 1))
+        let name = groups.name(1, of: Run.ID(firing: firing), isKept: false)
         guard let file = try? groups.make(name) else { return false }
         close(file)
         return groups.remove(name)
@@ -147,7 +149,8 @@ struct LeftoverTests {
         let fixture = try RunnerFixture()
         let request = fixture.request(.shell("true"))
         let groups = try ControlGroups()
-        let name = groups.name(UInt64.random(in: 1 ... .max), isKept: false)
+        let name = groups.name(
+            UInt64.random(in: 1 ... .max), of: request.id, isKept: false)
         let file = try groups.make(name)
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sleep")

@@ -127,6 +127,74 @@ extension RunRegistry {
         }
     }
 
+    /// The file is deleted and made again while runs of each kind are recorded.
+    @Test func allRecordsAreInTheFileThatReplacesADeletedOne() throws {
+        try withFolder { path, directory in
+            let count = RunRegistry.Slot.perPage + 10
+            var registry: RunRegistry? = try RunRegistry(in: directory)
+            let memory = registry?.memory
+            var places: [RunRegistry.Place] = []
+            for number in 0..<count { try places.append(#require(registry).make(for: run(number))) }
+            // The first process runs, the second run has ended, and the others are starting.
+            write(pid: 71, to: places[0])
+            registry?.recordEnd(RunEnd(.exited(3), at: RunnerClock.wall()), of: run(1))
+            unlink("\(path)/\(RunRegistry.fileName)")
+            try registry?.remake(in: directory)
+            #expect(registry?.carry() == false)
+            // A process that was made before writes into the former file, and one made after into the new one.
+            write(pid: 72, to: places[2])
+            try write(pid: 73, to: #require(registry).make(for: run(count)))
+            registry?.remove(run(3))
+            registry?.recordEnd(RunEnd(.exited(4), at: RunnerClock.wall()), of: run(4))
+            #expect(registry?.carry() == false)
+            for number in 5..<count { registry?.remove(run(number)) }
+            #expect(registry?.carry() == true)
+            registry = nil
+
+            let again = try RunRegistry(in: directory)
+            #expect(again.memory == memory && !again.isNew)
+            let found = Dictionary(
+                uniqueKeysWithValues: again.recover().map { ($0.run, $0.recovered) })
+            #expect(found.count == 5)
+            for (number, pid) in [(0, 71), (2, 72), (count, 73)] {
+                guard case .begun(let process) = found[run(number)] else {
+                    Issue.record("\(number): \(String(describing: found[run(number)]))")
+                    continue
+                }
+                #expect(Int(process.pid) == pid)
+            }
+            for (number, status) in [(1, 3), (4, 4)] {
+                guard case .ended(let end) = found[run(number)] else {
+                    Issue.record("\(number): \(String(describing: found[run(number)]))")
+                    continue
+                }
+                #expect(end.outcome == .exited(Int32(status)))
+            }
+        }
+    }
+
+    /// As the process of a run does.
+    private func write(pid: Int32, to place: RunRegistry.Place) {
+        var record = cspawn_run_record(
+            stage: CSPAWN_RECORD_SPAWNED, pid: pid, earliest: 1, latest: 2)
+        #expect(
+            pwrite(place.file, &record, MemoryLayout<cspawn_run_record>.size, off_t(place.offset))
+                == MemoryLayout<cspawn_run_record>.size)
+    }
+
+    @Test func aRegistryOfAnotherRunnerIsNotReplaced() throws {
+        try withFolder { path, directory in
+            let registry = try RunRegistry(in: directory)
+            _ = try registry.make(for: run(0))
+            unlink("\(path)/\(RunRegistry.fileName)")
+            let other = try RunRegistry(in: directory)
+            _ = try other.make(for: run(1))
+            #expect(throws: Runner.Failure.self) { try registry.remake(in: directory) }
+            #expect(registry.recover().map(\.run) == [run(0)])
+            #expect(try RunRegistry(in: directory).recover().map(\.run) == [run(1)])
+        }
+    }
+
     /// The description of a failed start may contain paths of any length.
     @Test(arguments: [0, 10, 400, 480, 500, 5000])
     func anEndIsReadAsItWasRecorded_howeverLongItsText(_ length: Int) throws {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TimerCore
 import TimerRunnerProtocol
 
 /// A control group (cgroups(7), version 2) for each run, so that signals also reach processes that
@@ -50,7 +51,7 @@ struct ControlGroups {
         let (maker, instant) = (Self.process, String(RunnerClock.awake(), radix: 36))
         tag = "\(maker.number)-\(maker.instant)-\(instant)"
         removeStale()
-        let probe = name(0, isKept: false)
+        let probe = "\(Self.ended)\(tag)-0"
         guard mkdirat(directory, probe, 0o755) == 0 else {
             let code = errno
             close(directory)
@@ -79,10 +80,19 @@ struct ControlGroups {
         }
     }
 
-    /// The name of the group of a child.
+    /// The name of the group of a run.
     /// - Parameter isKept: whether the processes that remain in it continue when its run is over.
-    func name(_ serial: UInt64, isKept: Bool) -> String {
-        "\(isKept ? Self.kept : Self.ended)\(tag)-\(serial)"
+    func name(_ serial: UInt64, of run: Run.ID, isKept: Bool) -> String {
+        "\(isKept ? Self.kept : Self.ended)\(tag)-\(serial)\(Self.suffix(of: run))"
+    }
+
+    /// Whether the group of this name was made for this run.
+    static func isGroup(_ name: String, of run: Run.ID) -> Bool {
+        name.hasSuffix(suffix(of: run))
+    }
+
+    private static func suffix(of run: Run.ID) -> String {
+        "-" + String(FNV1a.hash(run.description.utf8), radix: 36)
     }
 
     /// Whether the processes that remain in the group of this name continue when its run is over.
@@ -176,19 +186,27 @@ struct ControlGroups {
     /// Removes empty groups of a runner that has ended. The groups of a runner that is running may
     /// just have been created.
     private func removeStale() {
+        for name in left() { unlinkat(directory, name, AT_REMOVEDIR) }
+    }
+
+    /// The groups of the runs of runners that have ended.
+    /// - Complexity: O(*n*) in the number of groups.
+    func left() -> [String] {
         let copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard copy >= 0 else { return }
+        guard copy >= 0 else { return [] }
         guard let listing = fdopendir(copy) else {
             close(copy)
-            return
+            return []
         }
         defer { closedir(listing) }
+        var names: [String] = []
         while let entry = readdir(listing) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if Self.isStale(name) { unlinkat(directory, name, AT_REMOVEDIR) }
+            if Self.isStale(name) { names.append(name) }
         }
+        return names
     }
 
     /// Whether it is a group of a runner process that has ended.

@@ -18,7 +18,7 @@ import TimerCore
 struct CredentialStore {
     /// The directory that contains all of them.
     let path: String
-    private let directory: Int32
+    private var directory: Int32
     /// The names of the existing directories.
     private var names: Set<String> = []
 
@@ -54,7 +54,7 @@ struct CredentialStore {
         remove(name)
         names.insert(name)
         do throws(Spawner.Failure) {
-            guard mkdirat(directory, name, 0o700) == 0 else {
+            guard makeFolder(name) else {
                 throw Spawner.failure(errno, "make \(path)/\(name) for credentials")
             }
             try fill(name, with: credentials, for: identity)
@@ -63,6 +63,16 @@ struct CredentialStore {
             throw error
         }
         return "\(path)/\(name)"
+    }
+
+    /// False, with errno set, on an error.
+    private mutating func makeFolder(_ name: String) -> Bool {
+        if mkdirat(directory, name, 0o700) == 0 { return true }
+        // The directory of all of them was deleted, and may have been made again.
+        guard errno == ENOENT, let other = try? Self(at: path) else { return false }
+        Glibc.close(directory)
+        directory = other.directory
+        return mkdirat(directory, name, 0o700) == 0
     }
 
     /// Removes the credentials of a run that is over, if it has any.

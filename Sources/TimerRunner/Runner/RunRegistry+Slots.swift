@@ -11,17 +11,29 @@ extension RunRegistry {
     struct Slots {
         static let pageBytes = Slot.perPage * Slot.bytes
 
+        private(set) var file: Int32
         private var pages: [UnsafeMutableRawPointer] = []
+        /// The files before this one, while processes may still write into them.
+        private(set) var former: [Former] = []
         /// The slots of the recorded runs.
         var places: [Run.ID: Int] = [:]
         /// The free slots; the one that was used last is used first, because it is in the CPU
         /// cache.
         var free: [Int] = []
         /// What the registry is known by; nil in a new one.
-        private var memory: UInt64?
+        private(set) var memory: UInt64?
+
+        /// A file that was deleted.
+        struct Former {
+            var file: Int32
+            var pages: [UnsafeMutableRawPointer]
+            /// The slots of the runs whose processes have not yet written into it, by their runs.
+            var awaited: [Run.ID: UnsafeMutableRawPointer]
+        }
 
         /// Maps the existing file. A slot without a valid record is free.
         init(mapping file: Int32) throws(Runner.Failure) {
+            self.file = file
             var status = stat()
             guard fstat(file, &status) == 0 else {
                 throw Runner.Failure("cannot stat the run registry", errno)
@@ -34,7 +46,7 @@ extension RunRegistry {
                     EPERM)
             }
             for _ in 0..<Int(status.st_size) / Self.pageBytes {
-                guard map(file) else {
+                guard map() else {
                     let code = errno
                     unmap()
                     throw Runner.Failure("cannot map the run registry", code)
@@ -76,9 +88,9 @@ extension RunRegistry {
         }
 
         /// The identity of the registry, which a new one gets now; nil if the file cannot grow.
-        mutating func identify(growing file: Int32) -> UInt64? {
+        mutating func identify() -> UInt64? {
             if let memory { return memory }
-            guard reserve(growing: file), let place = free.popLast() else { return nil }
+            guard reserve(), let place = free.popLast() else { return nil }
             let made = UInt64.random(in: 1 ... .max)
             slot(place).put("\(Self.memoryWord) 1 \(made)", Slot.firstLine..<Slot.secondLine)
             cspawn_set_stage(slot(place).record, CSPAWN_RECORD_CREATED)
@@ -87,14 +99,14 @@ extension RunRegistry {
         }
 
         /// Allocates a slot for the run; nil if the file cannot grow.
-        mutating func take(for run: Run.ID, growing file: Int32) -> Int? {
-            guard reserve(growing: file), let place = free.popLast() else { return nil }
+        mutating func take(for run: Run.ID) -> Int? {
+            guard reserve(), let place = free.popLast() else { return nil }
             places[run] = place
             return place
         }
 
         /// Makes sure that there is a free slot; false if the file cannot grow.
-        mutating func reserve(growing file: Int32) -> Bool {
+        mutating func reserve() -> Bool {
             guard free.isEmpty else { return true }
             // Disk space is allocated first: without it, a process that writes there would be
             // killed (mmap(2), SIGBUS).
@@ -104,11 +116,11 @@ extension RunRegistry {
                 errno = code
                 return false
             }
-            return map(file)
+            return map()
         }
 
         /// Maps the next page.
-        private mutating func map(_ file: Int32) -> Bool {
+        private mutating func map() -> Bool {
             let page = mmap(
                 nil, Self.pageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file,
                 off_t(pages.count * Self.pageBytes))
@@ -124,6 +136,57 @@ extension RunRegistry {
         mutating func unmap() {
             for page in pages { munmap(page, Self.pageBytes) }
             pages = []
+            for old in former { Self.discard(old) }
+            former = []
+        }
+
+        private static func discard(_ old: Former) {
+            for page in old.pages { munmap(page, pageBytes) }
+            close(old.file)
+        }
+
+        /// Copies all slots to a new, empty file and uses that. A process that was made before and has not yet
+        /// written its record writes into the former one.
+        mutating func move(to file: Int32) throws(Runner.Failure) {
+            var other = try Self(mapping: file)
+            guard other.pages.isEmpty else {
+                other.unmap()
+                throw Runner.Failure("another runner has made \(RunRegistry.fileName)", EEXIST)
+            }
+            for page in pages {
+                other.free = []
+                guard other.reserve(), let copy = other.pages.last else {
+                    let code = errno
+                    other.unmap()
+                    throw Runner.Failure("cannot extend the run registry", code)
+                }
+                copy.copyMemory(from: page, byteCount: Self.pageBytes)
+            }
+            let awaited = places.compactMapValues { place in
+                slot(place).record.pointee.stage == CSPAWN_RECORD_CREATED ? slot(place) : nil
+            }
+            former.append(Former(file: self.file, pages: pages, awaited: awaited))
+            (self.file, pages) = (file, other.pages)
+            carry()
+        }
+
+        /// Copies what processes have written into former files, and frees those that are not written any more.
+        mutating func carry() {
+            for index in former.indices {
+                former[index].awaited = former[index].awaited.filter { run, old in
+                    // It was forgotten, or has ended without a process.
+                    guard let place = places[run],
+                        slot(place).record.pointee.stage == CSPAWN_RECORD_CREATED
+                    else { return false }
+                    guard old.record.pointee.stage == CSPAWN_RECORD_SPAWNED else { return true }
+                    let stage = old.record.pointee.stage
+                    slot(place).record.pointee = old.record.pointee
+                    cspawn_set_stage(slot(place).record, stage)
+                    return false
+                }
+            }
+            for old in former where old.awaited.isEmpty { Self.discard(old) }
+            former.removeAll(where: \.awaited.isEmpty)
         }
     }
 }

@@ -32,8 +32,9 @@ final class RunRegistry: Sendable {
     /// The identity of this registry, in a slot of its own. A runner that finds another one cannot
     /// know what was started before: the directory was emptied in between.
     let memory: UInt64
+    /// Whether there was no earlier registry, so that an earlier runner may have left runs that are not in it.
+    let isNew: Bool
 
-    private let file: Int32
     private let bootID: String
     private let slots: Mutex<Slots>
 
@@ -42,16 +43,13 @@ final class RunRegistry: Sendable {
     ///
     /// - Throws: if the file cannot be created or mapped, or if other users can access it.
     init(in directory: Int32) throws(Runner.Failure) {
-        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
-        file = openat(directory, Self.fileName, flags, 0o600)
-        guard file >= 0 else {
-            throw Runner.Failure("cannot open the run registry, \(Self.fileName)", errno)
-        }
+        let file = try Self.open(in: directory)
         let boot = ProcFile.text("/proc/sys/kernel/random/boot_id")
         bootID = boot?.split(separator: "\n").first.map { String($0) } ?? "?"
         do throws(Runner.Failure) {
             var found = try Slots(mapping: file)
-            guard let memory = found.identify(growing: file) else {
+            isNew = found.memory == nil
+            guard let memory = found.identify() else {
                 let code = errno
                 found.unmap()
                 throw Runner.Failure("cannot extend the run registry", code)
@@ -65,8 +63,42 @@ final class RunRegistry: Sendable {
     }
 
     deinit {
-        slots.withLock { $0.unmap() }
-        close(file)
+        slots.withLock { slots in
+            slots.unmap()
+            close(slots.file)
+        }
+    }
+
+    private static func open(in directory: Int32) throws(Runner.Failure) -> Int32 {
+        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        let file = openat(directory, fileName, flags, 0o600)
+        guard file >= 0 else {
+            throw Runner.Failure("cannot open the run registry, \(fileName)", errno)
+        }
+        return file
+    }
+
+    /// Makes the file again in this directory, with all records, after it was deleted. Processes that start at that
+    /// moment write into the former one: call `carry` until it returns true.
+    ///
+    /// - Throws: if it cannot be created or mapped, or is there already with records; the former one stays in use.
+    func remake(in directory: Int32) throws(Runner.Failure) {
+        let file = try Self.open(in: directory)
+        do throws(Runner.Failure) {
+            try slots.withLock { (slots) throws(Runner.Failure) in try slots.move(to: file) }
+        } catch {
+            close(file)
+            throw error
+        }
+    }
+
+    /// Takes over what processes have written into the former file.
+    /// - Returns: whether there is no former file any more.
+    func carry() -> Bool {
+        slots.withLock { slots in
+            slots.carry()
+            return slots.former.isEmpty
+        }
     }
 
     /// A process as recorded.
@@ -96,13 +128,16 @@ final class RunRegistry: Sendable {
             return Int64(String(decoding: fields[20], as: UTF8.self))
         }
 
+        /// The unit of that, in nanoseconds.
+        static let tick = 1_000_000_000 / max(1, Int64(sysconf(Int32(_SC_CLK_TCK))))
+
         /// Whether the process that has this process id now is this one, according to its creation
         /// time (proc(5), stat, field 22, in ticks since boot).
         var isAlive: Bool {
             guard let text = ProcFile.text("/proc/\(pid)/stat"),
                 let start = Self.start(in: text)
             else { return false }
-            let tick = 1_000_000_000 / max(1, Int64(sysconf(Int32(_SC_CLK_TCK))))
+            let tick = Self.tick
             return (made.lowerBound / tick...made.upperBound / tick).contains(start)
         }
     }
@@ -134,41 +169,58 @@ final class RunRegistry: Sendable {
         killTimeout: Duration,
         controlGroup: String?
     ) throws(Spawner.Failure) -> Place {
-        let taken: (slot: UnsafeMutableRawPointer, place: Int)? = try slots.withLock {
-            (slots) throws(Spawner.Failure) in
+        let deadline = deadline.map { "\($0)" } ?? "-"
+        let line =
+            "timerd-run 2 \(run) \(bootID) \(began) \(beganAt.microsecondsSinceEpoch) \(deadline) "
+            + "\(killTimeout.wholeNanoseconds) \(controlGroup ?? "-")"
+        return try slots.withLock { (slots) throws(Spawner.Failure) in
             guard slots.places[run] == nil else {
                 throw Spawner.Failure(outcome: .lost(.runner))
             }
-            guard let place = slots.take(for: run, growing: file) else { return nil }
-            return (slots.slot(place), place)
+            guard let place = slots.take(for: run) else {
+                throw Spawner.failure(ENOSPC, "record the run")
+            }
+            let slot = slots.slot(place)
+            slot.put(line, Slot.firstLine..<Slot.secondLine)
+            cspawn_set_stage(slot.record, CSPAWN_RECORD_CREATED)
+            return Place(
+                record: slot.record, file: slots.file, offset: Int64(place * Slot.bytes))
         }
-        guard let (slot, place) = taken else { throw Spawner.failure(ENOSPC, "record the run") }
-        let deadline = deadline.map { "\($0)" } ?? "-"
-        slot.put(
-            "timerd-run 2 \(run) \(bootID) \(began) \(beganAt.microsecondsSinceEpoch) \(deadline) "
-                + "\(killTimeout.wholeNanoseconds) \(controlGroup ?? "-")",
-            Slot.firstLine..<Slot.secondLine)
-        cspawn_set_stage(slot.record, CSPAWN_RECORD_CREATED)
-        return Place(record: slot.record, file: file, offset: Int64(place * Slot.bytes))
+    }
+
+    /// Records a process that an earlier runner has started, and that has no record any more.
+    /// - Returns: false if there is no room.
+    func adopt(_ run: Run.ID, _ process: Process) -> Bool {
+        let place = try? make(
+            for: run, began: process.began, beganAt: process.beganAt, deadline: nil,
+            killTimeout: process.killTimeout, controlGroup: process.controlGroup)
+        guard let place else { return false }
+        place.record.pointee.pid = process.pid
+        place.record.pointee.earliest = process.made.lowerBound
+        place.record.pointee.latest = process.made.upperBound
+        cspawn_set_stage(place.record, CSPAWN_RECORD_SPAWNED)
+        return true
     }
 
     /// Makes room for one more record, so that the next run does not wait for it. Without room, that
     /// run fails and says why.
-    func prepare() { _ = slots.withLock { $0.reserve(growing: file) } }
+    func prepare() { _ = slots.withLock { $0.reserve() } }
 
     /// Records how the run ended, for the next runner, in case this one ends before the run is
     /// forgotten.
     func recordEnd(_ end: RunEnd, of run: Run.ID) {
-        guard let slot = slots.withLock({ slots in slots.places[run].map { slots.slot($0) } })
-        else { return }
         let usage = end.usage
         let line =
             "ended \(end.at.microsecondsSinceEpoch) \(usage.elapsed.wholeMicroseconds) "
             + "\(usage.user.wholeMicroseconds) \(usage.system.wholeMicroseconds) "
             + "\(usage.peakResidentBytes) "
         let room = Slot.bytes - Slot.secondLine - line.utf8.count - 1
-        slot.put(line + Self.text(of: end.outcome, room), Slot.secondLine..<Slot.bytes)
-        cspawn_set_stage(slot.record, CSPAWN_RECORD_ENDED)
+        let whole = line + Self.text(of: end.outcome, room)
+        slots.withLock { slots in
+            guard let slot = slots.places[run].map({ slots.slot($0) }) else { return }
+            slot.put(whole, Slot.secondLine..<Slot.bytes)
+            cspawn_set_stage(slot.record, CSPAWN_RECORD_ENDED)
+        }
     }
 
     /// The outcome in at most this many bytes: the description of a failed start may contain long

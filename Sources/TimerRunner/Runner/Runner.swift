@@ -71,6 +71,10 @@ public final class Runner: Sendable {
         /// with credentials cannot be run.
         public var credentials: String?
 
+        /// The runtime directory of the runner, an absolute path without a symbolic link. Without control groups, its
+        /// runs get it in their environment, and a later runner whose registry was deleted finds them by it.
+        public var runtime: String?
+
         /// No optional feature.
         public init() {}
     }
@@ -122,6 +126,7 @@ public final class Runner: Sendable {
             outputGate: outputGate,
             iterationEnded: iterationEnded)
         if options.usesControlGroups { initialState.groups = try ControlGroups() }
+        initialState.runtime = options.runtime
         if let path = options.credentials {
             initialState.credentials = try CredentialStore(at: path)
         }
@@ -154,7 +159,7 @@ public final class Runner: Sendable {
         _ initialState: inout RunnerThread.InitialState
     ) -> RunnerThread.InitialState {
         let handler = initialState.handler
-        for (run, recovered, group) in initialState.registry.recover() {
+        for (run, recovered, group) in records(initialState) {
             var isOver = true
             defer { if isOver, let group { initialState.leftGroups.append((run, group)) } }
             switch recovered {
@@ -177,6 +182,26 @@ public final class Runner: Sendable {
         // The runs that are still active keep their credentials.
         initialState.credentials?.clean(keeping: initialState.recovered.map(\.run))
         return initialState
+    }
+
+    /// The recorded runs. If there may be others, of which the record is gone or was never complete, those that live are
+    /// found and recorded.
+    private static func records(
+        _ state: RunnerThread.InitialState
+    ) -> [(run: Run.ID, recovered: RunRegistry.RecoveredRun, group: RunRegistry.Group?)] {
+        let registry = state.registry
+        let records = registry.recover()
+        let unproven = records.filter { $0.recovered == .lost(.runner) }.map(\.run)
+        guard registry.isNew || !unproven.isEmpty else { return records }
+        let living =
+            state.groups.map { LivingRuns.inGroups($0) }
+            ?? state.runtime.map { LivingRuns.withRuntime($0) } ?? []
+        for (run, process) in living {
+            if unproven.contains(run) { registry.remove(run) }
+            // A run that is recorded already keeps its record.
+            _ = registry.adopt(run, process)
+        }
+        return living.isEmpty ? records : registry.recover()
     }
 
     /// Moves this process into its own control group, beside those that `Options.usesControlGroups`

@@ -119,7 +119,8 @@ extension RunnerThread {
             return overflow ? nil : instant
         }
         serial += 1
-        let group = groups?.name(serial, isKept: !definition.execution.killsLeftovers)
+        let group = groups?.name(
+            serial, of: preparation.request.id, isKept: !definition.execution.killsLeftovers)
         let record = try registry.make(
             for: preparation.request.id, began: began, beganAt: beganAt, deadline: deadline,
             killTimeout: definition.execution.killTimeout, controlGroup: group)
@@ -190,6 +191,7 @@ extension RunnerThread {
         var context = context
         if let groups, let group { context.controlGroup = try groups.make(group) }
         defer { if group != nil { close(context.controlGroup) } }
+        if group == nil, let runtime { ready.variables[LivingRuns.variable] = runtime }
         try storeCredentials(of: run, to: &ready)
         if let message = ready.message { context.passed = try Self.makeBody(message) }
         defer { if context.passed >= 0 { close(context.passed) } }

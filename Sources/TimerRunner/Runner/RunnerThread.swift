@@ -52,6 +52,8 @@ struct RunnerThread: ~Copyable {
     /// files.
     let placesMax: Int
     var groups: ControlGroups?
+    /// See `Runner.Options.runtime`.
+    let runtime: String?
     /// The credentials of runs; nil if there is no directory for them.
     var credentials: CredentialStore?
     /// The control groups of runs that are over, by the serial numbers of their children, while
@@ -127,6 +129,7 @@ struct RunnerThread: ~Copyable {
         var leftGroups: [(run: Run.ID, group: RunRegistry.Group)] = []
         var orphanWatch: Int32?
         var groups: ControlGroups?
+        var runtime: String?
         var credentials: CredentialStore?
         var handler: @Sendable (RunnerEvent) -> Void
         var outputGate: @Sendable (Run.ID) -> OutputGate = { _ in .open }
@@ -142,6 +145,7 @@ struct RunnerThread: ~Copyable {
         registry = initialState.registry
         orphanWatch = initialState.orphanWatch
         groups = initialState.groups
+        runtime = initialState.runtime
         credentials = initialState.credentials
         handler = initialState.handler
         outputGate = initialState.outputGate

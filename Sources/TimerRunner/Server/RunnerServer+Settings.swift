@@ -39,6 +39,8 @@ extension RunnerServer {
         public var users: [UInt32]
         /// A descriptor of the directory of the run registry.
         public var registry: Int32
+        /// The files to make again if they are deleted, among them those of the socket and of the registry; nil: none.
+        public var files: RunnerFiles?
         /// The optional features of the runner.
         public var options = Runner.Options()
         /// How long the server runs without a scheduler and without a run; nil: without limit.

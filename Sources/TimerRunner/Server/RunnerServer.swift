@@ -17,6 +17,9 @@ public final class RunnerServer: Sendable {
     /// How long the server waits at the end for remaining events to be acknowledged.
     public static let drainTimeout: Duration = .seconds(5)
 
+    /// How many connections can wait to be accepted.
+    static let backlog: Int32 = 16
+
     private let settings: Settings
     private let runner: Runner
     private let outbound = OutboundQueue()
@@ -43,7 +46,7 @@ public final class RunnerServer: Sendable {
         self.settings = settings
         let wake = EventFD.make()
         self.wake = wake
-        guard wake >= 0, listen(settings.socket, 16) == 0 else {
+        guard wake >= 0, listen(settings.socket, Self.backlog) == 0 else {
             let code = errno
             close(settings.socket)
             throw Runner.Failure("cannot listen", code)
@@ -136,6 +139,8 @@ public final class RunnerServer: Sendable {
         var idleAt: Int64?
         while true {
             idleAt = idleEnd(of: server, before: idleAt)
+            // A runner that ends leaves nothing behind when someone deletes its directory.
+            if requests.state.withLock({ $0.grace != nil }) { server.files = nil }
             server.runOnce(timeout: drainUntil ?? idleAt)
             idleAt = idleEnd(of: server, before: idleAt)
             if let at = idleAt, RunnerClock.awake() >= at, server.closeIfUnused() {

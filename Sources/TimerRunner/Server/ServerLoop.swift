@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 import HostThreads
 import TimerCore
 import TimerRunnerProtocol
@@ -55,6 +56,9 @@ struct ServerLoop {
         didSet { if !isConnected { outbound.disconnect() } }
     }
     private var isListening = true
+    /// The files in the runtime directory, and when to look next whether their former ones are written any more.
+    var files: KeptFiles?
+    var carryAt: Int64?
     /// When there may be more to send, by CLOCK_MONOTONIC, even if no event happens; nil if there
     /// will not.
     private var sendAt: Int64?
@@ -85,6 +89,7 @@ struct ServerLoop {
         self.outbound = outbound
         self.wake = wake
         self.instance = instance
+        files = settings.files?.keep(runner.registry, listeningOn: settings.socket)
         barriers = Barriers(runner: runner) { token in
             outbound.barrierReached(token)
             EventFD.signal(wake)
@@ -129,10 +134,12 @@ struct ServerLoop {
         // The timeout of the caller may depend on that.
         guard isConnected == wasConnected else { return }
         startReading()
+        lookAfterFiles()
         var wanted = [
             pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
             pollfd(
                 fd: isListening ? settings.socket : -1, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: files?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
         ]
         if let connection {
             let events = connection.socket.backlog > 0 ? POLLIN | POLLOUT : POLLIN
@@ -148,7 +155,8 @@ struct ServerLoop {
             EventFD.drain(wake)
             if isReading, let reading = reader.take() { finish(reading) }
         }
-        if wanted.count > 2, wanted[2].revents != 0 { receive() }
+        if wanted[2].revents != 0 { files?.noteChange(at: RunnerClock.awake()) }
+        if wanted.count > 3, wanted[3].revents != 0 { receive() }
         if wanted[1].revents != 0 { accept() }
     }
 
@@ -163,7 +171,10 @@ struct ServerLoop {
         let canWrite = (connection?.socket.backlog ?? 0) < OutboundQueue.batchBytes
         if hasMore, canWrite { return 0 }
         let recheckAt = isReading ? nil : recheckAt
-        guard let until = [timeout, sendAt, recheckAt].compactMap({ $0 }).min() else { return -1 }
+        guard
+            let until = [timeout, sendAt, recheckAt, files?.lookAt, carryAt].compactMap({ $0 })
+                .min()
+        else { return -1 }
         return Int32(clamping: max(0, (until - RunnerClock.awake()) / 1_000_000 + 1))
     }
 

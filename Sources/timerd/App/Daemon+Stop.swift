@@ -15,6 +15,7 @@ extension Daemon {
     /// They continue if the runner is a service of its own.
     func stop(_ server: ControlServer.Listening) {
         supervision.stopping()
+        server.files.later { $0.end() }
         sender.stop()
         supervision.extendTimeout(Self.stopGrace + .seconds(20))
         let closed = StopStep()

@@ -36,11 +36,13 @@ extension DaemonStart {
     /// The servers on the sockets, which answer requests from here on.
     func listen(
         on socket: Int32, web webSocket: Int32?, for daemon: Daemon, _ about: Control.About,
-        _ inUse: Reloader.InUse
+        _ inUse: Reloader.InUse, keeping heartbeat: HeartbeatWriter
     ) throws -> ControlServer.Listening {
+        let path =
+            environment.sockets.isEmpty
+            ? options.socket : UnixSocket.path(of: socket) ?? options.socket
         let access = ControlAccess(
-            socket: environment.sockets.isEmpty
-                ? options.socket : UnixSocket.path(of: socket) ?? options.socket,
+            socket: path,
             sessions: WebSessions(programs: programTokens()))
         let reloader = Reloader(
             path: options.config, user: geteuid(), inUse: inUse, loop: daemon.loop,
@@ -56,7 +58,10 @@ extension DaemonStart {
         }
         server.begin()
         web?.begin()
-        return ControlServer.Listening(server: server, web: web, reloader: reloader)
+        let files = RuntimeFiles(keptParts(heartbeat, server, web: web, at: path), log: log)
+        files.later { $0.begin() }
+        return ControlServer.Listening(
+            server: server, web: web, reloader: reloader, files: files)
     }
 
     /// The tokens with which programs read the status page. A wrong file does not stop the scheduler.

@@ -65,9 +65,10 @@ struct DaemonStart {
 
         let recorder = try makeRecorder(store, reading, past, in: state)
         reached = nil
+        let heartbeatWriter = HeartbeatWriter(file: heartbeat, log: log)
         // The saved state is not needed any more after this: with very many jobs it is large.
         let daemon = startDaemon(
-            reading, consume past, recorder, runner.client, heartbeat, in: state, supervision,
+            reading, consume past, recorder, runner.client, heartbeatWriter, in: state, supervision,
             as: machine
         ) {
             extraTime.end()
@@ -82,7 +83,7 @@ struct DaemonStart {
             config: options.config)
         let server = try listen(
             on: socket, web: webSocket, for: daemon, about,
-            Reloader.InUse(consume reading, digest: digest))
+            Reloader.InUse(consume reading, digest: digest), keeping: heartbeatWriter)
         try withExtendedLifetime((watch, state, runtime)) { try serve(daemon, server) }
     }
 
@@ -104,7 +105,7 @@ struct DaemonStart {
     /// - Parameter ready: called when the service manager need not wait any longer.
     private func startDaemon(
         _ reading: ConfigReading, _ past: RecoveredState, _ recorder: Recorder,
-        _ runner: RunnerClient, _ heartbeat: HeartbeatFile, in state: Directory,
+        _ runner: RunnerClient, _ heartbeatWriter: HeartbeatWriter, in state: Directory,
         _ supervision: Supervision, as machine: MachineName?,
         ready: @escaping @Sendable () -> Void
     ) -> Daemon {
@@ -112,7 +113,6 @@ struct DaemonStart {
         let copies = StateCopies(of: state, recorder: recorder, log: log) {
             [clocks] in clocks.now().wall
         }
-        let heartbeatWriter = HeartbeatWriter(file: heartbeat, log: log)
         let (agenda, beginning) = beginning(
             reading, past, supervision: supervision, eventLogger: eventLogger, ready: ready
         ) {
@@ -203,11 +203,13 @@ struct DaemonStart {
         return reading
     }
 
+    static let lockName = "scheduler.lock"
+
     /// Locks both directories for this process before it looks at anything in them. The second one
     /// contains the heartbeat and the sockets of the daemon and of its runner.
     private func lock(_ state: Directory, _ runtime: Directory) throws {
         try state.lock()
-        try runtime.lock("scheduler.lock", option: "--runtime")
+        try runtime.lock(Self.lockName, option: "--runtime")
         // It stays open until the process ends.
         _ = try UnixSocket.bindMark(ControlPath.aliveName, in: runtime)
     }

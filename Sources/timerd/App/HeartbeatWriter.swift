@@ -13,16 +13,16 @@ final class HeartbeatWriter: Sendable {
     private struct State {
         var file: HeartbeatFile
         var hasFailed = false
+        /// The last heartbeat, for a new file.
+        var last: Heartbeat?
         var generation: Int64 = 0
     }
 
     private let queue = DispatchQueue(label: "timerd.heartbeat", qos: .default)
     private let state: Mutex<State>
     private let log: Logger
-    private let isInMemory: Bool
 
     init(file: HeartbeatFile, log: Logger) {
-        isInMemory = file.isInMemory
         state = Mutex(State(file: file))
         self.log = log
     }
@@ -32,14 +32,27 @@ final class HeartbeatWriter: Sendable {
 
     /// Writes a heartbeat as soon as the file can be written.
     func write(_ heartbeat: Heartbeat) {
-        guard !isInMemory else { return writeNow(heartbeat) }
+        guard !state.withLock(\.file.isInMemory) else { return writeNow(heartbeat) }
         queue.async { self.writeNow(heartbeat) }
+    }
+
+    /// Writes into this file from now on, because the former one was deleted.
+    func replace(_ file: HeartbeatFile) {
+        let last = state.withLock { state in
+            state.file.close()
+            state.file = file
+            return state.last
+        }
+        if let last { write(last) }
     }
 
     private func writeNow(_ heartbeat: Heartbeat) {
         state.withLock { state in
             var heartbeat = heartbeat
             heartbeat.generation = state.generation
+            // One that has waited for a new file is older than those after it.
+            if let last = state.last, last.at.awake > heartbeat.at.awake { heartbeat = last }
+            state.last = heartbeat
             let failure = state.file.write(heartbeat)
             if let failure, !state.hasFailed {
                 log.error(

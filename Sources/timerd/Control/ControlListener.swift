@@ -31,7 +31,7 @@ actor ControlListener: QueueActor {
         executor.asUnownedSerialExecutor()
     }
 
-    private let socket: Int32
+    private var socket: Int32
     private let connect: Connect
     private let whenEmpty: @Sendable () -> Void
     private let identify: @Sendable (clinux_peer, Int32) -> Peer
@@ -60,16 +60,20 @@ actor ControlListener: QueueActor {
         admission = ControlAdmission(sharesPlaces: sharesPlaces)
         self.connect = connect
         self.whenEmpty = whenEmpty
-        let flags = fcntl(socket, F_GETFL)
-        guard flags >= 0, fcntl(socket, F_SETFL, flags | O_NONBLOCK) == 0,
-            Glibc.listen(socket, ControlServer.backlog) == 0
-        else {
+        guard Self.listen(on: socket) else {
             let code = errno
             close(socket)
             throw ControlServer.Failure(
                 description:
                     "cannot listen on the control socket: \(String(cString: strerror(code)))")
         }
+    }
+
+    /// False, with errno set, on an error.
+    private static func listen(on socket: Int32) -> Bool {
+        let flags = fcntl(socket, F_GETFL)
+        return flags >= 0 && fcntl(socket, F_SETFL, flags | O_NONBLOCK) == 0
+            && Glibc.listen(socket, ControlServer.backlog) == 0
     }
 
     /// Starts to accept connections, including those that wait already.
@@ -86,11 +90,27 @@ actor ControlListener: QueueActor {
         source.activate()
     }
 
+    /// Accepts from this bound socket in place of the one until now.
+    func move(to other: Int32) {
+        guard !isStopped, Self.listen(on: other) else {
+            close(other)
+            return
+        }
+        let hadBegun = source != nil
+        closeSocket()
+        socket = other
+        if hadBegun { begin() }
+    }
+
     /// Stops accepting connections.
     func stop() {
         isStopped = true
         for connection in refused { close(connection) }
         refused = []
+        closeSocket()
+    }
+
+    private func closeSocket() {
         guard let source else {
             close(socket)
             return
@@ -98,6 +118,7 @@ actor ControlListener: QueueActor {
         source.cancel()
         if isResting { source.resume() }
         isResting = false
+        self.source = nil
     }
 
     private func acceptSome() {

@@ -42,6 +42,7 @@ final class ControlServer: Sendable {
         /// The one for the web server; nil if its socket could not be bound.
         let web: ControlServer?
         let reloader: Reloader
+        let files: RuntimeFiles
     }
 
     private let group: MultiThreadedEventLoopGroup
@@ -104,6 +105,9 @@ final class ControlServer: Sendable {
 
     /// Starts to accept connections, first those that wait already.
     func begin() { listener.later { $0.begin() } }
+
+    /// Accepts connections from another bound socket, because that of the server was deleted. The open ones stay.
+    func move(to socket: Int32) { listener.later { $0.move(to: socket) } }
 
     /// Stops accepting connections and closes the open ones.
     func stop() {

@@ -23,7 +23,7 @@ struct HeartbeatFile {
     private let file: Int32
     private var turn = 0
 
-    /// Opens or creates the file. It stays open while the daemon runs.
+    /// Opens or creates the file. It stays open until `close`.
     init(in directory: Directory) throws(Directory.Failure) {
         file = try directory.open(Self.name, flags: O_RDWR | O_CREAT)
         isInMemory = clinux_is_in_memory(file) != 0
@@ -49,6 +49,9 @@ struct HeartbeatFile {
 
     /// Deletes all heartbeats, which belong to a daemon with another state.
     func clear() { ftruncate(file, 0) }
+
+    /// Closes the file, which is not used any more.
+    func close() { Glibc.close(file) }
 
     /// Writes a heartbeat.
     /// - Returns: the errno if it could not be written.

@@ -1,0 +1,98 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+public import HostFiles
+import TimerRunnerProtocol
+
+/// The files of a runner in its runtime directory: made at its start, and again if someone deletes them while it runs.
+public struct RunnerFiles: Sendable {
+    private static let lockName = "runner.lock"
+    private static let registryName = "runs"
+    private static let credentialsName = "credentials"
+
+    private let directory: String
+    private let socket: String
+    private let user: UInt32
+
+    /// - Parameters:
+    ///   - directory: the runtime directory, which is made if it is missing.
+    ///   - socket: the path of the socket; nil: the usual one in that directory.
+    ///   - user: who may connect, in addition to root.
+    public init(in directory: String, socket: String?, for user: UInt32) {
+        self.directory = directory
+        self.socket = socket ?? "\(directory)/\(RunnerSocket.fileName)"
+        self.user = user
+    }
+
+    /// Makes the directory, and locks it for this process until it ends.
+    public func begin() throws(Directory.Failure) {
+        _ = try Directory.open(directory)
+        try lock()
+    }
+
+    private func lock() throws(Directory.Failure) {
+        try Directory.remake(directory).lock(
+            Self.lockName, of: "timerd-runner", option: "--runtime")
+    }
+
+    /// The directory of the run registry.
+    public func registry() throws(Directory.Failure) -> Directory {
+        try Directory.remake(directory).subdirectory(Self.registryName)
+    }
+
+    /// The directory of the credentials of runs. A run gets the path of its own directory; it must not be able to list
+    /// the names of the others.
+    public func credentials() throws(Directory.Failure) -> Directory {
+        let credentials = try Directory.remake(directory).subdirectory(Self.credentialsName)
+        fchmod(credentials.descriptor, 0o711)
+        return credentials
+    }
+
+    /// A bound socket, which the caller closes.
+    public func bind() throws(Directory.Failure) -> Int32 {
+        try UnixSocket.bind(at: socket, allowing: .user(user))
+    }
+
+    /// The runtime directory with every link resolved.
+    public func resolvedDirectory() throws(Directory.Failure) -> String {
+        try Directory.remake(directory).resolvedPath()
+    }
+
+    /// Keeps these files for a server with this registry that listens on this socket.
+    func keep(_ registry: RunRegistry, listeningOn socket: Int32) -> KeptFiles {
+        KeptFiles(
+            [
+                KeptFiles.Part(path: "\(directory)/\(Self.lockName)", make: lock),
+                KeptFiles.Part(
+                    path: "\(directory)/\(Self.registryName)/\(RunRegistry.fileName)"
+                ) { [self] () throws(Directory.Failure) in try remake(registry) },
+                KeptFiles.Part(path: "\(directory)/\(Self.credentialsName)") {
+                    [self] () throws(Directory.Failure) in _ = try credentials()
+                },
+                KeptFiles.Part(path: self.socket) { [self] () throws(Directory.Failure) in
+                    try listenAgain(on: socket)
+                },
+            ], at: RunnerClock.awake())
+    }
+
+    private func remake(_ registry: RunRegistry) throws(Directory.Failure) {
+        let folder = try self.registry()
+        do throws(Runner.Failure) {
+            try registry.remake(in: folder.descriptor)
+        } catch { throw Directory.Failure(description: "\(folder.path): \(error)") }
+    }
+
+    /// Binds a new socket in place of the one behind this descriptor.
+    private func listenAgain(on descriptor: Int32) throws(Directory.Failure) {
+        let other = try bind()
+        defer { close(other) }
+        guard listen(other, RunnerServer.backlog) == 0, dup2(other, descriptor) >= 0,
+            fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0
+        else {
+            throw Directory.Failure(description: "\(socket): cannot listen: \(systemError())")
+        }
+    }
+
+    private func systemError() -> String { String(cString: strerror(errno)) }
+}
