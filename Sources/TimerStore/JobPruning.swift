@@ -11,6 +11,8 @@ public struct JobPruning: Sendable {
     public let job: Job.Name
     /// How many of each kind it keeps; at least 1.
     private let most: Int64
+    /// What is counted so far, until all is.
+    private var counting = Counting()
     /// How many of each kind are too many; nil until they are counted.
     private var excess: Counts?
     /// The last run that was looked at: when it ended, and its row.
@@ -24,6 +26,18 @@ public struct JobPruning: Sendable {
         var skips: Int64 = 0
 
         var isZero: Bool { succeeded <= 0 && failed <= 0 && skips <= 0 }
+    }
+
+    /// The rows that are counted, in this order.
+    enum Kind: CaseIterable {
+        case failed, ended, skips
+    }
+
+    private struct Counting {
+        var kind = Kind.failed
+        /// The instant of the last row of this kind that is counted.
+        var place = Int64.min
+        var rows: [Kind: Int64] = [:]
     }
 
     /// - Parameter most: how many runs that succeeded, runs that failed, and skipped firings are kept.
@@ -42,22 +56,15 @@ public struct JobPruning: Sendable {
     ///
     /// - Parameters:
     ///   - store: the store to prune, outside of any transaction.
-    ///   - rows: how many rows are read or deleted, once they are counted.
+    ///   - rows: how many rows are read or deleted. To count a row takes a small part of that, so that more are counted.
     /// - Returns: how many rows were read.
     /// - Throws: `StoreError`; this step had no effect and may be tried again.
-    /// - Complexity: the first step reads what the job keeps, from an index; the others read
-    ///   `rows` rows.
+    /// - Complexity: O(`rows`).
     @discardableResult
     public mutating func advance(
         in store: Store, rows: Int64 = Pruning.rowsPerPortion
     ) throws(StoreError) -> Int64 {
-        guard var left = excess else {
-            let found = try store.historyCounts(of: job, upTo: most + Self.countedBeyond)
-            excess = Counts(
-                succeeded: found.succeeded - most, failed: found.failed - most,
-                skips: found.skips - most)
-            return found.succeeded + found.failed + found.skips
-        }
+        guard var left = excess else { return try count(in: store, rows * Self.countedPerRow) }
         if left.succeeded > 0 {
             let step = try store.deleteSucceeded(
                 of: job, after: place, max: left.succeeded, rows: rows)
@@ -80,31 +87,83 @@ public struct JobPruning: Sendable {
         return rows
     }
 
+    /// Counts about this many further rows.
+    private mutating func count(in store: Store, _ rows: Int64) throws(StoreError) -> Int64 {
+        var next = counting
+        var read: Int64 = 0
+        while read < rows {
+            let before = next.rows[next.kind, default: 0]
+            let room = limit(of: next) - before
+            let step = try store.historyRows(
+                next.kind, of: job, after: next.place, upTo: min(rows - read, room))
+            read += step.count
+            next.rows[next.kind] = before + step.count
+            if let last = step.last, step.count < room {
+                next.place = last
+                continue
+            }
+            guard let index = Kind.allCases.firstIndex(of: next.kind),
+                index + 1 < Kind.allCases.count
+            else {
+                excess = excess(of: next)
+                break
+            }
+            next.kind = Kind.allCases[index + 1]
+            next.place = .min
+        }
+        counting = next
+        return read
+    }
+
+    /// How many rows of its kind are counted.
+    private func limit(of counting: Counting) -> Int64 {
+        let failed = counting.kind == .ended ? counting.rows[.failed, default: 0] : 0
+        return most + Self.countedBeyond + failed
+    }
+
+    private func excess(of counted: Counting) -> Counts {
+        let failed = counted.rows[.failed, default: 0]
+        return Counts(
+            succeeded: counted.rows[.ended, default: 0] - failed - most, failed: failed - most,
+            skips: counted.rows[.skips, default: 0] - most)
+    }
+
     private mutating func note(_ ended: Int64) {
         deletedBefore = WallInstant(microsecondsSinceEpoch: ended)
     }
 
     /// How many rows beyond those that are kept are counted at a time: more are deleted by the next passes.
     private static let countedBeyond: Int64 = 20_000
+    /// How many rows are counted in the time in which one is deleted.
+    private static let countedPerRow: Int64 = 50
 }
 
 extension Store {
-    /// How many rows the history of a job has, up to about this many of each kind. It is read from indexes only.
-    fileprivate func historyCounts(
-        of job: Job.Name, upTo most: Int64
-    ) throws(StoreError) -> JobPruning.Counts {
-        func count(_ rows: String, _ limit: Int64) throws(StoreError) -> Int64 {
-            var found: Int64 = 0
-            try connection.run(
-                "SELECT count(*) FROM (SELECT 1 FROM \(rows) LIMIT ?2)",
-                [.text(job.description), .integer(limit)], doing: "count the history"
-            ) { found = $0.integer(0) ?? 0 }
-            return found
-        }
-        let failed = try count("run WHERE owner = ?1 AND failed = 1", most)
-        let ended = try count("run WHERE owner = ?1 AND ended_us IS NOT NULL", most + failed)
-        let skips = try count("skip WHERE job = ?1", most)
-        return JobPruning.Counts(succeeded: ended - failed, failed: failed, skips: skips)
+    /// How many rows of this kind the history of a job has after an instant, up to about this many, and the instant of the
+    /// last of them; nil if there are no more. They are read from indexes only.
+    fileprivate func historyRows(
+        _ kind: JobPruning.Kind, of job: Job.Name, after place: Int64, upTo most: Int64
+    ) throws(StoreError) -> (count: Int64, last: Int64?) {
+        let (rows, instant) =
+            switch kind {
+            case .failed: ("run WHERE owner = ?1 AND failed = 1", "ended_us")
+            case .ended: ("run WHERE owner = ?1 AND ended_us IS NOT NULL", "ended_us")
+            case .skips: ("skip WHERE job = ?1", "at_us")
+            }
+        var last: Int64?
+        try connection.run(
+            "SELECT \(instant) FROM \(rows) AND \(instant) > ?2 ORDER BY \(instant) LIMIT 1 OFFSET ?3",
+            [.text(job.description), .integer(place), .integer(max(0, most - 1))],
+            doing: "count the history"
+        ) { last = $0.integer(0) }
+        var count: Int64 = 0
+        // Several rows may have the last instant.
+        try connection.run(
+            "SELECT count(*) FROM \(rows) AND \(instant) > ?2 AND \(instant) <= ?3",
+            [.text(job.description), .integer(place), .integer(last ?? .max)],
+            doing: "count the history"
+        ) { count = $0.integer(0) ?? 0 }
+        return (count, last)
     }
 
     /// Deletes the oldest runs that succeeded, among the next runs of the job.

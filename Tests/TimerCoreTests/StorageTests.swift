@@ -94,6 +94,33 @@ import Testing
         #expect(world.started.dropFirst().allSatisfy { $0.job.policy.startingDeadline != nil })
     }
 
+    /// The pause is older than the request, or younger than the decision to start it.
+    @Test(arguments: [true, false])
+    func aRequestedRunOfAPausedJobStartsThoughItIsWrittenLate(_ isPausedBefore: Bool) throws {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        if isPausedBefore { _ = world.order(.pause, "backup") }
+        world.breakStore()
+        _ = world.order(.run, "backup")
+        if !isPausedBefore { _ = world.order(.pause, "backup") }
+        world.pass(.seconds(5))
+        #expect(world.started.isEmpty)
+        world.restoreStore()
+        #expect(world.started.count == 1)
+        #expect(world.show("backup").phase.isPaused)
+    }
+
+    @Test func aRequestedRunOfAPausedJobStartsWhenThereIsRoomForIt() throws {
+        var world = World(concurrentRunsMax: 1)
+        world.load([.every(.seconds(60), first: .zero), .every(.seconds(600), "other")])
+        #expect(world.started.count == 1)
+        _ = world.order(.pause, "other")
+        _ = world.order(.run, "other")
+        #expect(world.started.count == 1)
+        world.endRuns()
+        #expect(world.started.map(\.id.firing.job) == ["backup", "other"])
+    }
+
     @Test func aRunThatIsEndedBeforeItsStartNeverStarts() throws {
         var world = World()
         world.load([.every(.seconds(60), first: .zero)])

@@ -92,6 +92,23 @@ import TimerCore
         #expect(try prune("a", keeping: 30).steps == [60])
     }
 
+    /// However many there are: other writes wait for each step.
+    @Test func rowsAreCountedSomeAtATime() throws {
+        defer { clean() }
+        var changes: [Store.Change] = []
+        for number in 0..<1000 { changes += run("a", number, failed: number % 10 == 0) }
+        try store.commit(changes + (0..<200).map { skip("a", $0) }, durable: false)
+        var pruning = JobPruning(of: Job.Name("a")!, keeping: 150)
+        var counted: [Int64] = []
+        while !pruning.hasCounted { counted.append(try pruning.advance(in: store, rows: 1)) }
+        #expect(counted.reduce(0, +) == 100 + 1000 + 200)
+        #expect(counted.allSatisfy { $0 <= 52 } && counted.count >= 26)
+        while !pruning.isDone { try pruning.advance(in: store, rows: 10) }
+        #expect(try ends("a", failed: false).count == 150)
+        #expect(try ends("a", failed: true).count == 100)
+        #expect(try store.skips(.init(job: Job.Name("a")!, limit: 1000)).count == 150)
+    }
+
     /// A job whose newest runs all failed keeps the ones that succeeded.
     @Test func theLatestRunOfEachKindStays() throws {
         defer { clean() }

@@ -202,14 +202,16 @@ extension Agenda {
         }
     }
 
-    /// Starts a recorded run, unless its job has been paused meanwhile or its deadline has passed.
+    /// Starts a recorded run, unless its deadline has passed, or its job has been paused meanwhile: a pause holds what the
+    /// schedule makes, and not what a user has requested.
     mutating func start(_ run: Run, at now: Now, into batch: inout Batch) {
         let key = jobKey(of: run.id)
         guard case .slot(let slot) = key, var entry = entries[slot] else {
             _ = runs.apply(.start(event: eventNumber), to: run.id, of: key)
             return batch.start.append(run)
         }
-        if entry.phase.isPaused {
+        let isRequested = run.firing.cause.requester != nil && run.id.attempt == 1
+        if entry.phase.isPaused, !isRequested {
             _ = runs.apply(.wait(.previousRun), to: run.id, of: key)
         } else if !expire(run, slot, &entry, at: now, into: &batch) {
             let change = runs.apply(.start(event: eventNumber), to: run.id, of: key)
