@@ -113,4 +113,22 @@ import TimerCore
         #expect(left.isEmpty)
         #expect(daemon.stop() == 0)
     }
+
+    /// It is in the configuration, so that to say that there is no such job would mislead.
+    @Test func aJobThatIsNotLoadedBecauseOfAnErrorIsSaidToBeThere() throws {
+        let daemon = try LiveDaemon(
+            "[job.good]\nevery = \"1d\"\nFIRE\n[job.broken]\nevery = \"1 fortnite\"\nFIRE\n")
+        try daemon.start()
+        for command in [["show"], ["pause"], ["run"], ["history"], ["log"], ["next"]]
+        {
+            let result = try ProgramResult(
+                of: "timerctl", command + ["broken", "--socket", daemon.socket])
+            let said = result.output + result.errors
+            #expect(result.status != 0, "\(command)")
+            #expect(said.contains("\"broken\" is not loaded because of an error"), "\(said)")
+            #expect(said.contains("timerctl why broken"))
+        }
+        let (status, text) = try daemon.timerctl("show", "bad")
+        #expect(status != 0 && !text.contains("not loaded"))
+    }
 }

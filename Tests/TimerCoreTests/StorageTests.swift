@@ -113,6 +113,7 @@ import Testing
     @Test func aRequestedRunOfAPausedJobStartsWhenThereIsRoomForIt() throws {
         var world = World(concurrentRunsMax: 1)
         world.load([.every(.seconds(60), first: .zero), .every(.seconds(600), "other")])
+        world.pass(.seconds(1))
         #expect(world.started.count == 1)
         _ = world.order(.pause, "other")
         _ = world.order(.run, "other")

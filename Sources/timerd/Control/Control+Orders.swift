@@ -98,7 +98,7 @@ extension Control {
     }
 
     private func noSuchJobs(
-        _ jobs: [Job.Name], among names: [Job.Name], _ reply: ControlAnswer.Reply
+        _ jobs: [Job.Name], among names: [Job.Name], _ reply: @escaping ControlAnswer.Reply
     ) {
         guard jobs.count > 1 else {
             let near = names.count <= Loop.hintNamesMax ? names : []

@@ -293,10 +293,22 @@ struct Control: ControlService {
 
     func noSuchJob(
         _ job: Job.Name, among names: [Job.Name],
-        _ reply: ControlAnswer.Reply
+        _ reply: @escaping ControlAnswer.Reply
     ) {
-        let what = Self.noSuchJob(job, among: names.map(\.description))
-        send(.notFound, ErrorReply(what, code: .noSuchJob), reply)
+        loop.later { loop in
+            let rejection = loop.why(job).0?.rejection
+            Self.queue.async {
+                guard let rejection else {
+                    let what = Self.noSuchJob(job, among: names.map(\.description))
+                    return self.send(.notFound, ErrorReply(what, code: .noSuchJob), reply)
+                }
+                let what =
+                    "\"\(job)\" is not loaded because of an error in the configuration; `timerctl why \(job)` explains it"
+                self.send(
+                    .notFound,
+                    ErrorReply(what, code: .noSuchJob, details: rejection.errors), reply)
+            }
+        }
     }
 
     /// That no job has this name, with the name that was probably meant. A job that each machine of a
