@@ -31,7 +31,6 @@ extension ClientLoop {
             token += 1
             barriers.append((token, done))
             send(.barrier(token))
-        case .report(let done): readers.append(done)
         case .prepare(let done):
             prepared = done
             send(.prepare)

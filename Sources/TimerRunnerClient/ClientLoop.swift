@@ -39,23 +39,11 @@ struct ClientLoop: ~Copyable {
     var search: RunnerSearch
     /// Whether to acknowledge messages in the next loop iteration.
     var mustAcknowledge = false
-    /// Whether an event was passed to the handler since the last wait, so that an acknowledgement
-    /// will follow soon.
-    var hasDelivered = false
 
     /// How many frames are handled before commands are executed.
     private static let framesPerIteration = 128
     /// Whether there may be more frames in the buffer.
     var hasFrames = false
-    /// How fast runs end, and how fast lines of output arrive.
-    var ends = EventRate(16, within: .milliseconds(100))
-    var lines = EventRate(64, within: .milliseconds(100))
-    /// Whether something was left in the socket since that was last said to be read.
-    var hasGathered = false
-    /// Called once what is in the socket now is passed on.
-    var readers: [@Sendable () -> Void] = []
-    /// How long the ends of runs may wait for each other.
-    let gathering: Duration
 
     /// The request for a run that has not started.
     enum Request {
@@ -78,7 +66,7 @@ struct ClientLoop: ~Copyable {
     init(
         mailbox: ClientMailbox, dial: @escaping RunnerClient.Dial,
         handler: @escaping RunnerClient.Handler, socket: consuming FrameSocket, instance: UInt64,
-        memory: UInt64, announcedBy path: String?, gathering: Duration
+        memory: UInt64, announcedBy path: String?
     ) {
         self.mailbox = mailbox
         self.dial = dial
@@ -86,7 +74,6 @@ struct ClientLoop: ~Copyable {
         self.socket = consume socket
         self.instance = instance
         self.memory = memory
-        self.gathering = gathering
         search = RunnerSearch(announcedBy: path)
     }
 
@@ -121,7 +108,6 @@ struct ClientLoop: ~Copyable {
             if !taken.rest.isEmpty { socket?.sendRest(taken.rest) }
             for command in taken.commands { execute(command) }
             receive()
-            if !hasFrames { noteRead() }
             acknowledge(taken.seen[instance])
             flush()
             if isClosing { return drainAndDisconnect() }
@@ -132,6 +118,24 @@ struct ClientLoop: ~Copyable {
             }
             wait()
         }
+    }
+
+    /// Waits for the runner and for commands.
+    private mutating func wait() {
+        guard !hasFrames else { return }
+        var wanted = [pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0)]
+        var time: Int32 = -1
+        if let descriptor = socket?.descriptor {
+            let isWritten = socket?.backlog == 0
+            let events = isWritten ? POLLIN : POLLIN | POLLOUT
+            wanted.append(pollfd(fd: descriptor, events: Int16(events), revents: 0))
+            if isWritten { mailbox.openLine(descriptor, room: room) }
+        } else if !isEnding {
+            time = search.timeout
+            wanted.append(pollfd(fd: search.descriptor, events: Int16(POLLIN), revents: 0))
+        }
+        _ = poll(&wanted, nfds_t(wanted.count), time)
+        if socket == nil, wanted.count > 1, wanted[1].revents != 0 { search.handleChange() }
     }
 
     /// Acknowledges messages, if the runner waits for that.
@@ -222,8 +226,6 @@ struct ClientLoop: ~Copyable {
         // It was received on an earlier connection, and passed on then.
         guard !output.receive(number) else { return mustAcknowledge = true }
         output.expectAcknowledgement(of: number)
-        lines.note(at: Self.now)
-        hasDelivered = true
         let (mailbox, instance) = (mailbox, instance)
         handler(.event(event)) { mailbox.seen(output: number, of: instance) }
     }
@@ -244,9 +246,7 @@ struct ClientLoop: ~Copyable {
         runs[run]?.order = nil
         if isAgain { return mustAcknowledge = true }
         if needsAcknowledgement {
-            hasDelivered = true
             events.expectAcknowledgement(of: number)
-            ends.note(at: Self.now)
         }
         let (mailbox, instance) = (mailbox, instance)
         handler(.event(event)) { mailbox.seen(events: number, of: instance) }

@@ -18,12 +18,8 @@ public final class RunnerClient: Sendable {
     /// The shortest and the longest time between two attempts to connect to a runner.
     static let retryMin: Duration = .milliseconds(50)
     static let retryMax: Duration = .seconds(5)
-    /// How long acknowledgements are collected before they are sent together, in milliseconds.
-    static let acknowledgementDelay: Int32 = 10
     /// How many handled events that need no acknowledgement of the handler may be unacknowledged.
     static let unacknowledgedMax: UInt64 = 64
-    /// How long ends of runs wait for each other at most.
-    public static let gatheringMax: Duration = .milliseconds(30)
     /// The most runs that are not forgotten: those that wait for a runner, and those of the runner.
     static let waitingMax = 100_000
 
@@ -35,9 +31,6 @@ public final class RunnerClient: Sendable {
         /// was announced if the runner reported before that it ends: after an upgrade, or when its
         /// service is stopped or restarted.
         case away(String, wasAnnounced: Bool)
-        /// The ends that waited for each other were reported; see `gatherEnds`. Call `seen` when they
-        /// are handled: `gathersEnds` is true until then.
-        case gathered
         /// The connection is back, to the same runner as before or to another one.
         case back(isSame: Bool)
     }
@@ -79,7 +72,6 @@ public final class RunnerClient: Sendable {
     private let memory: UInt64
     private let dial: Dial
     private let path: String?
-    private let gathering: Duration
 
     /// Connects to a runner and receives the list of its runs.
     ///
@@ -87,16 +79,13 @@ public final class RunnerClient: Sendable {
     ///   - timeout: how long to try.
     ///   - path: of the socket of a runner that another process starts: when it is lost, the client
     ///     reconnects as soon as something changes at this path. Nil if `dial` starts the runner.
-    ///   - gathering: how long ends may wait for each other; see `gatherEnds`.
     ///   - isCancelled: whether to give up earlier; called after each attempt.
     /// - Throws: `Failure` of the last attempt.
     public init(
         timeout: Duration, announcedBy path: String? = nil,
-        gathering: Duration = RunnerClient.gatheringMax,
         isCancelled: () -> Bool = { false }, dial: @escaping Dial
     ) throws(Failure) {
         self.path = path
-        self.gathering = gathering
         let deadline = RunnerClock.awake() + timeout.wholeNanoseconds
         var pause = Self.retryMin
         while true {
@@ -127,14 +116,14 @@ public final class RunnerClient: Sendable {
     ///   forgotten once it has ended.
     public func begin(adopting runs: Set<Run.ID>, _ handler: @escaping Handler) {
         let (mailbox, dial, instance, holdings, path) = (mailbox, dial, instance, holdings, path)
-        let (gathering, memory) = (gathering, memory)
+        let memory = memory
         guard let socket = first.withLock({ $0.take() }) else { return }
         let box = SocketBox(socket)
         let code = WorkerThread.start("timerd.client") {
             guard let socket = box.take() else { return }
             var work = ClientLoop(
                 mailbox: mailbox, dial: dial, handler: handler, socket: socket, instance: instance,
-                memory: memory, announcedBy: path, gathering: gathering)
+                memory: memory, announcedBy: path)
             work.add(runs, of: holdings)
             work.run()
             mailbox.finish(unsent: work.unsent)
@@ -174,23 +163,12 @@ public final class RunnerClient: Sendable {
     /// reported; or at once if no runner is connected.
     public func barrier(_ done: @escaping @Sendable () -> Void) { mailbox.post(.barrier(done)) }
 
-    /// While many runs end, their ends may be reported a moment later, together: each of them then
-    /// costs less. At first they may not.
-    public func gatherEnds(_ mayWait: Bool) { mailbox.gather(mayWait) }
-
-    /// Calls `done` on the client's thread when the ends that wait for that reason are reported, at
-    /// once. Unlike `barrier`, it does not wait for the runner.
-    public func reportEnds(_ done: @escaping @Sendable () -> Void) { mailbox.post(.report(done)) }
-
-    /// Whether there may be ends that are not handled yet for that reason.
-    public var gathersEnds: Bool { mailbox.gathersEnds }
-
     /// Calls `done` on the client's thread when a runner has read the configuration, so that runs
     /// start at once. Without a connection to a runner, it waits for one. Call it at most once.
     public func prepare(_ done: @escaping @Sendable () -> Void) { mailbox.post(.prepare(done)) }
 
     /// The end of this run is stored, so the runner can forget it.
-    public func forget(_ run: Run.ID) { mailbox.post(.forget(run), hasTime: true) }
+    public func forget(_ run: Run.ID) { mailbox.post(.forget(run)) }
 
     /// Tells the runner to read the configuration again now, if one is connected, and not when a
     /// run is due. Until `forgetFormer` it also starts runs with the previous definitions.
@@ -200,7 +178,7 @@ public final class RunnerClient: Sendable {
     public func forgetFormer() { mailbox.post(.forgetFormer) }
 
     /// These one-off jobs are over: the runner, if one is connected, removes their definitions.
-    public func discard(_ jobs: [Job.Name]) { mailbox.post(.discard(jobs), hasTime: true) }
+    public func discard(_ jobs: [Job.Name]) { mailbox.post(.discard(jobs)) }
 
     /// Sends a message of a notifier. Its run is reported like any other one; a run of an earlier
     /// scheduler that sends it is reattached. Without a connection to a runner, it waits for one.

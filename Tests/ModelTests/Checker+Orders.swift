@@ -152,9 +152,9 @@ extension Checker {
         let label = takeLabel(wall, job)
         if takesPlace { cancelPending(job, .replaced) { $0.isRetry } }
         if takesPlace || spec.concurrency == .allow {
-            admit(add(job, label, missed: 0), job)
+            admit(add(job, label, missed: 0, isRequested: true), job)
         } else {
-            _ = place(job, label, missed: 0, isCatchUp: false)
+            _ = place(job, label, missed: 0, isCatchUp: false, isRequested: true)
         }
         tokens.append(Seen(kind: .fired, job: job, label: label, attempt: 1))
         answer = Seen.Answer.done

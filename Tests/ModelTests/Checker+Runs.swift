@@ -16,7 +16,9 @@ extension Checker {
     }
 
     /// Records a firing and starts it, or lets it wait. Returns the reason if it is skipped.
-    func place(_ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool) -> Int? {
+    func place(
+        _ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool, isRequested: Bool = false
+    ) -> Int? {
         let spec = states[job].spec
         if !states[job].runs.isEmpty, !isCatchUp {
             let others = states[job].runs.filter { !$0.isRetry }
@@ -36,20 +38,21 @@ extension Checker {
             cancelPending(job, .replaced)
         }
         let isFirst = states[job].runs.isEmpty
-        let number = add(job, label, missed: missed)
+        let number = add(job, label, missed: missed, isRequested: isRequested)
         if spec.concurrency == .allow ? !isFull(job) : isFirst { admit(number, job) }
         return nil
     }
 
     /// Records a first attempt that waits for the previous run.
-    func add(_ job: Int, _ label: Int64, missed: Int) -> Int {
+    func add(_ job: Int, _ label: Int64, missed: Int, isRequested: Bool = false) -> Int {
         rows.append(Seen(kind: .row, job: job, label: label, attempt: 1, value: Int64(missed)))
         numbers += 1
         states[job].runs.append(
             Attempt(
                 number: numbers, job: job, name: job, label: label, attempt: 1,
                 missed: Int64(missed),
-                told: states[job].spec, wait: .turn, recorded: wall, boot: bootNumber))
+                told: states[job].spec, wait: .turn, isRequested: isRequested, recorded: wall,
+                boot: bootNumber))
         return numbers
     }
 
@@ -109,14 +112,15 @@ extension Checker {
     }
 
     /// Gives free capacity to the run that has waited longest. A run of a paused job waits for the
-    /// end of the pause instead.
+    /// end of the pause instead, unless a user requested it.
     private func fillPlaces() {
         while !isShutDown, places < runsMax, !waiting.isEmpty {
             let number = waiting.removeFirst()
             guard let job = jobSet.first(where: { index(of: number, $0) != nil }),
                 let index = index(of: number, job)
             else { continue }
-            if states[job].phase == .paused {
+            let run = states[job].runs[index]
+            if states[job].phase == .paused, !run.isRequested || run.attempt > 1 {
                 states[job].runs[index].wait = .turn
             } else if !expire(index, job) {
                 start(index, job)

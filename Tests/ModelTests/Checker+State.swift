@@ -39,6 +39,8 @@ extension Checker {
         /// definition is not known.
         var told: PlainJob?
         var wait = Wait.none
+        /// Whether a user requested it: a pause of its job does not hold it then.
+        var isRequested = false
         var recorded: Int64
         var boot: Int
         var isBegun = false

@@ -41,33 +41,6 @@ import Testing
                 == .seconds(20))
     }
 
-    /// While something waits for the end of a run, the shell hands each end over at once.
-    @Test func itIsKnownWhetherARunWaitsForTheEndOfAnother() {
-        for policy in [Policy.Concurrency.forbid, .queue, .replace] {
-            var world = world(policy)
-            world.pass(.seconds(10))
-            #expect(world.started.count == 1 && !world.agenda.awaitsEnds)
-            world.pass(.seconds(10))
-            #expect(world.agenda.awaitsEnds == (policy != .forbid))
-            world.end(world.started[0])
-            #expect(world.started.count == (policy == .forbid ? 1 : 2))
-            #expect(!world.agenda.awaitsEnds)
-        }
-    }
-
-    @Test func soItIsOfARunThatWaitsForMaxConcurrent() {
-        var world = World(concurrentRunsMax: 1)
-        world.load([
-            Job.every(.seconds(10)).with { $0.concurrency = .allow }
-        ])
-        world.pass(.seconds(10))
-        #expect(world.started.count == 1 && !world.agenda.awaitsEnds)
-        world.pass(.seconds(10))
-        #expect(world.started.count == 1 && world.agenda.awaitsEnds)
-        world.end(world.started[0])
-        #expect(world.started.count == 2 && !world.agenda.awaitsEnds)
-    }
-
     @Test func allowRunsAll() {
         var world = world(.allow)
         world.pass(.seconds(50))

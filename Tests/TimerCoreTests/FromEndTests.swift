@@ -42,13 +42,6 @@ import Testing
         #expect(world.show("backup").active == .seconds(1120))
     }
 
-    @Test func itIsKnownThatAScheduleDependsOnAnEnd() {
-        var world = load()
-        #expect(world.agenda.awaitsEnds)
-        world.pass(.seconds(60))
-        #expect(world.started.count == 1 && world.agenda.awaitsEnds)
-    }
-
     @Test func theFirstRunIsAsUsual_andAfterThatTheIntervalCounts() {
         for first in [Duration.zero, .seconds(5), .seconds(100)] {
             var world = load(Job.every(.seconds(60), first: first).fromEnd)

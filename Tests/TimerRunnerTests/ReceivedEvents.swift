@@ -26,7 +26,6 @@ final class ReceivedEvents: Sendable {
             heard.withLock { $0.append(event) }
             if seesAll { seen() }
         case .away(_, let wasAnnounced): aways.withLock { $0.append(wasAnnounced) }
-        case .gathered: seen()
         case .back: break
         }
         more.signal()

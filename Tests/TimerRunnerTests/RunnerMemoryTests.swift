@@ -76,7 +76,7 @@ import TimerCore
                     outcomes.withLock { $0.append(end.outcome) }
                     ended.signal()
                 case .away: isAway.signal()
-                case .event, .gathered, .back: break
+                case .event, .back: break
                 }
                 seen()
             }

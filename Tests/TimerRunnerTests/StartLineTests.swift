@@ -56,7 +56,7 @@ import TimerCore
 
     @Test func aStartIsWrittenWhileTheThreadWaits_andTheThreadSleepsOn() throws {
         let setup = try Setup()
-        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 10) == .reading)
+        setup.mailbox.openLine(setup.ours, room: 10)
         setup.mailbox.start(orders(2))
         #expect(try setup.connection.received() == [.start(orders(2))])
         #expect(!setup.isSignalled)
@@ -69,13 +69,12 @@ import TimerCore
         setup.mailbox.start(orders(1))
         #expect(setup.isSignalled)
         #expect(setup.taken().start == orders(1))
-        #expect(setup.mailbox.expect(shortly: true, socket: setup.ours, room: 10) == .reading)
+        setup.mailbox.openLine(setup.ours, room: 10)
         _ = setup.mailbox.take()
         setup.mailbox.start(orders(1))
         #expect(setup.isSignalled)
         #expect(setup.taken().start == orders(1))
         // There is something left to write, so the thread did not lend its socket.
-        #expect(setup.mailbox.expect(shortly: true) == .reading)
         setup.mailbox.start(orders(1))
         #expect(setup.taken().start == orders(1))
         #expect(try setup.connection.received().isEmpty)
@@ -83,7 +82,7 @@ import TimerCore
 
     @Test func aStartDoesNotOvertakeAnUrgentCommand() throws {
         let setup = try Setup()
-        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 10) == .reading)
+        setup.mailbox.openLine(setup.ours, room: 10)
         setup.mailbox.post(.refresh)
         setup.mailbox.start(orders(1))
         #expect(try setup.connection.received().isEmpty)
@@ -92,11 +91,11 @@ import TimerCore
 
     @Test func manyRuns_orMoreThanThereIsRoomFor_areLeftToTheThread() throws {
         let setup = try Setup()
-        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 1000) == .reading)
+        setup.mailbox.openLine(setup.ours, room: 1000)
         setup.mailbox.start(orders(StartLine.runsMax + 1))
         #expect(setup.isSignalled)
         #expect(setup.taken().start.count == StartLine.runsMax + 1)
-        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 3) == .reading)
+        setup.mailbox.openLine(setup.ours, room: 3)
         setup.mailbox.start(orders(2))
         #expect(!setup.isSignalled)
         setup.mailbox.start(orders(2))
@@ -110,7 +109,7 @@ import TimerCore
         let setup = try Setup()
         setup.connection.shrinkSendBuffer()
         let large = orders(8, variableBytes: 8000)
-        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 100) == .reading)
+        setup.mailbox.openLine(setup.ours, room: 100)
         setup.mailbox.start(large)
         #expect(setup.isSignalled)
         // The line is closed now: the next start must not get between.
@@ -129,7 +128,7 @@ import TimerCore
 
     @Test func aBrokenConnectionIsLeftToTheThread_whichKnowsTheRun() throws {
         let setup = try Setup()
-        #expect(setup.mailbox.expect(shortly: false, socket: setup.ours, room: 100) == .reading)
+        setup.mailbox.openLine(setup.ours, room: 100)
         shutdown(setup.ours, Int32(SHUT_WR))
         setup.mailbox.start(orders(1))
         #expect(setup.isSignalled)

@@ -152,7 +152,7 @@ import TimerCore
                 switch news {
                 case .event: told.withLock { $0 += 1 }
                 case .away: gone.signal()
-                case .gathered, .back: break
+                case .back: break
                 }
                 seen()
             }

@@ -72,33 +72,7 @@ final class LoopFixture: Sendable {
             if waiting.withLock({ $0?.append(done) }) == nil { done() }
         }
 
-        /// Whether the launcher holds ends back, and what reports them.
-        private struct Gathering {
-            var isOn = false
-            var report: (@Sendable () -> Void)?
-            var permissions: [Bool] = []
-        }
-        private let gathering = Mutex(Gathering())
-
-        func gather(until report: @escaping @Sendable () -> Void) {
-            gathering.withLock { ($0.isOn, $0.report) = (true, report) }
-        }
-
-        /// The calls of `gatherEnds`.
-        var permissions: [Bool] { gathering.withLock { $0.permissions } }
-
-        func gatherEnds(_ mayWait: Bool) {
-            gathering.withLock { $0.permissions.append(mayWait) }
-        }
-
-        var gathersEnds: Bool { gathering.withLock { $0.isOn } }
-
-        func reportEnds(_ done: @escaping @Sendable () -> Void) {
-            gathering.withLock { $0.report }?()
-            done()
-        }
-
-        func barrier(_ done: @escaping @Sendable () -> Void) { reportEnds(done) }
+        func barrier(_ done: @escaping @Sendable () -> Void) { done() }
         func forget(_ run: Run.ID) {}
         func refresh() {}
         func forgetFormer() {}

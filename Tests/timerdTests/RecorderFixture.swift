@@ -93,11 +93,11 @@ final class RecorderFixture: Sendable {
 
     /// Submits changes; their result is recorded under this name.
     func keep(
-        _ name: String, _ changes: [Store.Change], durable: Bool = false, isPatient: Bool = false,
+        _ name: String, _ changes: [Store.Change], durable: Bool = false,
         keepsOrder: Bool = false
     ) {
         let request = Recorder.Request(
-            changes: changes, durable: durable, isPatient: isPatient, keepsOrder: keepsOrder
+            changes: changes, durable: durable, keepsOrder: keepsOrder
         ) { [self] refused in
             say(refused.isEmpty ? name : "\(name) without \(refused.count)")
         } onDelayed: { [self] _ in

@@ -23,19 +23,6 @@ import TimerCore
         #expect(fixture.heard(200) == (0..<200).map { "\($0)" })
     }
 
-    /// The ends of runs wait for what is written next; nothing waits for them, and none is forgotten.
-    @Test func whatMayWaitIsWrittenInItsOrderAllTheSame() throws {
-        let fixture = try RecorderFixture()
-        for number in 0..<200 {
-            fixture.keep(
-                "\(number)", [.save(RecorderFixture.record("job-\(number % 7)"))],
-                isPatient: number % 3 != 0)
-        }
-        #expect(fixture.heard(200) == (0..<200).map { "\($0)" })
-        fixture.keep("alone", [.save(RecorderFixture.record("a"))], isPatient: true)
-        #expect(fixture.heard(201).last == "alone")
-    }
-
     /// A run that need not be on the disk starts after the one before it that must be: what is decided
     /// next relies on all runs up to it. Other writes wait for no fsync.
     @Test func startsKeepTheirOrder_andNothingElseWaitsForTheirFsync() throws {
@@ -62,7 +49,7 @@ import TimerCore
     @Test func aStartDoesNotOvertakeWhatCannotBeWritten() throws {
         let fixture = try RecorderFixture()
         try fixture.setFull(true)
-        fixture.keep("large", RecorderFixture.large, isPatient: true)
+        fixture.keep("large", RecorderFixture.large)
         #expect(fixture.heard(1) == ["large delayed"])
         fixture.keep("start", [], keepsOrder: true)
         #expect(fixture.heard(2) == ["large delayed", "start delayed"])
@@ -70,12 +57,10 @@ import TimerCore
         #expect(fixture.heard(4).suffix(2) == ["large", "start"])
     }
 
-    /// A reading comes after all earlier writes, also after those that may wait.
-    @Test func aReadingDoesNotOvertakeWhatMayWait() throws {
+    @Test func aReadingComesAfterAllEarlierWrites() throws {
         let fixture = try RecorderFixture()
         for number in 1...20 {
-            fixture.keep(
-                "\(number)", [.save(RecorderFixture.record("j\(number)"))], isPatient: true)
+            fixture.keep("\(number)", [.save(RecorderFixture.record("j\(number)"))])
             #expect(try fixture.count("SELECT count(*) FROM job") == Int64(number))
         }
     }

@@ -186,9 +186,6 @@ public struct Agenda: Sendable {
     /// The number of runs that were started and have not ended, or that wait for `max-concurrent`.
     public var pendingRuns: Int { runs.startedCount + runs.capacityCount }
 
-    /// Whether a run or a schedule waits for the end of a run.
-    public var awaitsEnds: Bool { runs.awaitsEnds }
-
     /// The number of runs that were started and have not ended.
     public var liveRuns: Int { runs.startedCount }
 }

@@ -31,8 +31,6 @@ struct RunTable: Sendable {
     private(set) var startedCount = 0
     /// The number of runs that wait for `max-concurrent`.
     private(set) var capacityCount = 0
-    /// The number of runs that wait for the previous run of their job.
-    private var lineCount = 0
     /// Whether any job depends on when its last run ends.
     private var followsEnds = false
     /// The slots whose jobs may have got their first run or lost their last one.
@@ -134,17 +132,12 @@ struct RunTable: Sendable {
     private mutating func count(from before: RunState?, to run: ActiveRun) {
         if before?.takesPlace == true { startedCount -= 1 }
         if run.state.takesPlace { startedCount += 1 }
-        if case .waiting(.previousRun) = before { lineCount -= 1 }
-        if case .waiting(.previousRun) = run.state { lineCount += 1 }
         if case .waiting(.capacity) = before { capacityCount -= 1 }
         if case .waiting(.capacity) = run.state {
             capacityCount += 1
             capacityQueue.append(run.id)
         }
     }
-
-    /// Whether a run waits for the end of another one, or a job depends on when its last run ends.
-    var awaitsEnds: Bool { followsEnds || lineCount > 0 || capacityCount > 0 }
 
     /// Notes that the job in this slot depends on when its last run ends.
     mutating func follow(_ slot: Int) {

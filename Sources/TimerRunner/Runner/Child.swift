@@ -87,6 +87,9 @@ struct Child {
         var isKnown: Bool
     }
 
+    /// Whether nobody has ended it.
+    var isRunning: Bool { if case .running = stage { true } else { false } }
+
     /// The progress of its termination.
     enum Stage {
         case running

@@ -26,9 +26,15 @@ extension RunnerThread {
         var at: Int64?
     }
 
-    /// Lets a run wait that could not start, if that may help.
+    /// Lets a run wait that could not start, if that may help. Nothing is left of it if the runner shuts down, as of one
+    /// that waits: another runner may start it.
     mutating func isTriedAgain(_ request: RunRequest, after failure: Spawner.Failure) -> Bool {
-        guard failure.isTransient, !isShutDown else { return false }
+        guard failure.isTransient else { return false }
+        guard !isShutDown else {
+            retries[request.id] = nil
+            registry.remove(request.id)
+            return true
+        }
         let now = RunnerClock.awake()
         var retry =
             retries[request.id]
@@ -48,7 +54,7 @@ extension RunnerThread {
 
     /// The same for a run whose process could not execute the program, and has ended.
     mutating func isTriedAgain(_ serial: UInt64) -> Bool {
-        guard let child = children[serial], case .running = child.stage, child.reaped != nil,
+        guard let child = children[serial], isShutDown || child.isRunning, child.reaped != nil,
             let failure = child.failure, isTriedAgain(failure.request, after: failure.reason)
         else { return false }
         serials[child.id] = nil

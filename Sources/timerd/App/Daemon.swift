@@ -226,7 +226,6 @@ struct Daemon {
                     loop.receive(end, of: run)
                     eventLogger.afterwards(seen)
                 }
-            case .gathered: loop.later { _ in seen() }
             case .away(_, wasAnnounced: true):
                 meters.note(isRunnerConnected: false)
                 log.notice(

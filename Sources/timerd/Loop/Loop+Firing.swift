@@ -47,34 +47,14 @@ extension Loop {
 
     /// Handles a timer that fired. If it fired late, the daemon did not run meanwhile, and the ends
     /// of some runs may not have been reported yet. They are handled first: otherwise this run
-    /// would be skipped because of a run that is over. So are ends that wait to be reported
-    /// together, if one of them may be what prevents the run.
+    /// would be skipped because of a run that is over.
     func timerFired(_ job: Job.Name) {
         let late = agenda.lateness(at: clocks.now()) ?? .zero
         if agenda.liveRuns > 0, late > Self.lateMax {
             launcher.barrier { self.later { $0.wake(job) } }
-        } else if launcher.gathersEnds, late > .zero || !agenda.mayFireAhead(job) {
-            afterEnds { $0.wake(job) }
         } else {
             wake(job)
         }
-    }
-
-    /// Runs `body` once the ends that wait to be reported together are handled.
-    func afterEnds(_ body: @escaping @Sendable (isolated Loop) -> Void) {
-        launcher.reportEnds { self.later(body) }
-    }
-
-    /// Lets ends of runs wait for each other while nothing depends on when they are handled: no run
-    /// and no schedule waits for one, and there is room for further runs. With a fleet, other
-    /// machines may depend on it.
-    func followEnds() {
-        let room = 3 * min(Self.busyRuns, agenda.concurrentRunsMax)
-        let mayWait =
-            !agenda.awaitsEnds && 4 * agenda.liveRuns < room && fleet == nil && !agenda.isShutDown
-        guard mayWait != endsMayWait else { return }
-        endsMayWait = mayWait
-        launcher.gatherEnds(mayWait)
     }
 
     /// Lets a job fire, and then one after the other the jobs that are due soon after it, which saves
@@ -126,17 +106,6 @@ extension Loop {
         guard !isOnTime else { return body(self) }
         waitingForClocks.append(body)
         if waitingForClocks.count == 1 { waitForClocks() }
-    }
-
-    /// Runs `body` on time, with every end handled that waits to be reported together with others: a
-    /// command must not find a run active that is over.
-    func whenSettled(_ body: @escaping @Sendable (isolated Loop) -> Void) {
-        guard isOnTime else { return onTime { $0.whenSettled(body) } }
-        guard launcher.gathersEnds else { return body(self) }
-        // Meanwhile a firing may have been decided ahead.
-        afterEnds { loop in
-            if loop.isOnTime { body(loop) } else { loop.whenSettled(body) }
-        }
     }
 
     private func waitForClocks() {

@@ -115,7 +115,7 @@ extension Loop {
         unknown: @escaping @Sendable (_ jobs: [Job.Name], _ configured: [Job.Name]) -> Void,
         done: @escaping @Sendable ([OrderResults.Result]) -> Void
     ) {
-        whenSettled { loop in
+        onTime { loop in
             loop.afterTransaction { loop in
                 let configured = loop.agenda.names
                 if let jobs {

@@ -135,9 +135,9 @@ extension Loop {
                 run.id, run.outcome, run.usage, failed: run.failed, began: run.began,
                 at: run.ended ?? now.wall, tail: tail)
             let changes = [change] + notes.map(\.change)
-            // The runner keeps the end until it is written, so this write may wait.
+            // The runner keeps the end until it is written.
             submit(
-                Write(changes: changes, durable: false, isPatient: true) { [launcher] _ in
+                Write(changes: changes, durable: false) { [launcher] _ in
                     launcher.forget(run.id)
                 })
             fleet?.driver.ended(run.id, run.outcome, at: run.ended ?? now.wall)

@@ -53,8 +53,6 @@ actor Loop: QueueActor {
     var waitingForClocks: [@Sendable (isolated Loop) -> Void] = []
     /// How fast runs start.
     var startRate = Loop.noStarts
-    /// Whether the launcher may report the ends of several runs together.
-    var endsMayWait = false
     /// The wake-up of a timer that is being handled; nil otherwise.
     var wakeUp: WakeUp?
     let recorder: Recorder
@@ -187,7 +185,6 @@ actor Loop: QueueActor {
         agenda.storedThrough = written.load(ordering: .acquiring)
         let actions = agenda.handle(event, at: now)
         followHolding()
-        followEnds()
         return actions
     }
 
@@ -230,7 +227,7 @@ actor Loop: QueueActor {
 
     /// Executes a command and answers once its changes are on the disk.
     func handle(_ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void) {
-        whenSettled { $0.execute(order, isPart: false, reply: reply) }
+        onTime { $0.execute(order, isPart: false, reply: reply) }
     }
 
     /// Executes a command now.

@@ -18,12 +18,6 @@ protocol RunLauncher: Sendable {
     func signal(_ run: Run.ID, _ number: Int32)
     /// Calls `done` once every end of a run that happened before this call was reported.
     func barrier(_ done: @escaping @Sendable () -> Void)
-    /// Whether ends of runs may be reported a moment later, together with further ones.
-    func gatherEnds(_ mayWait: Bool)
-    /// Calls `done` once those that wait now were reported. It does not wait for another process.
-    func reportEnds(_ done: @escaping @Sendable () -> Void)
-    /// Whether there may be ends that are not handled yet for that reason.
-    var gathersEnds: Bool { get }
     /// Calls `done` once runs start at once, because the runner has the definitions of the jobs.
     func prepare(_ done: @escaping @Sendable () -> Void)
     /// The end of this run is stored, so the launcher can forget it.

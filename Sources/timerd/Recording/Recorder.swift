@@ -16,8 +16,6 @@ import TimerStore
 actor Recorder: QueueActor {
     /// How long a write may wait for its fsync if no caller requires it at once.
     static let syncDelay: Duration = .milliseconds(900)
-    /// How long a write that may wait does so, if no other comes before.
-    static let patience: Duration = .milliseconds(20)
     /// How long to wait before a refused write is tried again.
     static let retryDelay: Duration = .seconds(1)
     /// How many runs may end before the history is pruned again.
@@ -55,8 +53,6 @@ actor Recorder: QueueActor {
     /// How many requests have arrived so far.
     private var taken: UInt64 = 0
     private var isDraining = false
-    /// Whether the requests that wait are written a moment later.
-    private var isDrainPlanned = false
     /// This queue waits for the disk, while commits without fsync continue.
     let syncQueue = DispatchQueue(label: "timerd.sync", qos: .default)
     var writeAheadLog: WriteAheadLog?
@@ -155,9 +151,7 @@ actor Recorder: QueueActor {
         _ done: @escaping @Sendable (Result<Value, StoreError>) -> Void, behind number: UInt64
     ) {
         guard storeError != nil || taken - UInt64(pending.count) >= number else {
-            // An earlier write is still in the queue of this actor, or waits there for others; try
-            // again after it.
-            if isDrainPlanned { drainSoon() }
+            // An earlier write is still in the queue of this actor; try again after it.
             return later { $0.read(body, done, behind: number) }
         }
         guard let store else { return done(.failure(storeError?.error ?? Self.noStore)) }
@@ -172,16 +166,7 @@ actor Recorder: QueueActor {
             pending.compactPending()
             return
         }
-        if request.isPatient { planDrain() } else { drainSoon() }
-    }
-
-    /// Writes together with what comes soon.
-    private func planDrain() {
-        guard !isDraining, !isDrainPlanned else { return }
-        isDrainPlanned = true
-        later(after: Self.patience) { recorder in
-            if recorder.isDrainPlanned { recorder.drainSoon() }
-        }
+        drainSoon()
     }
 
     /// Writes after the requests that are already in the queue of this actor have arrived, so that
@@ -189,7 +174,6 @@ actor Recorder: QueueActor {
     private func drainSoon() {
         guard !isDraining else { return }
         isDraining = true
-        isDrainPlanned = false
         later { $0.drain() }
     }
 

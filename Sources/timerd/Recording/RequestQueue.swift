@@ -11,8 +11,6 @@ struct RequestQueue {
     struct Request: Sendable {
         var changes: [Store.Change]
         var durable: Bool
-        /// Whether it may wait a moment, to be written together with others.
-        var isPatient = false
         /// Whether it is done only after all earlier requests of which this is true.
         var keepsOrder = false
         var onCommit: (@Sendable (Set<Run.ID>) -> Void)?
