@@ -86,6 +86,8 @@ public struct JobTable: Decodable, Hashable, Sendable {
     public var rejected: [String]
     /// The notifiers whose last attempt to send a message failed; absent if there are none.
     public var failingNotifiers: [String]?
+    /// The notifiers that hold notifications back because of their limits; absent if none does.
+    public var heldNotifications: [HeldNotifications]?
     /// The jobs in the order of the configuration.
     public var jobs: [Row]
 }

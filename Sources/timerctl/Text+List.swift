@@ -100,6 +100,10 @@ extension Text {
         (status.refusal.map { [Printable.text($0)] } ?? [])
             + (status.rejected.isEmpty ? [] : [notLoaded(status)])
             + (status.failingNotifiers.map { [failing($0)] } ?? [])
+            + (status.heldNotifications ?? []).map {
+                "\(Printable.text($0.notifier)) holds \(plural($0.heldCount, "notification")) back until "
+                    + "\(instant($0.until)) (per-hour); `timerctl notify list` shows more"
+            }
     }
 
     private static func failing(_ notifiers: [String]) -> String {

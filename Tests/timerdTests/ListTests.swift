@@ -71,6 +71,19 @@ import TimerCore
                 == "0 jobs\n2 jobs not loaded (a\\x1b, b); `timerd check /c` shows the errors")
     }
 
+    @Test func theLinesBelowSayWhichNotificationsAreHeldBack() throws {
+        let held = try ControlJSON.decode(
+            JobTable.self,
+            from: Array(
+                #"""
+                {"config":"/c","rejected":[],"jobs":[],"held_notifications":[
+                {"notifier":"ops","held_count":3,"until":"2026-11-29T12:00:00Z"}]}
+                """#.utf8))
+        let lines = Text.summary(held, shown: 0, now: Self.now).split(separator: "\n")
+        #expect(lines.count == 2)
+        #expect(lines.last?.hasPrefix("ops holds 3 notifications back until 2026-11-2") == true)
+    }
+
     @Test func aTableFitsTheTerminal() throws {
         let full = Text.table(table, table.jobs, now: Self.now)
         #expect(full.split(separator: "\n")[0].hasSuffix("ACTIVE"))
