@@ -19,7 +19,7 @@ wait_for 10 'the run is up' inside test -s /root/starts
 run=$(inside sh -c 'cut -d " " -f 2 /root/starts')
 starts() { inside sh -c 'wc -l </root/starts'; }
 lives() { inside pgrep -fx 'sleep 4711'; }
-is_running() { inside timerctl list --json | grep -q '"state":"running"'; }
+is_running() { inside timerctl show long --json | grep -q '"running":\[{'; }
 processes() { property MainPID; inside systemctl show timerd-runner -p MainPID --value; }
 # has FILE...: all of them.
 has() { for file; do inside test -e "$file" || return; done; }
