@@ -121,7 +121,8 @@ extension DaemonStart {
                 guard !isActivated else {
                     throw Directory.Failure(
                         description: "\(controlPath): systemd listens there; make it again with "
-                            + "`systemctl restart timerd.socket timerd.service`")
+                            + "`systemctl stop timerd.socket timerd && systemctl start timerd.socket timerd`"
+                    )
                 }
                 server.move(
                     to: try UnixSocket.bind(at: controlPath, allowing: .group(Daemon.group)))

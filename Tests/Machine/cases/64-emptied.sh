@@ -59,8 +59,9 @@ wait_for 20 'then the job starts again' sh -c "! test \"\$(cat '$MACHINE_ROOT/ro
 
 # What systemd has made, systemd must make again.
 inside rm /run/timerd/control.sock
-expect_journal 'control.sock: systemd listens there; make it again with `systemctl restart timerd.socket timerd.service`' -u timerd
-inside systemctl restart timerd.socket timerd.service
+again='systemctl stop timerd.socket timerd && systemctl start timerd.socket timerd'
+expect_journal "control.sock: systemd listens there; make it again with \`$again\`" -u timerd
+inside sh -c "$again"
 expect 'then commands reach the daemon' inside timerctl list
 inside timerctl pause long >/dev/null
 inside timerctl kill long >/dev/null || true
