@@ -9,13 +9,15 @@ extension FleetMember {
     /// Takes a transaction that is answered or never will be: what it was about is decided again.
     private mutating func take(_ id: TransactionID) -> Pending? {
         guard let what = pending.removeValue(forKey: id) else { return nil }
-        branches[id] = nil
+        transactions[id] = nil
         var names: [Job.Name] = []
         switch what {
         case .claims(let claims, _), .resolution(let claims, _):
             names = claims.map(\.run.firing.job)
         case .jobs(let changed): names = changed
         case .opening(let opened): names = opened
+        // What it was asked for is decided again from what was read.
+        case .question: names = commands.compactMap(\.command.job)
         case .clock, .hold, .member, .identity: break
         }
         for name in names {
@@ -35,8 +37,8 @@ extension FleetMember {
     }
 
     mutating func answered(_ id: TransactionID, _ answer: FleetAnswer, _ now: Now) {
-        let sent = branches[id] ?? []
-        guard let what = take(id) else { return }
+        guard let transaction = transactions[id], let what = take(id) else { return }
+        let sent = transaction.branches
         guard let view, answer.cluster == view.cluster, answer.revision >= memory.known.revision
         else {
             // Another store answered. What it did is unknown to the known one.
@@ -47,6 +49,7 @@ extension FleetMember {
             loseView()
             return
         }
+        prove(id, transaction, answer)
         seeOwn(sent, answer, now)
         switch what {
         case .claims(let claims, let sent): claimed(claims, sent, answer, now)
@@ -54,7 +57,7 @@ extension FleetMember {
         case .clock where answer.branches == [.applied]:
             clockChanged(answer.revision, by: configuration.machine, now)
         case .member where answer.branches != [.applied]: announced = nil
-        case .jobs, .hold, .clock, .opening, .member, .identity: break
+        case .jobs, .hold, .clock, .opening, .member, .identity, .question: break
         }
         see(answer.cluster, answer.revision, answer.reads, now)
         for case .refused(let reads) in answer.branches {
@@ -72,7 +75,7 @@ extension FleetMember {
             for change in branch.changes {
                 switch change {
                 case .put(let key, let text, _):
-                    let created = view?.created(key) ?? answer.revision
+                    let created = view?.revisions(of: key)?.created ?? answer.revision
                     written[key] = .some(
                         Versioned(text, created: created, modified: answer.revision))
                 case .delete(let key): written[key] = .some(nil)
@@ -122,7 +125,7 @@ extension FleetMember {
         switch what {
         case .claims(let claims, let sent), .resolution(let claims, let sent):
             unresolved.append((claims, sent))
-        case .jobs, .hold, .clock, .opening, .member, .identity: break
+        case .jobs, .hold, .clock, .opening, .member, .identity, .question: break
         }
     }
 

@@ -64,7 +64,7 @@ extension FleetMember {
             case .resume(name) where value.pause != nil:
                 guard let job = jobs[name], job.definition == value.definition else { continue }
                 resume(job, known, now, at: value.pause?.until)
-            case .skipNext(name, let count) where value.skips != count:
+            case .skipNext(name, let count) where value.skips != JobValue.skips(of: count):
                 value.skips = JobValue.skips(of: count)
                 send(change(name, known, value), about: name)
             case .run(name, let machine) where requests[entry.id] == nil:

@@ -119,103 +119,10 @@ extension FleetMember {
             run: live.run, value: value, job: job, known: known.modified, knownRun: run.modified)
     }
 
-    // MARK: - Commands
+    // MARK: - The hold
 
-    /// Answers the commands that are done, and sends those that are about the whole fleet.
-    mutating func answerCommands(_ now: Now) {
-        var left: [(id: CommandID, command: FleetCommand, seen: BootInstant?)] = []
-        for var entry in commands {
-            if entry.command == .drain || entry.command == .undrain, view != nil {
-                isDrained = entry.command == .drain
-                actions.append(.drain(isDrained, entry.id))
-                continue
-            }
-            let refusal = refusal(of: entry.command, seen: entry.seen, now)
-            if refusal != nil || isDone(&entry.seen, entry.command, entry.id, now) {
-                let run = requests.removeValue(forKey: entry.id)
-                let result: FleetCommandResult =
-                    refusal.map { .refused($0) } ?? run.map { .requested($0) } ?? .done
-                actions.append(.done(entry.id, result))
-            } else {
-                left.append(entry)
-            }
-        }
-        commands = left
-        changeHold(now)
-    }
-
-    private func refusal(
-        of command: FleetCommand, seen: BootInstant?, _ now: Now
-    ) -> String? {
-        guard let view else { return nil }
-        switch command {
-        case .pause(let job, let terms):
-            guard view.jobs[job]?.value.pause == nil else { return nil }
-            if seen != nil { return "its pause was ended again before all machines knew it" }
-            if let reason = reasonToRefuse(job) { return reason }
-            return terms.isFuture(at: now.wall)
-                ? nil : "the pause would have ended before the fleet could be asked"
-        case .skipNext(let job, _), .resume(let job): return reasonToRefuse(job)
-        case .run(let job, let machine):
-            return jobs[job] == nil && view.jobs[job].map(\.value.isForgotten) ?? true
-                ? "\(machine) has no job \(job)" : nil
-        case .forget(let job):
-            guard let known = view.jobs[job]?.value else { return "the fleet has no job \(job)" }
-            return reasonToKeep(job, known, now)
-        default: return nil
-        }
-    }
-
-    private mutating func isDone(
-        _ seen: inout BootInstant?, _ command: FleetCommand, _ id: CommandID, _ now: Now
-    ) -> Bool {
-        guard let view else { return false }
-        switch command {
-        case .pause(let job, let terms):
-            guard let known = view.jobs[job], let pause = known.value.pause,
-                templates[job] == nil || knowsAll(known)
-            else { return false }
-            // Until its terms were seen once: then another user may have changed them.
-            let instances = instances(of: job)
-            guard
-                seen != nil
-                    || terms.pause(after: pause, at: now.wall) == pause && arePaused(instances)
-            else { return false }
-            return isOver([known.value] + instances.map(\.known.value), &seen, now)
-        case .hold:
-            // A transaction that was refused can read the hold before the watch brings what was
-            // claimed before it.
-            guard view.hold.value.isHeld, view.reported >= view.hold.modified else {
-                seen = nil
-                return false
-            }
-            return isOver(view.jobs.values.map(\.value), &seen, now)
-        case .resume(let job): return view.jobs[job].map { $0.value.pause == nil } ?? false
-        case .skipNext(let job, let count):
-            guard templates[job] == nil else { return haveSkips(instances(of: job), count) }
-            return view.jobs[job]?.value.skips == count
-        case .release: return !view.hold.value.isHeld
-        case .run(let job, _):
-            return requests[id].map { view.runs[job]?[$0] != nil } ?? false
-        case .drain, .undrain: return false
-        case .define(let job):
-            guard let definition = jobs[job]?.definition else { return true }
-            return view.jobs[job]?.value.definition == definition
-        case .forget(let job): return view.jobs[job]?.value.isForgotten ?? false
-        case .adopt: return true
-        }
-    }
-
-    /// Whether no run can start any more that was claimed before the jobs were paused: each of them
-    /// has begun or will not, or its start deadline has passed.
-    private func isOver(_ jobs: [JobValue], _ seen: inout BootInstant?, _ now: Now) -> Bool {
-        let since = seen ?? now.boot
-        seen = since
-        let isWaiting = jobs.contains { $0.live.contains { $0.state == .claimed } }
-        return !isWaiting || now.boot >= since + deadline.lease
-    }
-
-    private mutating func changeHold(_ now: Now) {
+    /// Sends the first command about the hold, unless the hold is so already.
+    mutating func changeHold(_ now: Now) {
         guard isReady, let view, let clock,
             !pending.values.contains(where: { if case .hold = $0 { true } else { false } })
         else { return }

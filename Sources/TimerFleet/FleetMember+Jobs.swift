@@ -223,12 +223,17 @@ extension FleetMember {
         send(branch.adding(joined), about: job.name, opensAccount: isOpen && job.opensByClock)
     }
 
+    /// Whether a user wants the definition of this machine to be that of the fleet.
+    func mustDefine(_ name: Job.Name) -> Bool {
+        redefined.contains(name) || commands.contains { $0.command == .define(name) }
+    }
+
     /// Writes the definition that a user reloaded. What was due by the old one is skipped, on
     /// record: a machine that does not know the old schedule cannot know what was due by it.
     private mutating func redefine(
         _ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now
     ) -> Bool {
-        guard redefined.contains(job.name) || known.value.isForgotten else { return false }
+        guard mustDefine(job.name) || known.value.isForgotten else { return false }
         guard known.value.definition != job.definition else {
             redefined.remove(job.name)
             return false

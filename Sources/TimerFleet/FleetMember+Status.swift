@@ -47,6 +47,8 @@ extension FleetMember {
     mutating func loseView() {
         former = view ?? former
         view = nil
+        // What answers its transactions proves nothing about what is read next.
+        for index in commands.indices { commands[index].sentAfter = nextID }
     }
 
     /// Whether commands can be executed: the store is watched, and this machine is known in it.

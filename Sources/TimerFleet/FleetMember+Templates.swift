@@ -66,7 +66,7 @@ extension FleetMember {
         var shared =
             known?.value ?? JobValue(definition: JobValue.templateDefinition, cursor: now.wall)
         if !shared.isTemplate {
-            guard shared.isForgotten || redefined.contains(job.name) else { return nil }
+            guard shared.isForgotten || mustDefine(job.name) else { return nil }
             shared.definition = JobValue.templateDefinition
             shared.opened = nil
         }

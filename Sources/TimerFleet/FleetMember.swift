@@ -44,6 +44,8 @@ public struct FleetMember {
         case opening([Job.Name])
         case member
         case identity(IdentityValue)
+        /// Asks for commands whether what is known is so; it changes nothing.
+        case question
     }
 
     /// How many final runs of a job the store keeps.
@@ -112,12 +114,14 @@ public struct FleetMember {
     /// The member key as it was last sent.
     var announced: (LeaseID, MemberValue)?
     var pending: [TransactionID: Pending] = [:]
-    /// What they change.
-    var branches: [TransactionID: [FleetTransaction.Branch]] = [:]
+    /// The transactions themselves.
+    var transactions: [TransactionID: FleetTransaction] = [:]
     var busy: [Job.Name: TransactionID] = [:]
     /// Claims whose answer is missing, until it is known what became of them.
     var unresolved: [(claims: [Claim], sent: BootInstant)] = []
-    var commands: [(id: CommandID, command: FleetCommand, seen: BootInstant?)] = []
+    var commands: [OpenCommand] = []
+    /// The last transactions whose answers proved, while there are commands, what the store has.
+    var proofs: [FleetKey: TransactionID] = [:]
     /// The runs that were requested for commands.
     var requests: [CommandID: Run.ID] = [:]
     /// The runs of this machine whose end is not yet in the store.
@@ -195,9 +199,8 @@ public struct FleetMember {
             note(run, .ended(outcome, began: local[run]?.value.began ?? at, at: at))
             update(run) { $0.settle(.ended, outcome: outcome, ended: at) }
         case .command(let id, let command):
-            if case .define(let job) = command, jobs[job] != nil { redefined.insert(job) }
             if let job = command.job { queue.change(job) }
-            commands.append((id, command, nil))
+            commands.append(OpenCommand(id: id, command: command, sentAfter: nextID))
         case .configured(let jobs, let isReload): configured(jobs, isReload)
         }
         advance(now)
@@ -262,15 +265,15 @@ public struct FleetMember {
     mutating func send(_ transaction: FleetTransaction, _ what: Pending) -> TransactionID {
         nextID += 1
         pending[nextID] = what
-        branches[nextID] = transaction.branches
         switch what {
         case .clock: clockWrite = nextID
         case .opening: openingWrite = nextID
         case .jobs: changesSent.insert(nextID)
-        case .claims, .resolution, .hold, .member, .identity: break
+        case .claims, .resolution, .hold, .member, .identity, .question: break
         }
         let isAdoption = if case .identity = what { true } else { false }
         let bound = isAdoption ? nil : view.map { transaction.bound(to: $0.identityText) }
+        transactions[nextID] = bound ?? transaction
         actions.append(.send(nextID, bound ?? transaction))
         return nextID
     }

@@ -77,15 +77,18 @@ struct FleetView {
             try Value(text: found.value), created: found.created, modified: found.modified)
     }
 
-    /// The revision at which a key was created; nil: it does not exist.
-    func created(_ key: FleetKey) -> Int64? {
-        switch key {
-        case .identity: identity.created
-        case .hold: hold.created
-        case .clock: clock?.created
-        case .member(let machine): members[machine]?.created
-        case .job(let job): jobs[job]?.created
-        case .run(let run): runs[run.firing.job]?[run]?.created
+    /// The revisions of a key; nil: it does not exist.
+    func revisions(of key: FleetKey) -> (created: Int64, modified: Int64)? {
+        func revisions<Value>(_ found: Versioned<Value>?) -> (created: Int64, modified: Int64)? {
+            found.map { ($0.created, $0.modified) }
+        }
+        return switch key {
+        case .identity: revisions(identity)
+        case .hold: revisions(hold)
+        case .clock: revisions(clock)
+        case .member(let machine): revisions(members[machine])
+        case .job(let job): revisions(jobs[job])
+        case .run(let run): revisions(runs[run.firing.job]?[run])
         }
     }
 

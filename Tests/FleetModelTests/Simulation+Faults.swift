@@ -73,7 +73,8 @@ extension Simulation {
             return after(2 * Self.second) { [unowned self] in self.command(command, to: machine) }
         }
         commandCount += 1
-        commands[commandCount] = command
+        commands[commandCount] = OpenRequest(command: command, machine: machine)
+        noteRequests()
         note("\(machine.name) is asked \(command)")
         deliver(.command(commandCount, command), to: machine, machine.epoch)
     }
@@ -129,7 +130,24 @@ extension Simulation {
         case 34: command(.skipNext(job, Int64(random.below(3))), to: machine)
         case 35: changeDefinition()
         case 36: setClock(machine)
+        case 37...38: contradict(job)
         default: break
+        }
+    }
+
+    /// Two machines are asked for the opposite, one soon after the other. The second one may not know yet
+    /// what the first one did.
+    private func contradict(_ job: Job.Name) {
+        let (first, second) = (aMachine(), aMachine())
+        let isAboutJob = random.below(3) > 0
+        let commands: (FleetCommand, FleetCommand) =
+            isAboutJob
+            ? (.pause(job, PauseTerms(by: "ops")), .resume(job))
+            : (.hold(by: "ops"), .release(by: "ops"))
+        let isPause = random.below(2) == 0
+        command(isPause ? commands.0 : commands.1, to: first)
+        after(random.span(0, random.below(2) == 0 ? Self.second / 100 : 5 * Self.second)) {
+            [unowned self] in self.command(isPause ? commands.1 : commands.0, to: second)
         }
     }
 
@@ -232,6 +250,7 @@ extension Simulation {
         counts["leases revoked too early"] += 1
         if let commit = store.revoke(leases[random.below(leases.count)]) {
             checker.committed(commit, self)
+            noteCommit(commit)
         }
     }
 
@@ -249,6 +268,7 @@ extension Simulation {
             store.restore(isWiped ? nil : copy, cluster: "c\(random.below(1 << 30))")
             copy = nil
             checker.storeReplaced(self, isWiped: isWiped)
+            noteRequests()
             // What they know is the clock of the other store.
             for machine in machines { (machine.hasLoaded, machine.followsClock) = (false, false) }
             let machine = aMachine()

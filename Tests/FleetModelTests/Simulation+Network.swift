@@ -77,6 +77,7 @@ extension Simulation {
                 if let commit = store.revoke(lease) {
                     note("lease \(lease.number) expires")
                     checker.committed(commit, self)
+                    noteCommit(commit)
                 }
             }
         }
@@ -107,6 +108,7 @@ extension Simulation {
             if let commit {
                 self.note("\(machine.name) writes \(commit.revision): \(commit.changes.keys)")
                 self.checker.committed(commit, self, delay: self.time - sent)
+                self.noteCommit(commit)
             }
             for branch in answer.branches where claims > 0 {
                 if case .refused = branch { self.counts["claims refused"] += 1 }

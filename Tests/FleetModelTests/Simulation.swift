@@ -45,7 +45,7 @@ final class Simulation {
     var checker = FleetChecker()
     var counts = FleetCounts()
     var commandCount = 0
-    var commands: [Int: FleetCommand] = [:]
+    var commands: [Int: OpenRequest] = [:]
     /// Faults end then, so that all that happened can be accounted for.
     let calm: Int64
     let end: Int64
@@ -229,20 +229,13 @@ final class Simulation {
             }
         case .drain(_, let id):
             write(action, machine)
-            done(id, machine)
-        case .done(let id, _): done(id, machine)
+            done(id, .done, machine)
+        case .done(let id, let result): done(id, result, machine)
         case .tell(let notice):
             note("\(machine.name): \(notice)")
             if case .fault(let fault) = notice { checker.fail("a value cannot be read: \(fault)") }
         }
         _ = epoch
-    }
-
-    private func done(_ id: FleetMember.CommandID, _ machine: SimulatedMachine) {
-        guard let command = commands.removeValue(forKey: id) else { return }
-        note("\(machine.name) did \(command)")
-        counts["commands"] += 1
-        checker.done(command, self)
     }
 
     private func write(_ action: FleetAction, _ machine: SimulatedMachine) {

@@ -1,0 +1,212 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+/// A command that is not answered yet.
+struct OpenCommand {
+    let id: FleetMember.CommandID
+    let command: FleetCommand
+    /// Since when a pause or a hold is there; nil: it is not yet.
+    var seen: BootInstant?
+    /// Only a transaction with a higher number was sent after the command arrived, and from what was
+    /// read of the store since then.
+    var sentAfter: FleetMember.TransactionID
+}
+
+/// The answers to commands.
+///
+/// What a member knows may be old: the watch brings each change late, and if it is broken, the member
+/// notices that only after a while. So a command is answered only if the store proved that what it
+/// requests is so: in the answer to a transaction that was sent after the command arrived. Such a
+/// transaction wrote the keys that decide about it, compared them, or read them because it was refused.
+/// If nothing is to be written, a transaction that changes nothing compares them. From its answer on,
+/// the view has what the store had at that moment, or later, so it is right to decide by the view.
+extension FleetMember {
+    /// Answers the commands that are done, asks the store about those that seem to be done, and sends
+    /// those that are about the whole fleet.
+    mutating func answerCommands(_ now: Now) {
+        var left: [OpenCommand] = []
+        var unproven: [FleetKey] = []
+        for var entry in commands {
+            if entry.command == .drain || entry.command == .undrain, view != nil {
+                isDrained = entry.command == .drain
+                actions.append(.drain(isDrained, entry.id))
+                continue
+            }
+            if let reason = refusal(of: entry, now) {
+                answer(entry, .refused(reason))
+                continue
+            }
+            if isSo(entry, now) {
+                let keys = unprovenKeys(entry)
+                if keys.isEmpty, isOver(&entry, now) {
+                    answer(entry, requests[entry.id].map { .requested($0) } ?? .done)
+                    continue
+                }
+                unproven += keys
+            } else if case .hold = entry.command {
+                entry.seen = nil
+            }
+            left.append(entry)
+        }
+        commands = left
+        if left.isEmpty { proofs = [:] }
+        ask(about: unproven)
+        changeHold(now)
+    }
+
+    private mutating func answer(_ entry: OpenCommand, _ result: FleetCommandResult) {
+        requests[entry.id] = nil
+        actions.append(.done(entry.id, result))
+    }
+
+    private func refusal(of entry: OpenCommand, _ now: Now) -> String? {
+        guard let view else { return nil }
+        switch entry.command {
+        case .pause(let job, let terms):
+            guard view.jobs[job]?.value.pause == nil else { return nil }
+            if entry.seen != nil { return "its pause was ended again before all machines knew it" }
+            if let reason = reasonToRefuse(job) { return reason }
+            return terms.isFuture(at: now.wall)
+                ? nil : "the pause would have ended before the fleet could be asked"
+        case .skipNext(let job, _), .resume(let job): return reasonToRefuse(job)
+        case .run(let job, let machine):
+            return jobs[job] == nil && view.jobs[job].map(\.value.isForgotten) ?? true
+                ? "\(machine) has no job \(job)" : nil
+        case .define(let job):
+            if let own = templates[job] {
+                return "each machine has its own definition of it: use the name \(own)"
+            }
+            return jobs[job] == nil ? "this machine has no job \(job)" : nil
+        case .forget(let job):
+            guard let known = view.jobs[job]?.value else { return "the fleet has no job \(job)" }
+            return reasonToKeep(job, known, now)
+        case .hold, .release, .drain, .undrain, .adopt: return nil
+        }
+    }
+
+    /// Whether what a command requests is so, as far as this machine knows.
+    private func isSo(_ entry: OpenCommand, _ now: Now) -> Bool {
+        guard let view else { return false }
+        switch entry.command {
+        case .pause(let job, let terms):
+            guard let known = view.jobs[job], let pause = known.value.pause,
+                templates[job] == nil || knowsAll(known)
+            else { return false }
+            // Until its terms were seen once: then another user may have changed them.
+            return entry.seen != nil
+                || terms.pause(after: pause, at: now.wall) == pause && arePaused(instances(of: job))
+        case .hold:
+            // A transaction that was refused can read the hold before the watch brings what was
+            // claimed before it.
+            return view.hold.value.isHeld && view.reported >= view.hold.modified
+        case .resume(let job): return view.jobs[job].map { $0.value.pause == nil } ?? false
+        case .skipNext(let job, let count):
+            guard templates[job] == nil else { return haveSkips(instances(of: job), count) }
+            return view.jobs[job]?.value.skips == JobValue.skips(of: count)
+        case .release: return !view.hold.value.isHeld
+        case .run(let job, _):
+            return requests[entry.id].map { view.runs[job]?[$0] != nil } ?? false
+        case .drain, .undrain: return false
+        case .define(let job): return view.jobs[job]?.value.definition == jobs[job]?.definition
+        case .forget(let job): return view.jobs[job]?.value.isForgotten ?? false
+        case .adopt: return true
+        }
+    }
+
+    /// Whether no run can start any more that was claimed before a pause or a hold: each of them has
+    /// begun or will not, or its start deadline has passed.
+    private func isOver(_ entry: inout OpenCommand, _ now: Now) -> Bool {
+        var jobs: [JobValue] = []
+        switch entry.command {
+        case .pause(let job, _):
+            jobs =
+                [view?.jobs[job]?.value].compactMap(\.self) + instances(of: job).map(\.known.value)
+        case .hold: jobs = view?.jobs.values.map(\.value) ?? []
+        case .resume, .skipNext, .release, .run, .drain, .undrain, .define, .forget, .adopt:
+            return true
+        }
+        let since = entry.seen ?? now.boot
+        entry.seen = since
+        let isWaiting = jobs.contains { $0.live.contains { $0.state == .claimed } }
+        return !isWaiting || now.boot >= since + deadline.lease
+    }
+
+    // MARK: - Proofs
+
+    /// The keys that decide whether a command is done, as far as it is not proved what the store has
+    /// there.
+    private func unprovenKeys(_ entry: OpenCommand) -> [FleetKey] {
+        guard entry.seen == nil else { return [] }
+        return keys(of: entry.command).filter { proofs[$0] ?? 0 <= entry.sentAfter }
+    }
+
+    private func keys(of command: FleetCommand) -> [FleetKey] {
+        switch command {
+        case .pause(let job, _), .skipNext(let job, _):
+            [.job(job)] + instances(of: job).map { .job($0.name) }
+        case .resume(let job), .define(let job), .forget(let job): [.job(job)]
+        case .hold, .release: [.hold]
+        case .adopt: [.identity]
+        // This machine wrote the run for the command; a drain is not in the store.
+        case .run, .drain, .undrain: []
+        }
+    }
+
+    /// Sends a transaction that compares what is known of these keys. What does not fit waits for the
+    /// answer, like what is asked meanwhile. It has branches, so etcd applies it in the one order of all
+    /// changes: one without would be answered by the member that gets it, from what that one knows.
+    private mutating func ask(about keys: [FleetKey]) {
+        guard let view, !keys.isEmpty,
+            !pending.values.contains(where: { if case .question = $0 { true } else { false } })
+        else { return }
+        var asked: Set<FleetKey> = []
+        // One more comparison is that of the identity.
+        let branches = keys.filter { asked.insert($0).inserted }
+            .prefix(FleetTransaction.operationsMax - 1)
+            .map { key in
+                FleetTransaction.Branch(
+                    compares: [.modified(key, view.revisions(of: key)?.modified ?? 0)],
+                    changes: [], reads: [key])
+            }
+        send(FleetTransaction(branches: branches), .question)
+    }
+
+    /// Notes of which keys an answer proves what the store has.
+    mutating func prove(
+        _ id: TransactionID, _ transaction: FleetTransaction, _ answer: FleetAnswer
+    ) {
+        guard !commands.isEmpty else { return }
+        var keys = Array(answer.reads.keys)
+        if !answer.branches.isEmpty { keys += transaction.compares.compactMap(\.provenKey) }
+        for (branch, result) in zip(transaction.branches, answer.branches) {
+            switch result {
+            case .applied:
+                keys += branch.compares.compactMap(\.provenKey) + branch.changes.map(\.key)
+            case .refused(let reads): keys += reads.keys
+            }
+        }
+        for key in keys where key.decidesAboutCommands { proofs[key] = max(proofs[key] ?? 0, id) }
+    }
+}
+
+extension FleetCompare {
+    /// The key of which the store has what is known, if the comparison holds.
+    fileprivate var provenKey: FleetKey? {
+        switch self {
+        case .modified(let key, _), .text(let key, _): key
+        // It says nothing of the value.
+        case .lease: nil
+        }
+    }
+}
+
+extension FleetKey {
+    fileprivate var decidesAboutCommands: Bool {
+        switch self {
+        case .job, .hold, .identity: true
+        case .run, .member, .clock: false
+        }
+    }
+}
