@@ -89,6 +89,7 @@ extension LinkLoop {
         socket = nil
         isGreeted = false
         snapshot = SnapshotParts()
+        lostWhileRenewed = nil
         search.fail(at: RunnerClock.awake())
         if let why {
             report(FleetLinkStatus(isRunning: false, problem: why))

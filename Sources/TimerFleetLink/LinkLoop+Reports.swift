@@ -61,19 +61,27 @@ extension LinkLoop {
             leases.insert(lease)
             handler(.event(.leased(lease, sent: sent)))
         case .kept(let lease, let sent, let date):
-            guard leaseRequests.remove(lease) != nil else { return false }
+            guard leaseRequests.remove(lease) != nil else { return takeLate(lease) }
             var sent = sent
             sent.bootID = configuration.boot
             handler(.event(.kept(lease, sent: sent, date: date)))
         case .leaseLost(let lease):
             // A transaction can be refused for it as well.
-            leaseRequests.remove(lease)
+            if leaseRequests.remove(lease) != nil { lostWhileRenewed = lease }
             leases.remove(lease)
             handler(.event(.leaseLost(lease)))
-        case .leaseUnanswered(let lease): return leaseRequests.remove(lease) != nil
+        case .leaseUnanswered(let lease):
+            return leaseRequests.remove(lease) != nil || takeLate(lease)
         case .leaseEnded(let lease): return leases.remove(lease) != nil
         default: return false
         }
+        return true
+    }
+
+    /// Whether it is the answer to the renewal of a lease that is known to be lost. It comes once.
+    private mutating func takeLate(_ lease: LeaseID?) -> Bool {
+        guard let lease, lease == lostWhileRenewed else { return false }
+        lostWhileRenewed = nil
         return true
     }
 

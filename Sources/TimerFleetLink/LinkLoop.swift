@@ -38,6 +38,9 @@ struct LinkLoop: ~Copyable {
     var heard: Int64 = 0
     /// The requests about leases that have no answer. Nil is `openLease`.
     var leaseRequests: Set<LeaseID?> = []
+    /// The lease that was reported as lost while it was being renewed: the renewal may still be answered, if a refused
+    /// transaction was first to find out.
+    var lostWhileRenewed: LeaseID?
     /// The leases that were opened, and are not known to be lost.
     var leases: Set<LeaseID> = []
     var watch = Watch.none

@@ -109,6 +109,40 @@ import TimerRunnerProtocol
         try fixture.reports.waitForStatus("does not answer")
     }
 
+    /// A refused transaction may tell it before the renewal is answered, which is no fault of the server.
+    @Test(arguments: [true, false])
+    func aLeaseThatIsLostWhileItIsRenewedMayBeAnsweredLate(_ isAnswered: Bool) throws {
+        let fixture = try Fixture()
+        let server = try fixture.greet()
+        _ = fixture.link.perform(.openLease)
+        _ = try server.next()
+        let instant = BootInstant(nanoseconds: 1)
+        try server.send(.leased(LeaseID(5), sent: instant))
+        _ = try fixture.reports.next()
+        _ = fixture.link.perform(.keepAlive(LeaseID(5)))
+        _ = try server.next()
+        try server.send(.leaseLost(LeaseID(5)))
+        #expect(try fixture.reports.next() == "leaseLost 5")
+        let late: FleetReport =
+            isAnswered
+            ? .kept(
+                LeaseID(5),
+                sent: Now(
+                    wall: WallInstant(microsecondsSinceEpoch: 1),
+                    awake: AwakeInstant(nanoseconds: 2), boot: instant, bootID: .unknown),
+                date: .max)
+            : .leaseUnanswered(LeaseID(5))
+        try server.send(late)
+        // The connection is the same, and nothing is reported of the answer.
+        _ = fixture.link.perform(.send(1, empty))
+        _ = try server.next()
+        try server.send(.unknown(1))
+        #expect(try fixture.reports.next() == "unknown 1")
+        // But it comes once.
+        try server.send(late)
+        try fixture.reports.waitForStatus("invalid message")
+    }
+
     // MARK: - The end
 
     @Test func theLeasesEndWithTheLink() throws {
