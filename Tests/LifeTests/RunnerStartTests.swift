@@ -175,10 +175,12 @@ import TimerCore
             expectCleanEnd(process)
         }
         // A scheduler keeps this one connected, and finds no trace of the others.
-        let kept = runner(of: daemon, ["--exit-idle", "2s"])
+        let kept = runner(of: daemon, ["--exit-idle", "5s"])
         try kept.run()
+        // Otherwise the scheduler may start one of its own first.
+        #expect(wait { daemon.runner() == kept.processIdentifier })
         try daemon.start()
-        LiveDaemon.pass(until: LiveDaemon.now() + 2.5)
+        LiveDaemon.pass(until: LiveDaemon.now() + 5.5)
         #expect(kept.isRunning)
         #expect(try daemon.ask(.order(.run, Job.Name("a")!)).status == 200)
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "a 0")
