@@ -15,13 +15,15 @@ class Gone(Exception):
 
 
 class Agent:
-    def __init__(self, path, deadline):
+    def __init__(self, path, deadline, complain):
+        """Connects; `complain` raises if there will be no machine."""
         self.socket = socket.socket(socket.AF_UNIX)
         while True:
             try:
                 self.socket.connect(path)
                 break
             except OSError:
+                complain()
                 if time.monotonic() > deadline:
                     raise Gone("QEMU did not open its ports") from None
                 time.sleep(0.05)

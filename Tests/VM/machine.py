@@ -96,7 +96,7 @@ class Machine:
                 file.write(f"--- boot {self.boots}\n")
         initrd = self.with_files(files) if files else self.initrd
         self.qemu = Qemu(self.folder, self.kernel, initrd, self.disks, **{**self.options, **options})
-        self.agent = Agent(f"{self.folder}/agent", time.monotonic() + 30)
+        self.agent = Agent(f"{self.folder}/agent", time.monotonic() + 30, self.qemu.complain)
         self.wait_for_boot(1)
         if ready:
             self.wait("timerd answers", self.is_ready, BOOT_SECONDS)

@@ -118,7 +118,10 @@ class Qemu:
         """Raises if QEMU itself has failed."""
         if self.process.poll() not in (None, 0, -9):
             with open(f"{self.folder}/qemu", encoding="utf-8", errors="replace") as file:
-                raise Broken(f"QEMU ended with status {self.process.returncode}: {file.read().strip()[-500:]}")
+                raise Broken(
+                    f"QEMU ended with status {self.process.returncode}: {file.read().strip()[-500:]}; "
+                    "if a part of the machine is missing, remove .build/vm to make it again"
+                )
         with self.changed:
             errors = [event["data"] for event in self.events if event["event"] == "BLOCK_IO_ERROR"]
         if errors:
