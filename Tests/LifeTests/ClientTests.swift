@@ -119,8 +119,7 @@ import TimerCore
         let daemon = try LiveDaemon(
             "[job.good]\nevery = \"1d\"\nFIRE\n[job.broken]\nevery = \"1 fortnite\"\nFIRE\n")
         try daemon.start()
-        for command in [["show"], ["pause"], ["run"], ["history"], ["log"], ["next"]]
-        {
+        for command in [["show"], ["pause"], ["run"], ["history"], ["log"], ["next"]] {
             let result = try ProgramResult(
                 of: "timerctl", command + ["broken", "--socket", daemon.socket])
             let said = result.output + result.errors

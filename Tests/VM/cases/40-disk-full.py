@@ -20,9 +20,9 @@ def run(case):
     runs = len(machine.stamps("beat"))
     answered["during"] = pause(case, machine, "during")
     case.check(len(machine.stamps("beat")) <= runs + 1, "no run starts while its start cannot be recorded")
-    case.check(
-        "runs wait" in machine.do("systemctl", "show", "-P", "StatusText", "timerd"),
+    machine.wait(
         "the status line says that runs wait",
+        lambda: "runs wait" in machine.do("systemctl", "show", "-P", "StatusText", "timerd"),
     )
     check_time(case, machine, first)
     machine.do("rm", f"{STATE}/filler")
