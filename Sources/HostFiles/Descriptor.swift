@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// Reads whole files and pipes.
+/// Reads whole files, pipes and directories.
 public enum Descriptor {
     /// The bytes of a descriptor from its position to its end. If there are more than `most`, these are the first
     /// `most + 1`, so that the caller can refuse them. The size that fstat(2) reports is not used: files of /proc have
@@ -24,5 +24,33 @@ public enum Descriptor {
             }
         }
         return bytes
+    }
+
+    /// The names in a directory, without `.` and `..`, in any order; none if it cannot be read.
+    /// - Complexity: O(*n*) in the number of names.
+    public static func names(in directory: Int32) -> [String] {
+        // closedir(3) closes the descriptor, and reading moves its position.
+        names(at: ".", from: directory)
+    }
+
+    /// The same for the directory at a path.
+    public static func names(at path: String) -> [String] { names(at: path, from: AT_FDCWD) }
+
+    private static func names(at path: String, from directory: Int32) -> [String] {
+        let copy = openat(directory, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard copy >= 0 else { return [] }
+        guard let listing = fdopendir(copy) else {
+            close(copy)
+            return []
+        }
+        defer { closedir(listing) }
+        var names: [String] = []
+        while let entry = readdir(listing) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
     }
 }

@@ -67,14 +67,8 @@ public struct OneOffDirectory: Sendable {
     /// Removes the files of processes that were killed before they were done. What cannot be removed
     /// does no harm.
     private func removeStale(_ directory: Directory) {
-        guard let entries = fdopendir(openat(directory.descriptor, ".", O_RDONLY | O_CLOEXEC))
-        else { return }
-        defer { closedir(entries) }
         let end = time(nil) - Self.leftAfter
-        while let entry = readdir(entries) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
+        for name in Descriptor.names(in: directory.descriptor) {
             guard name.hasPrefix("."), name.hasSuffix(".new"),
                 let status = try? directory.status(of: name), status.st_mtim.tv_sec < end
             else { continue }

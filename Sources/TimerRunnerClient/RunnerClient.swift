@@ -115,8 +115,8 @@ public final class RunnerClient: Sendable {
     /// - Parameter adopting: the runs that the scheduler knows; any other run of the runner is
     ///   forgotten once it has ended.
     public func begin(adopting runs: Set<Run.ID>, _ handler: @escaping Handler) {
-        let (mailbox, dial, instance, holdings, path) = (mailbox, dial, instance, holdings, path)
-        let memory = memory
+        let (mailbox, dial, holdings, path) = (mailbox, dial, holdings, path)
+        let (instance, memory) = (instance, memory)
         guard let socket = first.withLock({ $0.take() }) else { return }
         let box = SocketBox(socket)
         let code = WorkerThread.start("timerd.client") {

@@ -29,8 +29,11 @@ public struct JobPruning: Sendable {
     }
 
     /// The rows that are counted, in this order.
-    enum Kind: CaseIterable {
+    enum Kind: Int {
         case failed, ended, skips
+
+        /// Nil after the last one.
+        var next: Kind? { Kind(rawValue: rawValue + 1) }
     }
 
     private struct Counting {
@@ -102,13 +105,11 @@ public struct JobPruning: Sendable {
                 next.place = last
                 continue
             }
-            guard let index = Kind.allCases.firstIndex(of: next.kind),
-                index + 1 < Kind.allCases.count
-            else {
+            guard let kind = next.kind.next else {
                 excess = excess(of: next)
                 break
             }
-            next.kind = Kind.allCases[index + 1]
+            next.kind = kind
             next.place = .min
         }
         counting = next

@@ -87,7 +87,7 @@ struct Child {
         var isKnown: Bool
     }
 
-    /// Whether nobody has ended it.
+    /// Whether it is not being terminated.
     var isRunning: Bool { if case .running = stage { true } else { false } }
 
     /// The progress of its termination.

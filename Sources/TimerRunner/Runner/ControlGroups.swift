@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 import TimerCore
 import TimerRunnerProtocol
 
@@ -191,23 +192,7 @@ struct ControlGroups {
 
     /// The groups of the runs of runners that have ended.
     /// - Complexity: O(*n*) in the number of groups.
-    func left() -> [String] {
-        let copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard copy >= 0 else { return [] }
-        guard let listing = fdopendir(copy) else {
-            close(copy)
-            return []
-        }
-        defer { closedir(listing) }
-        var names: [String] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if Self.isStale(name) { names.append(name) }
-        }
-        return names
-    }
+    func left() -> [String] { Descriptor.names(in: directory).filter(Self.isStale) }
 
     /// Whether it is a group of a runner process that has ended.
     private static func isStale(_ name: String) -> Bool {

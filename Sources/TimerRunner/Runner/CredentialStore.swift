@@ -3,6 +3,7 @@
 
 import CSpawn
 import Glibc
+import HostFiles
 import TimerCore
 
 /// The credentials of active runs: a directory for each run, named after it, with a file for each
@@ -36,7 +37,7 @@ struct CredentialStore {
     /// Removes what an earlier runner left there, except for these runs, which are active.
     mutating func clean(keeping runs: [Run.ID]) {
         let kept = Set(runs.map(\.description))
-        for name in Self.entries(of: directory) {
+        for name in Descriptor.names(in: directory) {
             if kept.contains(name) { names.insert(name) } else { remove(name) }
         }
     }
@@ -138,26 +139,8 @@ struct CredentialStore {
         }
         // A runner that is not root needs write permission to remove the files.
         fchmod(own, 0o700)
-        for entry in Self.entries(of: own) { unlinkat(own, entry, 0) }
+        for entry in Descriptor.names(in: own) { unlinkat(own, entry, 0) }
         Glibc.close(own)
         unlinkat(directory, name, AT_REMOVEDIR)
-    }
-
-    /// The names in a directory.
-    private static func entries(of directory: Int32) -> [String] {
-        let copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard copy >= 0, let listing = fdopendir(copy) else {
-            if copy >= 0 { Glibc.close(copy) }
-            return []
-        }
-        defer { closedir(listing) }
-        var names: [String] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 import TimerCore
 import TimerRunnerProtocol
 
@@ -28,20 +29,14 @@ enum LivingRuns {
     /// present any process as a run.
     /// - Complexity: O(*n*) files to read in the number of processes of the machine.
     static func withRuntime(_ path: String) -> [Found] {
-        guard let listing = opendir("/proc") else { return [] }
-        defer { closedir(listing) }
-        var candidates: [Candidate] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
+        let candidates = Descriptor.names(at: "/proc").compactMap { name -> Candidate? in
             var status = stat()
             guard let pid = Int32(name), pid > 0, lstat("/proc/\(pid)", &status) == 0,
                 // As that of a run does, it leads a session.
-                status.st_uid == geteuid(), getsid(pid) == pid, let candidate = candidate(pid: pid),
-                candidate.runtime == path
-            else { continue }
-            candidates.append(candidate)
+                status.st_uid == geteuid(), getsid(pid) == pid, let found = candidate(pid: pid),
+                found.runtime == path
+            else { return nil }
+            return found
         }
         return main(candidates, controlGroup: nil)
     }

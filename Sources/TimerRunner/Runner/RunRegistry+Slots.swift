@@ -178,16 +178,26 @@ extension RunRegistry {
                     guard let place = places[run],
                         slot(place).record.pointee.stage == CSPAWN_RECORD_CREATED
                     else { return false }
-                    guard old.record.pointee.stage == CSPAWN_RECORD_SPAWNED else { return true }
-                    let stage = old.record.pointee.stage
-                    slot(place).record.pointee = old.record.pointee
-                    cspawn_set_stage(slot(place).record, stage)
+                    let written = old.record.pointee
+                    guard written.stage == CSPAWN_RECORD_SPAWNED else { return true }
+                    slot(place).record.note(
+                        written.pid, earliest: written.earliest, latest: written.latest)
                     return false
                 }
             }
             for old in former where old.awaited.isEmpty { Self.discard(old) }
             former.removeAll(where: \.awaited.isEmpty)
         }
+    }
+}
+
+extension UnsafeMutablePointer<cspawn_run_record> {
+    /// Writes what the process of a run writes itself, the stage last.
+    func note(_ pid: Int32, earliest: Int64, latest: Int64) {
+        pointee.pid = pid
+        pointee.earliest = earliest
+        pointee.latest = latest
+        cspawn_set_stage(self, CSPAWN_RECORD_SPAWNED)
     }
 }
 

@@ -188,18 +188,14 @@ final class RunRegistry: Sendable {
         }
     }
 
-    /// Records a process that an earlier runner has started, and that has no record any more.
-    /// - Returns: false if there is no room.
-    func adopt(_ run: Run.ID, _ process: Process) -> Bool {
+    /// Records a process that an earlier runner has started, and that has no record any more. Nothing happens if the run
+    /// has one, or if there is no room, in which case no other run can start either.
+    func adopt(_ run: Run.ID, _ process: Process) {
         let place = try? make(
             for: run, began: process.began, beganAt: process.beganAt, deadline: nil,
             killTimeout: process.killTimeout, controlGroup: process.controlGroup)
-        guard let place else { return false }
-        place.record.pointee.pid = process.pid
-        place.record.pointee.earliest = process.made.lowerBound
-        place.record.pointee.latest = process.made.upperBound
-        cspawn_set_stage(place.record, CSPAWN_RECORD_SPAWNED)
-        return true
+        place?.record.note(
+            process.pid, earliest: process.made.lowerBound, latest: process.made.upperBound)
     }
 
     /// Makes room for one more record, so that the next run does not wait for it. Without room, that

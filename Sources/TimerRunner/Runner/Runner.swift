@@ -191,15 +191,14 @@ public final class Runner: Sendable {
     ) -> [(run: Run.ID, recovered: RunRegistry.RecoveredRun, group: RunRegistry.Group?)] {
         let registry = state.registry
         let records = registry.recover()
-        let unproven = records.filter { $0.recovered == .lost(.runner) }.map(\.run)
+        let unproven = Set(records.filter { $0.recovered == .lost(.runner) }.map(\.run))
         guard registry.isNew || !unproven.isEmpty else { return records }
         let living =
             state.groups.map { LivingRuns.inGroups($0) }
             ?? state.runtime.map { LivingRuns.withRuntime($0) } ?? []
         for (run, process) in living {
             if unproven.contains(run) { registry.remove(run) }
-            // A run that is recorded already keeps its record.
-            _ = registry.adopt(run, process)
+            registry.adopt(run, process)
         }
         return living.isEmpty ? records : registry.recover()
     }

@@ -138,8 +138,7 @@ extension RunnerThread {
 
     /// Suspends the process group and the time limit.
     mutating func suspend(_ run: Run.ID) {
-        guard let serial = serials[run], let child = children[serial],
-            case .running = child.stage
+        guard let serial = serials[run], let child = children[serial], child.isRunning
         else { return }
         if let deadline = child.deadline {
             children[serial]?.left = max(0, deadline - RunnerClock.awake())

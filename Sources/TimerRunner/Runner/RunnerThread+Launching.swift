@@ -109,7 +109,7 @@ extension RunnerThread {
     mutating func reportStart(of serial: UInt64) {
         releaseLaunch(of: serial)
         // A run that was terminated during its set-up never ran its program.
-        guard let child = children[serial], case .running = child.stage else { return }
+        guard let child = children[serial], child.isRunning else { return }
         retries[child.id] = nil
         handler(.began(child.id, pid: child.pid, at: child.beganAt))
         executePendingCommands(child.id)

@@ -59,7 +59,7 @@ extension RunnerThread {
         guard let child = children[serial] else { return }
         processes[child.pid] = nil
         children[serial]?.reaped = Child.Reaped(end: end, isKnown: isKnown)
-        if case .running = child.stage {
+        if child.isRunning {
             finish(serial, isKnown ? Self.outcome(of: end) : .lost(.runner))
         } else {
             killGroupOfProgram(of: serial)
@@ -102,7 +102,7 @@ extension RunnerThread {
         children[serial]?.program = nil
         guard let child = children[serial] else { return }
         var outcome = outcome
-        if case .running = child.stage, let failure = child.failure {
+        if child.isRunning, let failure = child.failure {
             outcome = outcomeAfterRetries(of: child.id, failure.reason)
         }
         retries[child.id] = nil
@@ -111,9 +111,7 @@ extension RunnerThread {
         if processes[child.pid] == serial { processes[child.pid] = nil }
         activeMessages.remove(child.id)
         if let group = child.controlGroup {
-            var wasEnded = true
-            if case .running = child.stage { wasEnded = false }
-            removeGroup(group, of: child, serial, wasEnded: wasEnded)
+            removeGroup(group, of: child, serial, wasEnded: !child.isRunning)
         }
         credentials?.remove(child.id)
         // Below zero if the process ended while it waited until the run was due.

@@ -56,9 +56,7 @@ struct ServerLoop {
         didSet { if !isConnected { outbound.disconnect() } }
     }
     private var isListening = true
-    /// The files in the runtime directory, and when to look next whether their former ones are written any more.
-    var files: KeptFiles?
-    var carryAt: Int64?
+    var files: Files?
     /// When there may be more to send, by CLOCK_MONOTONIC, even if no event happens; nil if there
     /// will not.
     private var sendAt: Int64?
@@ -89,7 +87,9 @@ struct ServerLoop {
         self.outbound = outbound
         self.wake = wake
         self.instance = instance
-        files = settings.files?.keep(runner.registry, listeningOn: settings.socket)
+        files = settings.files.map {
+            Files($0.keep(runner.registry, listeningOn: settings.socket), runner.registry)
+        }
         barriers = Barriers(runner: runner) { token in
             outbound.barrierReached(token)
             EventFD.signal(wake)
@@ -134,7 +134,7 @@ struct ServerLoop {
         // The timeout of the caller may depend on that.
         guard isConnected == wasConnected else { return }
         startReading()
-        lookAfterFiles()
+        files?.look(settings.log)
         var wanted = [
             pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
             pollfd(
@@ -155,7 +155,7 @@ struct ServerLoop {
             EventFD.drain(wake)
             if isReading, let reading = reader.take() { finish(reading) }
         }
-        if wanted[2].revents != 0 { files?.noteChange(at: RunnerClock.awake()) }
+        if wanted[2].revents != 0 { files?.noteChange() }
         if wanted.count > 3, wanted[3].revents != 0 { receive() }
         if wanted[1].revents != 0 { accept() }
     }
@@ -172,8 +172,7 @@ struct ServerLoop {
         if hasMore, canWrite { return 0 }
         let recheckAt = isReading ? nil : recheckAt
         guard
-            let until = [timeout, sendAt, recheckAt, files?.lookAt, carryAt].compactMap({ $0 })
-                .min()
+            let until = [timeout, sendAt, recheckAt, files?.lookAt].compactMap({ $0 }).min()
         else { return -1 }
         return Int32(clamping: max(0, (until - RunnerClock.awake()) / 1_000_000 + 1))
     }

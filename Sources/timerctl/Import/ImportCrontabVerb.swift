@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Glibc
+import HostFiles
 import TimerImport
 
 /// Makes jobs of crontabs.
@@ -127,16 +128,7 @@ struct ImportCrontabVerb: ParsableCommand {
 
     /// The names in a directory, sorted by their bytes; none if it cannot be read.
     static func names(in folder: String) -> [String] {
-        guard let entries = opendir(folder) else { return [] }
-        defer { closedir(entries) }
-        var names: [String] = []
-        while let entry = readdir(entries) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        Descriptor.names(at: folder).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
 
     private func source(_ file: String, _ bytes: [UInt8]) -> CrontabSource {

@@ -21,8 +21,11 @@ final class HeartbeatWriter: Sendable {
     private let queue = DispatchQueue(label: "timerd.heartbeat", qos: .default)
     private let state: Mutex<State>
     private let log: Logger
+    /// Not in the state, so that no caller waits for a disk to find out.
+    private let isInMemory: Atomic<Bool>
 
     init(file: HeartbeatFile, log: Logger) {
+        isInMemory = Atomic(file.isInMemory)
         state = Mutex(State(file: file))
         self.log = log
     }
@@ -32,17 +35,19 @@ final class HeartbeatWriter: Sendable {
 
     /// Writes a heartbeat as soon as the file can be written.
     func write(_ heartbeat: Heartbeat) {
-        guard !state.withLock(\.file.isInMemory) else { return writeNow(heartbeat) }
+        guard !isInMemory.load(ordering: .relaxed) else { return writeNow(heartbeat) }
         queue.async { self.writeNow(heartbeat) }
     }
 
     /// Writes into this file from now on, because the former one was deleted.
     func replace(_ file: HeartbeatFile) {
+        isInMemory.store(file.isInMemory, ordering: .relaxed)
         let last = state.withLock { state in
             state.file.close()
             state.file = file
             return state.last
         }
+        // If a later one is written before it, the file has both, and its reader takes that one.
         if let last { write(last) }
     }
 
@@ -50,8 +55,6 @@ final class HeartbeatWriter: Sendable {
         state.withLock { state in
             var heartbeat = heartbeat
             heartbeat.generation = state.generation
-            // One that has waited for a new file is older than those after it.
-            if let last = state.last, last.at.awake > heartbeat.at.awake { heartbeat = last }
             state.last = heartbeat
             let failure = state.file.write(heartbeat)
             if let failure, !state.hasFailed {

@@ -284,19 +284,15 @@ struct Control: ControlService {
         }
     }
 
-    func noSuchJob(_ job: Job.Name, _ reply: @escaping ControlAnswer.Reply) {
-        loop.later { loop in
-            let names = loop.snapshot(of: job).names
-            Self.queue.async { self.noSuchJob(job, among: names, reply) }
-        }
-    }
-
+    /// Answers that there is no job of this name, or that it is not loaded.
+    ///
+    /// - Parameter names: those of all jobs, for a suggestion; nil: the loop is asked for them.
     func noSuchJob(
-        _ job: Job.Name, among names: [Job.Name],
-        _ reply: @escaping ControlAnswer.Reply
+        _ job: Job.Name, among names: [Job.Name]? = nil, _ reply: @escaping ControlAnswer.Reply
     ) {
         loop.later { loop in
-            let rejection = loop.why(job).0?.rejection
+            let rejection = loop.rejection(of: job)
+            let names = names ?? loop.snapshot(of: job).names
             Self.queue.async {
                 guard let rejection else {
                     let what = Self.noSuchJob(job, among: names.map(\.description))

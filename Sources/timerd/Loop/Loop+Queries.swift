@@ -102,15 +102,19 @@ extension Loop {
         return (found, found == nil ? namesForHints : [])
     }
 
+    /// Why a job is not loaded, or keeps an earlier definition; nil if neither is so.
+    func rejection(of job: Job.Name) -> Rejection? {
+        rejected.first { $0.name == job.description }
+            ?? outdated.first { $0.name == job.description }
+    }
+
     /// The data for an explanation why a job has not run; nil if no job has this name, and then the
     /// existing names.
     func why(_ job: Job.Name) -> (WhyReply?, names: [Job.Name]) {
         let now = steadyNow()
         let found = agenda.snapshot(of: job, at: now).map { shown($0) }
         let template = found?.job.fleet?.template?.description
-        let rejection =
-            rejected.first { $0.name == job.description }
-            ?? outdated.first { $0.name == job.description || $0.name == template }
+        let rejection = rejection(of: job) ?? outdated.first { $0.name == template }
         guard found != nil || rejection != nil else { return (nil, namesForHints) }
         return (
             WhyReply(
