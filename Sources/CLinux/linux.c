@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <linux/sockios.h>
 #include <locale.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -73,6 +74,11 @@ int clinux_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC
 
 int clinux_seal(int file) {
     return fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+}
+
+int clinux_unread(int socket) {
+    int bytes;
+    return ioctl(socket, SIOCOUTQ, &bytes) == 0 ? bytes : -1;
 }
 
 int clinux_terminal_size(int terminal, int *columns, int *rows) {

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 import Glibc
 import Synchronization
 
@@ -52,6 +53,11 @@ final class DatagramSocket: Sendable {
             guard let descriptor else { return EBADF }
             return send(bytes, passing: passed, on: descriptor)
         }
+    }
+
+    /// Whether a peer has not read each datagram yet.
+    var hasUnread: Bool {
+        descriptor.withLock { descriptor in descriptor.map { clinux_unread($0) > 0 } ?? false }
     }
 
     private func send(_ bytes: [UInt8], passing passed: Int32?, on descriptor: Int32) -> Int32 {

@@ -32,6 +32,14 @@ struct FleetLog {
             fields: [("SYSLOG_IDENTIFIER", "timerd-fleet")])
     }
 
+    /// Waits until everything was read, for at most this long.
+    func flush() {
+        if let journal { return journal.flush(patience: Self.patience) }
+        lines.flush(patience: Self.patience)
+    }
+
+    private static let patience: Duration = .seconds(2)
+
     private static func line(_ text: String, _ priority: Int, isJSON: Bool) -> String {
         guard isJSON else { return "timerd-fleet: \(text)\n" }
         var line = JSONLine()

@@ -36,8 +36,10 @@ enum TimerdFleet {
                 try serve(options, log)
             } catch {
                 log.write("cannot start: \(error)", 3)
+                log.flush()
                 end(1)
             }
+            log.flush()
         }
         end(0)
     }

@@ -20,6 +20,14 @@ extension TimerdRunner {
             fields: [("SYSLOG_IDENTIFIER", "timerd-runner")])
     }
 
+    /// Waits until everything was read, for at most this long.
+    static func flushLog() {
+        if let journal { return journal.flush(patience: logTime) }
+        lines.flush(patience: logTime)
+    }
+
+    private static let logTime: Duration = .seconds(2)
+
     private static func line(_ text: String, _ priority: Int) -> String {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

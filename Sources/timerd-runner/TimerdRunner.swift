@@ -121,6 +121,7 @@ struct TimerdRunner: ParsableCommand {
     static let grace: Duration = .seconds(10)
 
     func run() throws {
+        defer { Self.flushLog() }
         umask(0o077)
         RunnerProcess.showName("timerd-runner")
         // One for each thread of the first reading, so that what one of them frees does not lie between

@@ -3,6 +3,7 @@
 
 import Foundation
 import Glibc
+import Synchronization
 import SystemdReceiver
 import Testing
 
@@ -173,6 +174,37 @@ import Testing
         // It accepts entries again, and is waited for again from then on.
         #expect(journal.send(message: "x", priority: 6, fields: [], timeout: .seconds(3600)))
         #expect(journal.droppedCount == 0)
+    }
+
+    /// The journal looks up the unit of an entry when it reads it, and a process that has ended has none.
+    @Test func aFlushEndsWhenEveryEntryWasRead() {
+        let daemon = SystemdReceiver()
+        let journal = Journal(path: daemon.address)
+        for number in 0..<3 { #expect(journal.send(message: "\(number)", priority: 6)) }
+        // Unchecked: this thread reads from it after the other one.
+        nonisolated(unsafe) let socket = daemon
+        let read = Mutex<[String]>([])
+        withExtendedLifetime(read) {
+            Thread.detachNewThread {
+                while read.withLock({ $0.count }) < 4 {
+                    if let text = socket.text() { read.withLock { $0.append(text) } }
+                }
+            }
+            journal.flush(patience: .seconds(3600))
+            #expect(read.withLock { $0.count } >= 3)
+        }
+    }
+
+    @Test func aFlushDoesNotWaitForAHangingJournal() {
+        let daemon = SystemdReceiver()
+        let journal = Journal(path: daemon.address)
+        journal.flush(patience: .milliseconds(1))
+        while journal.send(message: "x", priority: 6) {}
+        journal.flush(patience: .seconds(3600))
+        // Without a journal there is nothing to wait for either.
+        Journal(path: "no/path").flush(patience: .seconds(3600))
+        Journal(path: SystemdReceiver.unusedPath()).flush(patience: .seconds(3600))
+        withExtendedLifetime(daemon) {}
     }
 
     @Test func aRestartedJournalGetsEntriesAgain() {

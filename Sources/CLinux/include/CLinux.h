@@ -30,6 +30,10 @@ int clinux_memory_file(const char *name);
 /// Makes that file immutable (fcntl(2), F_ADD_SEALS: SEAL, SHRINK, GROW and WRITE). Returns 0, or -1 with errno set.
 int clinux_seal(int file);
 
+/// How many bytes of a unix datagram socket's datagrams the peers have not read yet (SIOCOUTQ, with the kernel's own bytes for
+/// each). Returns it, or -1 with errno set.
+int clinux_unread(int socket);
+
 /// Reads how many columns and rows a terminal has (ioctl_tty(2), TIOCGWINSZ). Returns 0, or -1 with errno set if the
 /// descriptor is not a terminal or the terminal does not know its size.
 int clinux_terminal_size(int terminal, int *columns, int *rows);

@@ -75,11 +75,10 @@ struct LogOutput: Sendable {
         }
     }
 
-    /// Waits until standard error has read everything, for at most this long. The journal has each
-    /// entry at once, or never.
+    /// Waits until everything was read, for at most this long.
     func flush(patience: Duration) {
         switch target {
-        case .journal: break
+        case .journal(let journal): journal.flush(patience: patience)
         case .text(let lines), .json(let lines): lines.flush(patience: patience)
         }
     }
