@@ -70,7 +70,7 @@ help:
 	@echo 'make test-library  test the library PausableTimers at length: a client package, laws, threads, kills (15 minutes)'
 	@echo 'make test-mutations  put mistakes into the core, the fleet and the start sequence, and check that the tests notice each (30 minutes)'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
-	@echo 'make test-vm       suspend a virtual machine, cut its power, set its clock, break its disk (half an hour, needs root; CASES="suspend power-cut")'
+	@echo 'make test-vm       suspend a virtual machine, cut its power, set its clock, break its disk (a quarter of an hour, needs root; CASES="suspend power-cut")'
 	@echo 'make test-api      ask a daemon everything that its OpenAPI document describes, rightly and wrongly (a minute)'
 	@echo 'make test-readme   run the commands of README.md and docs/ as they are printed (half a minute)'
 	@echo 'make test-etcd     use a real etcd as a fleet does, and kill, stop, fill and wipe it (a minute)'
