@@ -69,25 +69,34 @@ extension EtcdClient {
 
     // MARK: - Members
 
+    /// The endpoints, by which they can be asked.
+    public var endpointIndices: Range<Int> { endpoints.indices }
+
+    /// How many endpoints are other machines or have an address of this one: not counted are those by the
+    /// name of this machine alone, such as `localhost`, which may be one of the others.
+    public var memberEndpoints: Int { endpoints.count { !$0.isLocal } }
+
     /// Asks each endpoint how it is. They are asked one after the other.
     public func statuses() -> [Result<EtcdStatus, EtcdError>] {
-        endpoints.map { endpoint in
-            Result { () throws(EtcdError) in
-                try status(
-                    try send(
-                        Self.statusCall, to: endpoint, until: Self.deadline(after: options.timeout))
-                )
-            }
+        endpoints.indices.map { index in Result { () throws(EtcdError) in try status(of: index) } }
+    }
+
+    /// Asks an endpoint how it is.
+    public func status(of index: Int) throws(EtcdError) -> EtcdStatus {
+        try status(try ask("/v3/maintenance/status", index))
+    }
+
+    /// Asks an endpoint how many members its cluster has.
+    public func memberCount(of index: Int) throws(EtcdError) -> Int {
+        try reading(try ask("/v3/cluster/member/list", index)) { fields throws(ReplyFields.Fault) in
+            try fields.objects("members").count
         }
     }
 
-    /// Asks one endpoint how it is: the one that answered last, or another one if it does not answer.
-    public func status() throws(EtcdError) -> EtcdStatus {
-        try status(try send(Self.statusCall))
-    }
-
-    private static var statusCall: Call {
-        Call(path: "/v3/maintenance/status", body: .object([:]), isRepeatable: true)
+    private func ask(_ path: String, _ index: Int) throws(EtcdError) -> Answer {
+        try send(
+            Call(path: path, body: .object([:]), isRepeatable: true), to: endpoints[index],
+            until: Self.deadline(after: options.timeout))
     }
 
     private func status(_ answer: Answer) throws(EtcdError) -> EtcdStatus {

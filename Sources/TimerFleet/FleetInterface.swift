@@ -10,8 +10,10 @@ public enum FleetEvent: Sendable {
     case tick
     /// The store granted a lease; the request for it was sent then.
     case leased(LeaseID, sent: BootInstant)
-    /// A keepalive was answered: when it was sent, and the `Date` of the answer in seconds.
-    case kept(LeaseID, sent: Now, date: Int64)
+    /// A keepalive was answered, which was sent then.
+    case kept(LeaseID, sent: BootInstant)
+    /// An endpoint of the store answered with this `Date`, in seconds, to what was sent then.
+    case dated(endpoint: String, date: Int64, sent: WallInstant)
     /// The store does not know the lease any more.
     case leaseLost(LeaseID)
     /// All keys of the fleet were read, and are watched from the next revision on.
@@ -175,8 +177,10 @@ public enum FleetAction: Sendable {
 public enum FleetNotice: Hashable, Sendable {
     /// The store is not the known one: nothing is started until `adopt`.
     case guarded(IdentityGuard.Finding)
-    /// A value cannot be read.
+    /// A value cannot be read, and so nothing of the store is used.
     case fault(FleetFault)
+    /// The value of a key cannot be read, and so nothing is done with this job or this machine.
+    case unreadable(FleetKey, FleetFault)
     /// A pause of the job ended by itself.
     case pauseEnded(Job.Name)
     /// This machine was drained before its daemon started, and still is.

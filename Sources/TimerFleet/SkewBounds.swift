@@ -3,7 +3,41 @@
 
 public import TimerCore
 
-/// How far this machine's wall clock is ahead of the store's, by the `Date` of its answers, which
+/// How far this machine's wall clock is ahead of that of the store. Each endpoint has a clock of its own,
+/// which can be as wrong as this one, and is this one if the endpoint runs on this machine. So the clock in
+/// the middle of them counts: while more than half of them are right, it is right.
+public struct EndpointSkews: Hashable, Sendable {
+    /// How many endpoints count. A configuration has fewer.
+    static let endpointsMax = 64
+    private var each: [String: SkewBounds] = [:]
+
+    /// Nothing is known.
+    public init() {}
+
+    /// The clock of this machine was set: what was known does not apply any more.
+    public mutating func clockChanged() { each = [:] }
+
+    /// An answer of this endpoint with this `Date` was received.
+    public mutating func receive(
+        from endpoint: String, date: Int64, sent: WallInstant, received: WallInstant
+    ) {
+        guard each[endpoint] != nil || each.count < Self.endpointsMax else { return }
+        each[endpoint, default: SkewBounds()].receive(date: date, sent: sent, received: received)
+    }
+
+    /// The bounds in the middle: of an even number of endpoints, those of both in the middle together.
+    ///
+    /// - Complexity: O(*n* log *n*) in the endpoints.
+    public var middle: SkewBounds {
+        let known = each.values.compactMap(\.bounds)
+        guard !known.isEmpty else { return SkewBounds() }
+        let low = known.map(\.lowerBound).sorted()[(known.count - 1) / 2]
+        let high = known.map(\.upperBound).sorted()[known.count / 2]
+        return SkewBounds(min(low, high)...max(low, high))
+    }
+}
+
+/// How far this machine's wall clock is ahead of that of an endpoint, by the `Date` of its answers, which
 /// has whole seconds: each answer gives a bound, and all of them together a narrow one.
 public struct SkewBounds: Hashable, Sendable {
     /// The bounds of all answers since the clock was set, in microseconds.
@@ -11,6 +45,9 @@ public struct SkewBounds: Hashable, Sendable {
 
     /// Nothing is known.
     public init() {}
+
+    /// These bounds are known.
+    init(_ bounds: ClosedRange<Int64>) { self.bounds = bounds }
 
     /// The clock was set: what was known does not apply any more.
     public mutating func clockChanged() { bounds = nil }
@@ -34,13 +71,21 @@ public struct SkewBounds: Hashable, Sendable {
         self.bounds = bounds.clamped(to: new)
     }
 
-    /// Whether the clocks certainly differ by no more than this and the second that a `Date` cannot
-    /// tell. A clock that was just set is not known: until the next answer it could be years ahead,
-    /// and a claim by it would move the cursor there.
+    /// Whether the clocks differ by no more than this, as far as that is known: they certainly do not
+    /// by more than the second that a `Date` cannot tell, and it is not certain that they do by more. A
+    /// clock that was just set is not known: until the next answer it could be years ahead, and a claim
+    /// by it would move the cursor there.
     public func isWithin(_ limit: Duration) -> Bool {
         guard let bounds else { return false }
         let most = (limit + .seconds(1)).wholeMicroseconds
-        return bounds.lowerBound >= -most && bounds.upperBound <= most
+        return bounds.lowerBound >= -most && bounds.upperBound <= most && !isBeyond(limit)
+    }
+
+    /// Whether the clocks certainly differ by more than this.
+    public func isBeyond(_ limit: Duration) -> Bool {
+        guard let bounds else { return false }
+        let limit = limit.wholeMicroseconds
+        return bounds.lowerBound > limit || bounds.upperBound < -limit
     }
 
     /// The bounds in milliseconds, rounded outwards.

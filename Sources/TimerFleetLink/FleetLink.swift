@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-public import TimerCore
+import TimerCore
 public import TimerFleet
 
 /// The scheduler's connection to `timerd-fleet`, which performs the actions of a `FleetMember` that
 /// need the store:
 ///
 /// ```swift
-/// let link = try FleetLink(FleetLink.Configuration(fleet: "prod", lease: .seconds(10), boot: boot))
+/// let link = try FleetLink(FleetLink.Configuration(fleet: "prod", lease: .seconds(10)))
 /// link.begin { report in
 ///     switch report {
 ///     case .event(let event): …        // for FleetMember.handle, on the owner's queue
@@ -35,21 +35,18 @@ public final class FleetLink: Sendable {
         public var fleet: String
         /// The TTL of the lease, 1 s to a day; fractions of a second are rounded up.
         public var lease: Duration
-        /// This boot, to which the readings of the clocks in events belong.
-        public var boot: BootID
         /// The users as whom `timerd-fleet` may run, beside root and the user of this process. A
         /// socket of systemd belongs to root.
         public var users: Set<UInt32>
 
         /// A link to the usual path.
         public init(
-            path: String = FleetSocket.path, fleet: String, lease: Duration, boot: BootID,
+            path: String = FleetSocket.path, fleet: String, lease: Duration,
             users: Set<UInt32> = []
         ) {
             self.path = path
             self.fleet = fleet
             self.lease = lease
-            self.boot = boot
             self.users = users
         }
     }

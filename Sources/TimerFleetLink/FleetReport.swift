@@ -12,8 +12,9 @@ package enum FleetReport: Hashable, Sendable {
     /// The answer to `hello` if this scheduler is not served: why, and what to do.
     case refused(String)
     case leased(LeaseID, sent: BootInstant)
-    /// The readings of the clocks have no boot: it is that of this machine.
-    case kept(LeaseID, sent: Now, date: Int64)
+    case kept(LeaseID, sent: BootInstant)
+    /// What an endpoint said of its clock. Nobody asked for it.
+    case dated(endpoint: String, date: Int64, sent: WallInstant)
     case leaseLost(LeaseID)
     /// etcd did not answer to `keepAlive` for this lease; nil: to `openLease`.
     case leaseUnanswered(LeaseID?)
@@ -56,6 +57,11 @@ package enum FleetReport: Hashable, Sendable {
                 writer.put(text) { $0.put($1) }
             }
         case .alive: writer.put(UInt8(15))
+        case .dated(let endpoint, let date, let sent):
+            writer.put(UInt8(16))
+            writer.put(endpoint)
+            writer.put(date)
+            writer.put(sent)
         }
         return writer.bytes
     }
@@ -66,13 +72,10 @@ package enum FleetReport: Hashable, Sendable {
             writer.put(UInt8(3))
             writer.put(lease)
             writer.put(sent.nanoseconds)
-        case .kept(let lease, let sent, let date):
+        case .kept(let lease, let sent):
             writer.put(UInt8(4))
             writer.put(lease)
-            writer.put(sent.wall)
-            writer.put(sent.awake.nanoseconds)
-            writer.put(sent.boot.nanoseconds)
-            writer.put(date)
+            writer.put(sent.nanoseconds)
         case .leaseLost(let lease):
             writer.put(UInt8(5))
             writer.put(lease)
@@ -130,6 +133,10 @@ package enum FleetReport: Hashable, Sendable {
                     cluster: try reader.optionalSentence(), version: try reader.optionalSentence(),
                     problem: try reader.optionalSentence()))
         case 15: self = .alive
+        case 16:
+            self = .dated(
+                endpoint: try reader.sentence(), date: try reader.signed(),
+                sent: try reader.instant())
         default: throw WireReader.Fault()
         }
         try reader.finish()
@@ -144,12 +151,7 @@ package enum FleetReport: Hashable, Sendable {
                 try reader.lease(), sent: BootInstant(nanoseconds: try reader.signed()))
         case 4:
             .kept(
-                try reader.lease(),
-                sent: Now(
-                    wall: try reader.instant(),
-                    awake: AwakeInstant(nanoseconds: try reader.signed()),
-                    boot: BootInstant(nanoseconds: try reader.signed()), bootID: .unknown),
-                date: try reader.signed())
+                try reader.lease(), sent: BootInstant(nanoseconds: try reader.signed()))
         case 5: .leaseLost(try reader.lease())
         case 6: .leaseUnanswered(try reader.flag() ? try reader.lease() : nil)
         default: .leaseEnded(try reader.lease())

@@ -12,12 +12,12 @@ public enum FleetSocket {
 ///
 /// The scheduler starts with `hello`, and the other end answers with `welcome` or `refused`. From then
 /// on each request gets exactly one answer, in any order: `leased`, `kept`, `leaseLost` or
-/// `leaseUnanswered`; `leaseEnded`; `loaded` or `watchLost`; `answered` or `unknown`. While an answer
-/// is missing, something is sent at least each `aliveInterval`. Nothing is sent again on a new
-/// connection.
+/// `leaseUnanswered`; `leaseEnded`; `loaded` or `watchLost`; `answered` or `unknown`. `dated` and
+/// `status` come at any time. While an answer is missing, something is sent at least each
+/// `aliveInterval`. Nothing is sent again on a new connection.
 package enum FleetWire {
     /// The version of the protocol; both sides must have the same.
-    package static let version: UInt64 = 1
+    package static let version: UInt64 = 2
     /// The most bytes of a frame from the scheduler. etcd's own limit for a request is 1.5 MiB.
     package static let requestBytesMax = 4 << 20
     /// The most bytes of a frame to the scheduler: what etcd answers to a transaction fits, and one

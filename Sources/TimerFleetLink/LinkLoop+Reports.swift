@@ -37,6 +37,9 @@ extension LinkLoop {
             guard !isGreeted else { return false }
             disconnect(sentence)
         case .alive: return isGreeted
+        case .dated(let endpoint, let date, let sent):
+            guard isGreeted else { return false }
+            handler(.event(.dated(endpoint: endpoint, date: date, sent: sent)))
         case .status(var status):
             guard isGreeted else { return false }
             status.isRunning = true
@@ -60,11 +63,9 @@ extension LinkLoop {
             guard leaseRequests.remove(nil) != nil else { return false }
             leases.insert(lease)
             handler(.event(.leased(lease, sent: sent)))
-        case .kept(let lease, let sent, let date):
+        case .kept(let lease, let sent):
             guard leaseRequests.remove(lease) != nil else { return takeLate(lease) }
-            var sent = sent
-            sent.bootID = configuration.boot
-            handler(.event(.kept(lease, sent: sent, date: date)))
+            handler(.event(.kept(lease, sent: sent)))
         case .leaseLost(let lease):
             // A transaction can be refused for it as well.
             if leaseRequests.remove(lease) != nil { lostWhileRenewed = lease }

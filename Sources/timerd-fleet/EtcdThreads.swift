@@ -9,8 +9,8 @@ import TimerFleet
 import TimerFleetLink
 import TimerRunnerProtocol
 
-/// The threads with the connections to etcd, one connection each: for leases, for transactions, and
-/// for the watch. Each of them does one thing at a time.
+/// The threads with the connections to etcd, one connection each: for leases, for transactions, for the
+/// watch, and one that asks each member how it is. Each of them does one thing at a time.
 final class EtcdThreads: Sendable {
     /// What is asked about leases.
     struct LeaseWork: Sendable {
@@ -38,9 +38,11 @@ final class EtcdThreads: Sendable {
         case stop
     }
 
-    let leases: WorkQueue<LeaseWork>
+    private let leases: WorkQueue<LeaseWork>
     let transactions: WorkQueue<TransactionWork>
     let watch: WorkQueue<WatchWork>
+    /// The connection of a scheduler that prolongs its lease.
+    private let members: WorkQueue<UInt64>
     let status: StatusBoard
 
     /// Starts them. They do not connect before there is work.
@@ -48,12 +50,14 @@ final class EtcdThreads: Sendable {
     /// - Throws: `StartFailure` if there can be no thread or descriptor.
     init(_ options: EtcdOptions, lease: Duration, reports: ReportQueue) throws(StartFailure) {
         (leases, transactions, watch) = (try WorkQueue(), try WorkQueue(), try WorkQueue())
+        members = try WorkQueue()
         status = StatusBoard(reports: reports)
         // A keepalive that is not answered in time must not delay the next one for long.
         var hurried = options
         hurried.timeout = min(max(lease / 3, .seconds(1)), options.timeout)
         hurried.connectTimeout = min(options.connectTimeout, hurried.timeout)
-        let (leases, transactions, watch, status) = (leases, transactions, watch, status)
+        let (leases, transactions, watch, members) = (leases, transactions, watch, members)
+        let status = status
         let codes = [
             WorkerThread.start("fleet.leases") { [hurried] in
                 LeaseThread(work: leases, options: hurried, status: status, reports: reports).run()
@@ -66,11 +70,21 @@ final class EtcdThreads: Sendable {
             WorkerThread.start("fleet.watch") {
                 WatchThread(work: watch, options: options, status: status, reports: reports).run()
             },
+            WorkerThread.start("fleet.members") { [hurried] in
+                MemberThread(work: members, options: hurried, status: status, reports: reports)
+                    .run()
+            },
         ]
         if let code = codes.first(where: { $0 != 0 }) {
             close()
             throw StartFailure("cannot start a thread", code)
         }
+    }
+
+    /// Opens, prolongs or ends a lease. With it the members are asked how they are, from time to time.
+    func ask(_ work: LeaseWork) {
+        leases.post(work)
+        if !members.hasWork { members.post(work.client) }
     }
 
     /// Drops what a scheduler that is gone has requested, except the end of its leases.
@@ -94,6 +108,7 @@ final class EtcdThreads: Sendable {
         leases.close()
         transactions.close()
         watch.close()
+        members.close()
     }
 }
 

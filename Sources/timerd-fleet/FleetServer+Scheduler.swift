@@ -99,11 +99,11 @@ extension FleetServer {
         switch request {
         case .hello: return false
         case .openLease(let seconds):
-            etcd.leases.post(.init(client: client, request: .open(seconds: seconds)))
+            etcd.ask(.init(client: client, request: .open(seconds: seconds)))
         case .keepAlive(let lease):
-            etcd.leases.post(.init(client: client, request: .keepAlive(lease)))
+            etcd.ask(.init(client: client, request: .keepAlive(lease)))
         case .endLease(let lease):
-            etcd.leases.post(.init(client: client, request: .end(lease)))
+            etcd.ask(.init(client: client, request: .end(lease)))
         case .load(let number):
             guard number > connection.load else { return false }
             connection.load = number

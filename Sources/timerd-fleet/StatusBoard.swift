@@ -19,7 +19,9 @@ final class StatusBoard: Sendable {
         var clusters: [Part: String] = [:]
         var endpoint: String?
         var version: String?
-        var alarm: String?
+        /// What is wrong with some of the endpoints, by their addresses.
+        var alarms: [String: String] = [:]
+        var strangers: [String: String] = [:]
         var last = FleetLinkStatus(isRunning: true)
         /// Whether other threads have taken the place of those that report here.
         var isClosed = false
@@ -51,15 +53,30 @@ final class StatusBoard: Sendable {
     /// Something that etcd answered cannot be used.
     func failed(_ part: Part, _ problem: String) { change { $0.problems[part] = problem } }
 
-    /// What the member said that answered.
+    /// What a member said.
     func learned(_ status: EtcdStatus) {
+        let endpoint = status.receipt.endpoint
         change { state in
-            state.version = status.version
-            state.alarm =
+            if state.version == nil || state.endpoint == endpoint { state.version = status.version }
+            state.alarms[endpoint] =
                 status.errors.isEmpty
                 ? nil
-                : "\(status.receipt.endpoint): etcd reports \(status.errors.joined(separator: ", ")); "
+                : "\(endpoint): etcd reports \(status.errors.joined(separator: ", ")); "
                     + "etcdctl alarm list and the log of etcd say why"
+        }
+    }
+
+    /// How many members the cluster of an endpoint has, of how many that are configured. Debian's package
+    /// starts an etcd when it is installed, and three of these look like one cluster: they even have the
+    /// same number.
+    func learned(members count: Int, from endpoint: String, of configured: Int) {
+        change { state in
+            state.strangers[endpoint] =
+                count >= configured
+                ? nil
+                : "the etcd at \(endpoint) is a cluster of \(count == 1 ? "1 member" : "\(count) members"), "
+                    + "and [fleet] names \(configured): those that do not know each other have a fleet each; "
+                    + "`etcdctl member list` shows what each of them knows, and FLEET.md how they become one"
         }
     }
 
@@ -91,6 +108,7 @@ final class StatusBoard: Sendable {
             return "the endpoints in [fleet] belong to different clusters (\(one), \(other)); "
                 + "name the members of one cluster only"
         }
-        return state.alarm
+        return [state.strangers, state.alarms].lazy.compactMap { $0.min { $0.key < $1.key }?.value }
+            .first
     }
 }

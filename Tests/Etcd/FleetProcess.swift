@@ -103,7 +103,7 @@ final class Scheduler: Sendable {
 
     init(_ path: String, fleet: String = "prod") throws {
         link = try FleetLink(
-            FleetLink.Configuration(path: path, fleet: fleet, lease: .seconds(3), boot: .unknown))
+            FleetLink.Configuration(path: path, fleet: fleet, lease: .seconds(3)))
         try link.begin { [weak self] report in
             switch report {
             case .event(let event): self?.events.withLock { $0.append(event) }
@@ -171,7 +171,7 @@ final class Scheduler: Sendable {
     func keep(_ lease: LeaseID) throws -> Bool {
         try repeatUntil("an answer to a keepalive", .keepAlive(lease)) {
             switch $0 {
-            case .kept(lease, _, _): true
+            case .kept(lease, _): true
             case .leaseLost(lease): false
             default: nil
             }

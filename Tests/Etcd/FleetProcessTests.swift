@@ -23,6 +23,13 @@ extension RealEtcdTests {
             let lease = try scheduler.lease()
             #expect(try scheduler.keep(lease))
             try scheduler.waitForStatus("the version of etcd") { $0.version != nil }
+            // The clock of each member, whichever answers the rest.
+            for url in cluster.urls {
+                let date = try scheduler.wait("the clock of \(url)") { event -> Int64? in
+                    if case .dated(url, let date, _) = event { date } else { nil }
+                }
+                #expect(abs(Double(date) - Date().timeIntervalSince1970) < 60)
+            }
             let status = scheduler.status
             #expect(status.isRunning && status.problem == nil)
             #expect(status.endpoint == cluster.urls[0] && status.cluster != nil)

@@ -157,6 +157,7 @@ extension RealEtcdTests {
             case .unknown(let error): #expect(error.code == .full)
             case let outcome: Issue.record("\(outcome)")
             }
+            #expect(try client.memberCount(of: 0) == cluster.urls.count)
             let status = try #require(client.statuses().first).get()
             #expect(status.errors.contains { $0.contains("NOSPACE") })
             // What the error advises.

@@ -155,8 +155,9 @@ final class ReceivedReports: Sendable {
     private static func text(_ event: FleetEvent) -> String {
         switch event {
         case .leased(let lease, let sent): "leased \(lease.number) \(sent.nanoseconds)"
-        case .kept(let lease, let sent, let date):
-            "kept \(lease.number) \(sent.boot.nanoseconds) \(sent.bootID) \(date)"
+        case .kept(let lease, let sent): "kept \(lease.number) \(sent.nanoseconds)"
+        case .dated(let endpoint, let date, let sent):
+            "dated \(endpoint) \(date) \(sent.microsecondsSinceEpoch)"
         case .leaseLost(let lease): "leaseLost \(lease.number)"
         case .loaded(let snapshot):
             "loaded \(snapshot.cluster) \(snapshot.revision) \(snapshot.values.count)"
@@ -203,14 +204,12 @@ struct Fixture {
     let link: FleetLink
     let reports = ReceivedReports()
 
-    static let boot = BootID("0123456789abcdef0123456789abcdef")!
-
     init(listening: Bool = true, lease: Duration = .seconds(10)) throws {
         server = try FakeServer()
         if listening { try server.listen() }
         link = try FleetLink(
             FleetLink.Configuration(
-                path: server.path, fleet: "prod", lease: lease, boot: Self.boot))
+                path: server.path, fleet: "prod", lease: lease))
         try link.begin(reports.handler)
     }
 

@@ -125,13 +125,7 @@ import TimerRunnerProtocol
         #expect(try fixture.reports.next() == "leaseLost 5")
         let late: FleetReport =
             isAnswered
-            ? .kept(
-                LeaseID(5),
-                sent: Now(
-                    wall: WallInstant(microsecondsSinceEpoch: 1),
-                    awake: AwakeInstant(nanoseconds: 2), boot: instant, bootID: .unknown),
-                date: .max)
-            : .leaseUnanswered(LeaseID(5))
+            ? .kept(LeaseID(5), sent: instant) : .leaseUnanswered(LeaseID(5))
         try server.send(late)
         // The connection is the same, and nothing is reported of the answer.
         _ = fixture.link.perform(.send(1, empty))
@@ -190,7 +184,7 @@ import TimerRunnerProtocol
         try server.listen()
         var link: FleetLink? = try FleetLink(
             FleetLink.Configuration(
-                path: server.path, fleet: "prod", lease: .seconds(10), boot: Fixture.boot))
+                path: server.path, fleet: "prod", lease: .seconds(10)))
         try link?.begin { _ in }
         let connection = try server.greet()
         link = nil

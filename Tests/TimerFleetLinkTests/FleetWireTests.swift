@@ -24,7 +24,7 @@ import TimerRunnerProtocol
         let requests = Set(Samples.requests.map { $0.bytes[0] })
         #expect(requests == Set(1...6))
         let reports = Set(Samples.reports.map { $0.bytes[0] })
-        #expect(reports == Set(1...15))
+        #expect(reports == Set(1...16))
     }
 
     @Test func randomMessagesAreReadAsTheyWereWritten() throws {
@@ -59,7 +59,7 @@ import TimerRunnerProtocol
             if !(1...6).contains(kind) {
                 #expect(throws: WireReader.Fault.self) { try FleetRequest(bytes[...]) }
             }
-            if !(1...15).contains(kind) {
+            if !(1...16).contains(kind) {
                 #expect(throws: WireReader.Fault.self) { try FleetReport(bytes[...]) }
             }
         }

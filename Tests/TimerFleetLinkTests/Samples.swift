@@ -50,12 +50,10 @@ enum Samples {
         [
             .welcome(version: FleetWire.version), .refused("another timerd is connected"),
             .leased(LeaseID(1), sent: BootInstant(nanoseconds: .max)),
-            .kept(
-                LeaseID(2),
-                sent: Now(
-                    wall: WallInstant(microsecondsSinceEpoch: -1),
-                    awake: AwakeInstant(nanoseconds: 2), boot: BootInstant(nanoseconds: 3),
-                    bootID: .unknown), date: .max), .leaseLost(LeaseID(3)),
+            .kept(LeaseID(2), sent: BootInstant(nanoseconds: 3)), .leaseLost(LeaseID(3)),
+            .dated(
+                endpoint: "https://10.0.0.1:2379", date: .max,
+                sent: WallInstant(microsecondsSinceEpoch: -1)),
             .leaseUnanswered(LeaseID(4)), .leaseUnanswered(nil), .leaseEnded(LeaseID(5)),
             .values([]), .values([FleetEntry(keys[5], value), FleetEntry(.clock, value)]),
             .loaded(number: 1, cluster: "ab", revision: 9),

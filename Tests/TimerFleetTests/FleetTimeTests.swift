@@ -157,6 +157,38 @@ import TimerFleet
         #expect(skew.bounds == nil)
     }
 
+    @Test func aClockThatIsCertainlyWrongIsBeyondTheLimit() {
+        var skew = SkewBounds()
+        // It is ahead by 1.5 s: the answers narrow that down.
+        skew.receive(date: 10, sent: wall(11_500), received: wall(11_500))
+        #expect(skew.isWithin(.seconds(1)) && !skew.isBeyond(.seconds(1)))
+        skew.receive(date: 10, sent: wall(12_400), received: wall(12_400))
+        #expect(skew.isBeyond(.seconds(1)) && !skew.isWithin(.seconds(1)))
+        #expect(!skew.isBeyond(.milliseconds(1500)))
+        var behind = SkewBounds()
+        behind.receive(date: 20, sent: wall(17_000), received: wall(17_000))
+        #expect(behind.isBeyond(.seconds(1)) && !behind.isBeyond(.seconds(3)))
+    }
+
+    /// How far this machine is ahead of each endpoint, in ms, and of that in the middle: the answers are exact
+    /// to the second that a date has.
+    @Test(
+        arguments: [
+            ([0], -1000...0), ([3000], 2000...3000), ([0, 3000, 3000], 2000...3000),
+            ([0, 0, 3000], -1000...0), ([3000, 0, -3000], -1000...0), ([0, 3000], -1000...3000),
+            ([0, 0, 3000, 3000], -1000...3000), ([0, 0, 0, 3000, 3_600_000], -1000...0), ([], nil),
+        ] as [([Int64], ClosedRange<Int64>?)])
+    func theClockInTheMiddleCounts(ahead: [Int64], bounds: ClosedRange<Int64>?) {
+        var skews = EndpointSkews()
+        for (number, ahead) in ahead.enumerated() {
+            let now = wall(100_000 + ahead)
+            skews.receive(from: "etcd\(number)", date: 100, sent: now, received: now)
+        }
+        #expect(skews.middle.milliseconds == bounds)
+        skews.clockChanged()
+        #expect(skews.middle.milliseconds == nil)
+    }
+
     @Test func aStartIsBoundToTheKeepaliveAndTheClaim() {
         var deadline = StartDeadline(lease: .seconds(10))
         func boot(_ seconds: Int64) -> BootInstant {

@@ -40,7 +40,7 @@ extension DaemonStart {
         configuration.labels = settings.labels
         configuration.version = Timerd.versionNumber
         var link = FleetLink.Configuration(
-            fleet: settings.name, lease: settings.lease, boot: clocks.bootID)
+            fleet: settings.name, lease: settings.lease)
         if let path = options.fleet { link.path = path }
         let transport: any FleetTransport
         do {
