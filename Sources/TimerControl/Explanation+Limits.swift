@@ -15,7 +15,7 @@ extension Explanation {
         explainConcurrency(of: job)
         switch job.count {
         case "active" where job.fleet != nil:
-            add(.timeBasis, "Its time does not count while no machine of the fleet is connected.")
+            add(.timeBasis, "Its time does not count while timerd runs on no machine of the fleet.")
         case "active":
             add(
                 .timeBasis,

@@ -40,8 +40,8 @@ public import TimerCore
 public struct FleetClock: Hashable, Sendable {
     /// How often it is written.
     public static let period = Duration.seconds(2)
-    /// How much smaller than the estimate the last value may stay. What is ahead of it is lost with
-    /// the machine that knows it, or by an opening.
+    /// How much smaller than the estimate the last value may stay, beside the time that a write takes.
+    /// What is ahead of it is lost with the machine that knows it, or by an opening.
     public static let aheadMax = Duration.milliseconds(100)
 
     /// The largest estimate, and when it was that.
@@ -58,7 +58,13 @@ public struct FleetClock: Hashable, Sendable {
     public private(set) var openings: Int64 = 0
     /// Whether the last value is so much smaller than the estimate that the others must be told at
     /// once: a machine that joins begins with it, and the time is lost if it opens an account.
+    ///
+    /// It is not while the value is only as old as the store is far away: of machines that are 100 ms
+    /// away from it, each would write at once whatever another one wrote, and so all the time.
     public private(set) var isAhead = false
+    /// How long the last write of this machine took. The value of another machine is about as old when
+    /// it arrives.
+    private var delay: Duration = .zero
 
     /// The clock as it is known when the hold is read.
     ///
@@ -83,7 +89,16 @@ public struct FleetClock: Hashable, Sendable {
 
     /// A change of the clock's key was received. Values from before the last change of the hold
     /// include time in which the fleet was held, and are ignored.
-    public mutating func receive(_ clock: Versioned<ClockValue>, at now: AwakeInstant) {
+    ///
+    /// - Parameter isOwn: whether it is the answer to a write of this machine.
+    public mutating func receive(
+        _ clock: Versioned<ClockValue>, at now: AwakeInstant, isOwn: Bool = false
+    ) {
+        if isOwn, clock.modified >= max(modified, hold) {
+            // It is what the estimate was when it was sent.
+            delay = min(max(.zero, reading(at: now) - clock.value.time), Self.period)
+            isAhead = false
+        }
         guard clock.modified > modified else { return }
         modified = clock.modified
         seen = now
@@ -91,7 +106,7 @@ public struct FleetClock: Hashable, Sendable {
         openings = max(openings, clock.value.openings)
         guard !isHeld, clock.modified > hold else { return }
         let reading = isOpening ? clock.value.time : reading(at: now)
-        isAhead = clock.value.time + Self.aheadMax < reading
+        isAhead = clock.value.time + Self.aheadMax + delay < reading
         time = max(reading, clock.value.time)
         at = now
     }

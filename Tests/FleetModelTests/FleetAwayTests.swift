@@ -74,7 +74,50 @@ import TimerFleet
         #expect(next.endedHere == [run])
     }
 
+    // MARK: - A store that is far away
+
+    /// Opening an account writes the fleet clock, and of two writes only one is applied.
+    @Test(arguments: [50, 100, 200, 400])
+    func aJobIsResumedThoughEachAnswerTakesLong(milliseconds: Int) throws {
+        let job = FleetJob(FleetScript.job, definition: "d1", schedule: .every(.seconds(600)))
+        let roundTrip = Duration.milliseconds(milliseconds)
+        var script = FleetScript([job])
+        script.run(.seconds(2), roundTrip: roundTrip)
+        script.handle(.command(0, .adopt))
+        script.run(.seconds(20), roundTrip: roundTrip)
+        for round in 1...3 {
+            script.handle(
+                .command(round * 2, .pause(FleetScript.job, PauseTerms(by: "ops"))))
+            script.run(.seconds(3), roundTrip: roundTrip)
+            #expect(script.done[round * 2] == .some(nil))
+            script.handle(.command(round * 2 + 1, .resume(FleetScript.job)))
+            script.run(.seconds(3), roundTrip: roundTrip)
+            #expect(script.done[round * 2 + 1] == .some(nil))
+            #expect(try script.jobValue()?.opened != nil)
+        }
+        // The clock is written every 2 s, and not after each answer.
+        let before = script.store.history.count
+        script.run(.seconds(60), roundTrip: roundTrip)
+        #expect(script.store.history.count - before < 40)
+    }
+
     // MARK: - What was due while the store was away
+
+    /// The fleet's time is that in which a daemon runs. Without that, an outage would stop all jobs of
+    /// all machines, as a pause does.
+    @Test func elapsedTimeGoesOnWhileTheStoreDoesNotAnswer() throws {
+        let job = FleetJob(FleetScript.job, definition: "d1", schedule: .every(.seconds(600)))
+        var script = Self.formed([job])
+        script.run(.seconds(10))
+        let before = try #require(script.member.time(at: script.now.awake))
+        Self.away(&script, .seconds(44))
+        script.run(.seconds(10))
+        let after = try #require(script.member.time(at: script.now.awake))
+        #expect(after - before == .seconds(54))
+        #expect(script.started.isEmpty)
+        script.run(.seconds(540))
+        #expect(script.started.count == 1)
+    }
 
     @Test(arguments: [false, true])
     func whatWasDueWaitsOrIsSkipped(skips: Bool) throws {

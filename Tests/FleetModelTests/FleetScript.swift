@@ -75,8 +75,8 @@ struct FleetScript {
         case .keepAlive(let lease):
             let date = now.wall.microsecondsSinceEpoch / 1_000_000
             waiting.append(
-                store.leases[lease] == nil
-                    ? .leaseLost(lease) : .kept(lease, sent: now, date: date))
+                store.leases[lease] == nil ? .leaseLost(lease) : .kept(lease, sent: now.boot))
+            waiting.append(.dated(endpoint: "etcd", date: date, sent: now.wall))
         case .load:
             let values = store.keys.mapValues { Versioned<String>?.some($0) }
             (isWatching, reported) = (true, store.revision)
@@ -169,6 +169,52 @@ struct FleetScript {
             idle = step > .zero ? 0 : idle + 1
             precondition(idle < 10, "the member asks to be called again at once")
         }
+    }
+
+    /// Lets time pass, with a store that is half a round trip away: what is sent arrives there after half
+    /// of it, and so does what comes back.
+    mutating func run(_ span: Duration, roundTrip: Duration) {
+        let end = boot(after: span)
+        var toStore: [(at: BootInstant, id: FleetMember.TransactionID, FleetTransaction)] = []
+        var toMember: [(at: BootInstant, event: FleetEvent)] = []
+        while true {
+            for event in waiting { toMember.append((boot(after: roundTrip), event)) }
+            for (id, transaction) in sent {
+                toStore.append((boot(after: roundTrip / 2), id, transaction))
+            }
+            (waiting, sent) = ([], [])
+            // Those that arrive together arrive in the order in which they were sent.
+            let next = toMember.indices.min { toMember[$0].at < toMember[$1].at }
+            let arrival = next.map { toMember[$0].at }
+            let wake = member.nextWake(at: now)
+            let wall = wake.wall.map { boot(after: max(.zero, $0 - now.wall)) }
+            let instants = [wake.boot, wall, toStore.first?.at, arrival].compactMap(\.self)
+            guard let first = instants.min(), first <= end else { break }
+            pass(max(.zero, first - now.boot))
+            if let (at, id, transaction) = toStore.first, at <= now.boot {
+                toStore.removeFirst()
+                let answer = store.apply(transaction).map { FleetEvent.answered(id, $0.0) }
+                toMember.append((boot(after: roundTrip / 2), answer ?? .unknown(id)))
+                for commit in store.history where isWatching && commit.revision > reported {
+                    reported = commit.revision
+                    let change = FleetEvent.changed(
+                        cluster: store.cluster, revision: commit.revision, commit.changes)
+                    toMember.append((boot(after: roundTrip / 2), change))
+                }
+            } else if let next, let arrival, arrival <= now.boot {
+                handle(toMember.remove(at: next).event)
+            } else {
+                calls += 1
+                handle(.tick)
+            }
+        }
+        pass(max(.zero, end - now.boot))
+        for (_, id, transaction) in toStore { sent.append((id, transaction)) }
+        waiting = toMember.map(\.event)
+    }
+
+    private func boot(after span: Duration) -> BootInstant {
+        BootInstant(nanoseconds: now.boot.nanoseconds + span.wholeNanoseconds)
     }
 
     /// The machine is started again: with its record, and with what its runner knows.
