@@ -56,7 +56,8 @@ public enum FleetKey: Hashable, Sendable {
     /// What all keys of a fleet begin with.
     public static func prefix(of fleet: String) -> String { "/timerd/\(fleet)/" }
 
-    private var name: String {
+    /// The key without the prefix.
+    var name: String {
         switch self {
         case .identity: "identity"
         case .clock: "clock"

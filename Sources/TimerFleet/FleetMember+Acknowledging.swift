@@ -63,6 +63,7 @@ extension FleetMember {
 
     private func refusal(of entry: OpenCommand, _ now: Now) -> String? {
         guard let view else { return nil }
+        if let job = entry.command.job, let reason = reasonOfFault(job) { return reason }
         switch entry.command {
         case .pause(let job, let terms):
             guard view.jobs[job]?.value.pause == nil else { return nil }
@@ -84,6 +85,18 @@ extension FleetMember {
             return reasonToKeep(job, known, now)
         case .hold, .release, .drain, .undrain, .adopt: return nil
         }
+    }
+
+    /// Why nothing can be requested of a job: this machine cannot read what the store has of it, or, for a
+    /// template, of the job of one of the machines.
+    private func reasonOfFault(_ job: Job.Name) -> String? {
+        guard let view, !view.faults.isEmpty else { return nil }
+        let isOfTemplate = templates[job] != nil
+        let found = view.unreadableJobs.sorted().first {
+            $0 == job || isOfTemplate && $0.description.hasPrefix("\(job)@")
+        }
+        return found.flatMap { view.fault(of: $0) }
+            .map { "etcd has a value that cannot be read here: \($0)" }
     }
 
     /// Whether what a command requests is so, as far as this machine knows.
@@ -129,7 +142,10 @@ extension FleetMember {
         }
         let since = entry.seen ?? now.boot
         entry.seen = since
-        let isWaiting = jobs.contains { $0.live.contains { $0.state == .claimed } }
+        // What cannot be read may have such a run.
+        let isWaiting =
+            jobs.contains { $0.live.contains { $0.state == .claimed } }
+            || view?.faults.isEmpty == false
         return !isWaiting || now.boot >= since + deadline.lease
     }
 

@@ -10,7 +10,7 @@ extension FleetMember {
         endIsolatedRuns(now)
         guard view != nil else { return adopt(now) }
         announce(now)
-        writeClock(now)
+        raiseFormat()
         resolve(now)
         var claims: [Claim] = []
         let names = takeDue(now)
@@ -21,6 +21,7 @@ extension FleetMember {
         send(claims, now)
         sendChanges()
         sendOpenings(now)
+        writeClock(now)
         for name in names { wait(name, now) }
         answerCommands(now)
     }
@@ -56,24 +57,28 @@ extension FleetMember {
             && view?.members[configuration.machine]?.value.incarnation == incarnation
     }
 
+    /// Whether another machine is connected with the name of this one, or this one was before a reboot.
+    var isNameTaken: Bool {
+        view?.members[configuration.machine].map {
+            let other = $0.value.incarnation
+            return other.boot != incarnation.boot || other.number > incarnation.number
+        } ?? false
+    }
+
     /// Writes the key of this machine when it has another lease or something in it changes.
     private mutating func announce(_ now: Now) {
         guard let lease, let view else { return }
+        let unfitness = unfitness
         let value = MemberValue(
-            incarnation: incarnation, labels: configuration.labels,
-            definitions: definitions,
-            isFit: !isDrained && clockCompared && skew.isWithin(configuration.skewMax),
-            skew: skew.milliseconds, version: configuration.version)
+            incarnation: incarnation, labels: configuration.labels, definitions: definitions,
+            isFit: unfitness == nil, skew: skew.milliseconds, version: configuration.version,
+            format: configuration.format, unfitness: format >= .second ? unfitness : nil)
         guard announced.map({ $0.0 != lease || $0.1 != value }) ?? true,
             !pending.values.contains(where: { if case .member = $0 { true } else { false } })
         else { return }
+        // Wait for the lease of the other one to end.
+        if isNameTaken { return }
         let known = view.members[configuration.machine]
-        // Another machine with this name, or this one before a reboot: wait for its lease to end.
-        if let other = known?.value.incarnation,
-            other.boot != incarnation.boot || other.number > incarnation.number
-        {
-            return
-        }
         let key = FleetKey.member(configuration.machine)
         announced = (lease, value)
         send(
@@ -83,8 +88,10 @@ extension FleetMember {
             .member)
     }
 
+    /// Writes the fleet clock when it is time, unless accounts are opened, which writes it as well and is
+    /// sent before: of two writes on their way only one is applied.
     private mutating func writeClock(_ now: Now) {
-        guard let clock, let view, let due = clockDue(view), clockWrite == nil,
+        guard let clock, let view, let due = clockDue(view), clockWrite == nil, openingWrite == nil,
             clock.isAhead && clockCompared || now.awake >= due
         else { return }
         send(clock.write(by: configuration.machine, at: now.awake), .clock)
@@ -203,6 +210,13 @@ extension FleetMember {
                 .claims(batch, sent: now.boot))
             for claim in batch { busy[claim.run.firing.job] = id }
         }
+    }
+
+    /// Why this machine starts no firings, even if it is connected and the fleet is not held.
+    var unfitness: MemberValue.Unfitness? {
+        if isDrained { return .drained }
+        if skew.isBeyond(configuration.skewMax) { return .clock }
+        return clockCompared && skew.isWithin(configuration.skewMax) ? nil : .joining
     }
 
     /// Whether this machine may change what depends on the time: it is known to the others, follows

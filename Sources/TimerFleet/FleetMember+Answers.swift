@@ -18,7 +18,7 @@ extension FleetMember {
         case .opening(let opened): names = opened
         // What it was asked for is decided again from what was read.
         case .question: names = commands.compactMap(\.command.job)
-        case .clock, .hold, .member, .identity: break
+        case .clock, .hold, .member, .identity, .format: break
         }
         for name in names {
             if busy[name] == id { busy[name] = nil }
@@ -57,7 +57,7 @@ extension FleetMember {
         case .clock where answer.branches == [.applied]:
             clockChanged(answer.revision, by: configuration.machine, now)
         case .member where answer.branches != [.applied]: announced = nil
-        case .jobs, .hold, .clock, .opening, .member, .identity, .question: break
+        case .jobs, .hold, .clock, .opening, .member, .identity, .format, .question: break
         }
         see(answer.cluster, answer.revision, answer.reads, now)
         for case .refused(let reads) in answer.branches {
@@ -125,7 +125,7 @@ extension FleetMember {
         switch what {
         case .claims(let claims, let sent), .resolution(let claims, let sent):
             unresolved.append((claims, sent))
-        case .jobs, .hold, .clock, .opening, .member, .identity, .question: break
+        case .jobs, .hold, .clock, .opening, .member, .identity, .format, .question: break
         }
     }
 
@@ -181,12 +181,21 @@ extension FleetMember {
     ) {
         guard claim.value.state == .claimed else { return }
         var value = claim.value
-        value.fence = fence
+        value.fence = self.fence(of: fence)
         // Another machine declared it lost while the answer was missing.
         if let state, state.state != .claimed { value.state = .unstarted; value.ended = now.wall }
         local[claim.run] = LocalRun(run: claim.run, value: value)
         startable[claim.run] = deadline.instant(claimSent: sent)
         actions.append(.record(LocalRun(run: claim.run, value: value)))
+    }
+
+    /// The number by which receivers refuse what an earlier run sends too late. A store that was restored
+    /// or made again begins with smaller revisions, so the number of the adoption goes first.
+    private func fence(of revision: Int64) -> Int64 {
+        guard format >= .second, let epoch = view?.identity.value.epoch, epoch < 1 << 15 else {
+            return revision
+        }
+        return epoch << 48 | revision
     }
 
     // MARK: - Runs of this machine

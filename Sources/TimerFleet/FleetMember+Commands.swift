@@ -120,6 +120,10 @@ extension FleetMember {
         if let owner = owners.first {
             return "\(name) is configured on \(owner); remove it there, reload, and try again"
         }
+        if let fault = view.faults.first(where: { if case .member = $0.key { true } else { false } }
+        ) {
+            return "what \(fault.key.name) is configured with cannot be read here: \(fault.value)"
+        }
         if let instance = instances(of: name).first {
             return "\(instance.name) is a job of it; forget that one first"
         }

@@ -165,7 +165,8 @@ extension FleetMember {
             fleet: identity?.fleet ?? memory.known.identity?.fleet ?? nonce(),
             cluster: unusable.snapshot.cluster,
             epoch: max(memory.known.identity?.epoch ?? 0, identity?.epoch ?? 0) + 1,
-            adopted: known.max() ?? now.wall)
+            adopted: known.max() ?? now.wall,
+            format: identity?.format ?? memory.known.identity?.format ?? FleetFormat.first.rawValue)
         let modified = (values[.identity] ?? nil)?.modified ?? 0
         let hold = values[.hold] ?? nil
         var changes = [FleetChange.put(.identity, value.text, lease: nil)]

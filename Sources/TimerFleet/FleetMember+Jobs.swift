@@ -7,6 +7,8 @@ extension FleetMember {
     /// Decides about one job that no transaction of this machine is about: the first of these that
     /// applies.
     mutating func consider(_ name: Job.Name, _ now: Now, _ claims: inout [Claim]) {
+        // What another machine wrote, and this one cannot read, may be a pause.
+        if view?.isUnreadable(name) == true { return }
         if report(name) { return }
         guard let known = view?.jobs[name] else {
             if let job = jobs[name], isReady { create(job, now) }

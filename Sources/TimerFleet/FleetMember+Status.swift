@@ -34,6 +34,33 @@ public struct FleetStatus: Hashable, Sendable {
     public var mayStart = false
     /// Whether this machine is drained.
     public var isDrained = false
+    /// Why this machine starts no runs although it is connected; nil if it may, or if the fleet is held.
+    public var obstacle: Obstacle?
+
+    /// Why a machine that is connected starts no runs.
+    public enum Obstacle: Hashable, Sendable {
+        /// Another machine has its name, or this one had it in an earlier boot, whose lease has not ended.
+        case nameTaken
+        /// A user drained it.
+        case drained
+        /// Its wall clock is ahead of that of the store by so much, at least and at most, in milliseconds.
+        case clock(ClosedRange<Int64>)
+        /// It has not yet compared its clocks with those of the store and of the other machines.
+        case joining
+        /// The store has not answered for so long that others may count this machine as gone.
+        case unanswered
+    }
+
+    /// What an adoption of the store gives up; nil if this machine does not know of anything.
+    public var loss: Loss?
+
+    /// What the store had when this machine last saw it, and does not have now.
+    public struct Loss: Hashable, Sendable {
+        /// The jobs that were paused, in the order of their names.
+        public var paused: [Job.Name] = []
+        /// Whether the fleet was held.
+        public var isHeld = false
+    }
 
     /// Nothing is known.
     public init() {}
@@ -66,6 +93,8 @@ extension FleetMember {
         status.isConnected = view != nil
         status.mayStart = view != nil && mayClaim(now)
         status.isDrained = isDrained
+        if view != nil, !status.mayStart { status.obstacle = obstacle(now) }
+        status.loss = loss
         guard let view = lastView else { return status }
         status.hold = view.hold.value
         status.machines = view.members.sorted { $0.key < $1.key }.map { name, member in
@@ -77,6 +106,34 @@ extension FleetMember {
         return status
     }
 
+    /// A daemon that was started after the store was lost does not know what was paused.
+    private var loss: FleetStatus.Loss? {
+        switch finding {
+        case nil, .newer: return nil
+        case .notFormed where memory.known.identity == nil: return nil
+        case .notFormed, .foreign, .older: break
+        }
+        var loss = FleetStatus.Loss()
+        let found = unusable?.view
+        loss.isHeld = former?.hold.value.isHeld == true && found?.hold.value.isHeld != true
+        loss.paused = (former?.jobs ?? [:]).filter {
+            $0.value.value.pause != nil && found?.jobs[$0.key]?.value.pause == nil
+        }.keys.sorted()
+        return loss
+    }
+
+    private func obstacle(_ now: Now) -> FleetStatus.Obstacle? {
+        if isNameTaken { return .nameTaken }
+        switch unfitness {
+        case .drained: return .drained
+        case .clock: return skew.milliseconds.map { .clock($0) } ?? .joining
+        case .joining: return .joining
+        case nil: break
+        }
+        guard isRegistered else { return .joining }
+        return view?.hold.value.isHeld == true ? nil : .unanswered
+    }
+
     /// What is known of the jobs of this machine that the fleet shares.
     ///
     /// - Complexity: O(*n*) in the jobs and their runs.
@@ -84,7 +141,10 @@ extension FleetMember {
         guard let known = lastView else { return [:] }
         var views: [Job.Name: FleetJobView] = [:]
         for (name, job) in jobs {
-            guard let value = known.jobs[name]?.value, !value.isForgotten else { continue }
+            guard let value = known.jobs[name]?.value, !value.isForgotten else {
+                views[name] = unreadableView(of: name)
+                continue
+            }
             views[name] = jobView(job, value, known.runs[name] ?? [:], now)
         }
         return views
@@ -123,13 +183,21 @@ extension FleetMember {
     ///
     /// - Complexity: O(*m* log *m*) in the machines, and O(*n*) in its runs.
     public func jobView(of name: Job.Name, at now: Now) -> FleetJobView? {
-        guard let known = lastView, let job = jobs[name], let value = known.jobs[name]?.value else {
-            return nil
-        }
+        guard let known = lastView, let job = jobs[name] else { return nil }
+        guard let value = known.jobs[name]?.value else { return unreadableView(of: name) }
         var shown = jobView(job, value, known.runs[name] ?? [:], now)
         shown.machines = FleetRank.order(
             of: name, definition: value.definition, labels: job.labels, prefer: job.prefer,
             among: known.members.mapValues(\.value))
+        return shown
+    }
+
+    /// Of a job of which nothing else is known; nil if the store does not have it.
+    private func unreadableView(of name: Job.Name) -> FleetJobView? {
+        guard let fault = lastView?.fault(of: name) else { return nil }
+        var shown = FleetJobView(active: .zero, accrued: .zero, firings: 0, skips: 0)
+        shown.fault = fault.description
+        shown.isStale = view == nil
         return shown
     }
 
@@ -164,6 +232,12 @@ extension FleetMember {
             last: last.map { $0.value.value.shown($0.key, job) },
             isDrifted: value.definition != job.definition)
         shown.isStale = view == nil
+        shown.fault = lastView?.fault(of: job.name)?.description
+        if shown.fault != nil { shown.next = nil }
+        // What two clocks may differ by is no news.
+        if value.cursor > now.wall + (configuration.skewMax * 2 + .seconds(1)) {
+            shown.accountedUntil = value.cursor
+        }
         if let hold = lastView?.hold.value, hold.isHeld {
             shown.hold = Pause(since: hold.since ?? now.wall, by: .user(hold.by))
         }
@@ -177,7 +251,11 @@ extension FleetMember {
         guard value.pause == nil else { return nil }
         switch job.schedule {
         case .every(let span):
-            return isCounting ? now.wall + max(.zero, span - value.accrued) : nil
+            guard isCounting else { return nil }
+            let rest = span - value.accrued
+            // What is due and starts on no machine now would be shown as due at an instant that is over.
+            guard rest > .zero || !machines(for: job).isEmpty else { return nil }
+            return now.wall + max(.zero, rest)
         case .wall(let schedule): return schedule.next(after: max(value.cursor, now.wall))
         }
     }

@@ -43,7 +43,7 @@ extension FleetMember {
         add(jobs.boot)
         add(awake: jobs.fleet.flatMap { clock?.instant(reaching: $0) })
         add(awake: watched.map { $0 + Self.watchTimeout })
-        if clockWrite == nil, let due = clockDue(view) { add(awake: due) }
+        if clockWrite == nil, openingWrite == nil, let due = clockDue(view) { add(awake: due) }
         for command in commands { add(command.seen.map { $0 + deadline.lease }) }
         return FleetWake(wall: jobs.wall, boot: boot)
     }
@@ -82,7 +82,9 @@ extension FleetMember {
 
     /// A job was decided about: from now on it waits for a change, or for a time.
     mutating func wait(_ name: Job.Name, _ now: Now) {
-        guard busy[name] == nil else { return queue.set(name, JobWake()) }
+        guard busy[name] == nil, view?.isUnreadable(name) != true else {
+            return queue.set(name, JobWake())
+        }
         guard let known = view?.jobs[name] else {
             guard jobs[name] == nil, local.of(name).isEmpty else { return }
             queue.remove(name)

@@ -21,6 +21,8 @@ public struct FleetMember {
         public var labels: Set<String> = []
         /// The version of timerd.
         public var version = ""
+        /// The newest format of the store's values that it knows.
+        public var format = FleetFormat.newest
 
         /// The defaults.
         public init(machine: MachineName) { self.machine = machine }
@@ -44,6 +46,7 @@ public struct FleetMember {
         case opening([Job.Name])
         case member
         case identity(IdentityValue)
+        case format
         /// Asks for commands whether what is known is so; it changes nothing.
         case question
     }
@@ -108,7 +111,8 @@ public struct FleetMember {
     var keptAsked: BootInstant?
     var loadAsked: BootInstant?
     var deadline: StartDeadline
-    var skew = SkewBounds()
+    var skews = EndpointSkews()
+    var skew: SkewBounds { skews.middle }
     var lastNow: Now?
     var isDrained: Bool
     /// The member key as it was last sent.
@@ -171,7 +175,9 @@ public struct FleetMember {
         switch event {
         case .tick: break
         case .leased(let lease, let sent): leased(lease, sent)
-        case .kept(let lease, let sent, let date): kept(lease, sent, date, now)
+        case .kept(let lease, let sent): if lease == self.lease { deadline.answered(sent: sent) }
+        case .dated(let endpoint, let date, let sent):
+            skews.receive(from: endpoint, date: date, sent: sent, received: now.wall)
         case .leaseLost(let lease): if lease == self.lease { self.lease = nil }
         case .loaded(let snapshot): loaded(snapshot, now)
         case .changed(let cluster, let revision, let reads):
@@ -215,7 +221,7 @@ public struct FleetMember {
         guard let last = lastNow else { return }
         let jump =
             (now.wall - last.wall) - .nanoseconds(now.boot.nanoseconds - last.boot.nanoseconds)
-        if jump > .milliseconds(50) || jump < .milliseconds(-50) { skew.clockChanged() }
+        if jump > .milliseconds(50) || jump < .milliseconds(-50) { skews.clockChanged() }
         // Its awake clock did not advance, and with it the estimate of the fleet clock. What the watch
         // brings first was sent before that: the store is read again.
         if now.slept(since: last) > .milliseconds(50) {
@@ -230,12 +236,6 @@ public struct FleetMember {
         leaseAsked = nil
         keptAsked = sent
         deadline.answered(sent: sent)
-    }
-
-    private mutating func kept(_ lease: LeaseID, _ sent: Now, _ date: Int64, _ now: Now) {
-        guard lease == self.lease else { return }
-        deadline.answered(sent: sent.boot)
-        skew.receive(date: date, sent: sent.wall, received: now.wall)
     }
 
     private mutating func configured(_ jobs: [FleetJob], _ isReload: Bool) {
@@ -269,7 +269,7 @@ public struct FleetMember {
         case .clock: clockWrite = nextID
         case .opening: openingWrite = nextID
         case .jobs: changesSent.insert(nextID)
-        case .claims, .resolution, .hold, .member, .identity, .question: break
+        case .claims, .resolution, .hold, .member, .identity, .format, .question: break
         }
         let isAdoption = if case .identity = what { true } else { false }
         let bound = isAdoption ? nil : view.map { transaction.bound(to: $0.identityText) }

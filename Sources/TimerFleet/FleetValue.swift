@@ -32,6 +32,11 @@ extension FleetValue {
 
     /// The text of the value, the same for equal values.
     public var text: String { json.text }
+
+    /// The number of a format. The first one is not written.
+    static func json(_ format: Int64) -> FleetJSON? {
+        format == FleetFormat.first.rawValue ? nil : .number(format)
+    }
 }
 
 /// The members of an object that were not yet read.
@@ -48,6 +53,15 @@ public struct FleetFields {
         if let name = members.keys.sorted().first {
             throw FleetFault("unknown member '\(name)'")
         }
+    }
+
+    /// Takes the members that were not read: they are of a format that is not known.
+    mutating func ignoreRest() { members = [:] }
+
+    /// The number of a format, that of the first one if there is none.
+    mutating func format() throws(FleetFault) -> Int64 {
+        has("format")
+            ? max(FleetFormat.first.rawValue, try count("format")) : FleetFormat.first.rawValue
     }
 
     /// Takes a member, which must exist.

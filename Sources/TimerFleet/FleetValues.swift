@@ -15,13 +15,19 @@ public struct IdentityValue: FleetValue {
     /// When it was adopted, by the wall clock: nothing that was due until then is started. Perhaps it
     /// was started already, and the store lost the record.
     public var adopted: WallInstant
+    /// The format of the values, by its number: this machine may not know it.
+    public var format: Int64
 
     /// Creates a value.
-    public init(fleet: String, cluster: String, epoch: Int64, adopted: WallInstant) {
+    public init(
+        fleet: String, cluster: String, epoch: Int64, adopted: WallInstant,
+        format: Int64 = FleetFormat.first.rawValue
+    ) {
         self.fleet = fleet
         self.cluster = cluster
         self.epoch = epoch
         self.adopted = adopted
+        self.format = format
     }
 
     public init(reading fields: inout FleetFields) throws(FleetFault) {
@@ -29,12 +35,15 @@ public struct IdentityValue: FleetValue {
         cluster = try fields.text("cluster")
         epoch = try fields.count("epoch")
         adopted = try fields.wall("adopted_us")
+        format = try fields.format()
+        // What else there is in a newer format is not known.
+        if format > FleetFormat.newest.rawValue { fields.ignoreRest() }
     }
 
     public var members: [String: FleetJSON?] {
         [
             "fleet": .text(fleet), "cluster": .text(cluster), "epoch": .number(epoch),
-            "adopted_us": adopted.json,
+            "adopted_us": adopted.json, "format": Self.json(format),
         ]
     }
 }
@@ -135,12 +144,29 @@ public struct MemberValue: FleetValue {
     public var skew: ClosedRange<Int64>?
     /// The version of timerd.
     public var version: String
+    /// The newest format that it knows, by its number.
+    public var format: Int64
+    /// Why it may not start firings, from the second format on; nil if it may.
+    public var unfitness: Unfitness?
+
+    /// Why a machine that is connected starts no firings.
+    public enum Unfitness: String, CaseIterable, Hashable, Sendable {
+        /// A user drained it.
+        case drained
+        /// Its wall clock differs too much from that of the store.
+        case clock
+        /// It has not yet compared its clocks with those of the store and of the other machines.
+        case joining
+    }
 
     /// Creates a value.
     public init(
         incarnation: Incarnation, labels: Set<String> = [], definitions: [Job.Name: String],
-        isFit: Bool, skew: ClosedRange<Int64>? = nil, version: String
+        isFit: Bool, skew: ClosedRange<Int64>? = nil, version: String,
+        format: FleetFormat = .first, unfitness: Unfitness? = nil
     ) {
+        self.format = format.rawValue
+        self.unfitness = unfitness
         self.incarnation = incarnation
         self.labels = labels.sorted()
         self.definitions = definitions
@@ -175,6 +201,9 @@ public struct MemberValue: FleetValue {
             skew = low...high
         }
         version = try fields.text("version")
+        format = try fields.format()
+        unfitness =
+            fields.has("unfit") ? try fields.parsed("unfit", Unfitness.init(rawValue:)) : nil
     }
 
     public var members: [String: FleetJSON?] {
@@ -183,12 +212,18 @@ public struct MemberValue: FleetValue {
             "inc": .text(incarnation.description), "labels": .array(labels.map { .text($0) }),
             "defs": .object(Dictionary(uniqueKeysWithValues: hashes)), "fit": .flag(isFit),
             "skew_ms": skew.map { .array([.number($0.lowerBound), .number($0.upperBound)]) },
-            "version": .text(version),
+            "version": .text(version), "format": Self.json(format),
+            "unfit": unfitness.map { .text($0.rawValue) },
         ]
     }
 }
 
 extension MemberValue {
+    /// In the place of a value that cannot be read: of a machine that is connected.
+    static let unreadable = MemberValue(
+        incarnation: Incarnation(boot: .unknown, number: 0), definitions: [:], isFit: false,
+        version: "")
+
     /// Whether two values of one machine give it the same rank for each job.
     static func ranksAlike(_ left: Self?, _ right: Self?) -> Bool {
         left?.isFit == right?.isFit && left?.labels == right?.labels

@@ -23,8 +23,14 @@ struct FleetView {
     private(set) var membersChanged = 0
     var jobs: [Job.Name: Versioned<JobValue>] = [:]
     var runs: [Job.Name: [Run.ID: Versioned<RunValue>]] = [:]
+    /// What cannot be read. Nothing is decided about a job with such a key; a machine with one counts as
+    /// connected, and as one that starts nothing.
+    private(set) var faults: [FleetKey: FleetFault] = [:]
+    /// The same by the jobs that they are of, with the revisions of the keys.
+    private var jobFaults: [Job.Name: [FleetKey: Int64]] = [:]
 
-    /// - Throws: `FleetFault` if a value cannot be read. A fleet that was not formed yet is nil.
+    /// - Throws: `FleetFault` if a value cannot be read that is not only about one job or one machine. A
+    ///   fleet that was not formed yet is nil.
     init?(_ snapshot: FleetSnapshot) throws(FleetFault) {
         let values = snapshot.values
         let identity: Versioned<IdentityValue>? = try FleetAnswer.value(.identity, in: values)
@@ -41,7 +47,20 @@ struct FleetView {
     }
 
     /// Takes what a key has at a revision; what is known to be newer stays.
+    ///
+    /// - Throws: `FleetFault` if the value cannot be read and is not only about one job or one machine.
     mutating func see(
+        _ key: FleetKey, _ found: Versioned<String>?, at revision: Int64
+    ) throws(FleetFault) {
+        do throws(FleetFault) {
+            try take(key, found, at: revision)
+            forgetFault(of: key, found, at: revision)
+        } catch {
+            try keep(error, of: key, found?.modified ?? revision)
+        }
+    }
+
+    private mutating func take(
         _ key: FleetKey, _ found: Versioned<String>?, at revision: Int64
     ) throws(FleetFault) {
         switch key {
@@ -61,6 +80,55 @@ struct FleetView {
             let job = run.firing.job
             runs[job, default: [:]][run] = try newer(runs[job]?[run], found, revision)
         }
+    }
+
+    // MARK: - What cannot be read
+
+    /// Whether there is a value of a job that cannot be read.
+    func isUnreadable(_ job: Job.Name) -> Bool { jobFaults[job]?.isEmpty == false }
+
+    /// Why a value of a job cannot be read; nil if all can.
+    func fault(of job: Job.Name) -> FleetFault? {
+        jobFaults[job]?.keys.min { $0.name < $1.name }.flatMap { faults[$0] }
+    }
+
+    /// The jobs with a value that cannot be read.
+    var unreadableJobs: [Job.Name] { jobFaults.filter { !$0.value.isEmpty }.map(\.key) }
+
+    private mutating func keep(
+        _ fault: FleetFault, of key: FleetKey, _ modified: Int64
+    ) throws(FleetFault) {
+        var fault = fault
+        fault.key = key.name
+        switch key {
+        case .identity, .hold, .clock: throw fault
+        case .member(let machine):
+            let unknown = Versioned(MemberValue.unreadable, created: 0, modified: modified)
+            if members.updateValue(unknown, forKey: machine)?.value != unknown.value {
+                membersChanged += 1
+            }
+        case .job(let job): jobFaults[job, default: [:]][key] = modified
+        case .run(let run): jobFaults[run.firing.job, default: [:]][key] = modified
+        }
+        faults[key] = fault
+    }
+
+    /// A later value of the key can be read, or there is none.
+    private mutating func forgetFault(
+        of key: FleetKey, _ found: Versioned<String>?, at revision: Int64
+    ) {
+        guard faults[key] != nil else { return }
+        let job: Job.Name? =
+            switch key {
+            case .job(let job): job
+            case .run(let run): run.firing.job
+            case .identity, .hold, .clock, .member: nil
+            }
+        if let job {
+            guard found?.modified ?? revision > jobFaults[job]?[key] ?? 0 else { return }
+            jobFaults[job]?[key] = nil
+        }
+        faults[key] = nil
     }
 
     /// The watch reported all changes up to this revision.
@@ -92,6 +160,12 @@ struct FleetView {
         }
     }
 
+    /// The format of a store, by its number; nil if no fleet was formed in it.
+    static func format(of snapshot: FleetSnapshot) -> Int64? {
+        guard let text = (snapshot.values[.identity] ?? nil)?.value else { return nil }
+        return (try? IdentityValue(text: text))?.format
+    }
+
     /// The cursors of all jobs.
     var cursors: [Job.Name: WallInstant] { jobs.mapValues(\.value.cursor) }
 }
@@ -100,6 +174,9 @@ extension FleetMember {
     /// Takes a snapshot: it is the known store, or nothing is started until it is adopted.
     mutating func loaded(_ snapshot: FleetSnapshot, _ now: Now) {
         loadAsked = nil
+        if let known = FleetView.format(of: snapshot), known > configuration.format.rawValue {
+            return refuse(.newer, nil, now)
+        }
         if let view, view.cluster == snapshot.cluster, view.revision > snapshot.revision {
             // The answer to an earlier request, or to a second one. The watch of a second one took
             // the place of the first one's, which may not have reported all changes up to it.
@@ -114,24 +191,38 @@ extension FleetMember {
             loadAsked = now.boot
             return actions.append(.tell(.fault(error)))
         }
+        var cursors = loaded?.cursors ?? [:]
+        for job in loaded?.unreadableJobs ?? [] { cursors[job] = memory.known.cursors[job] }
         let found = memory.known.check(
             cluster: snapshot.cluster, identity: loaded?.identity.value,
-            revision: snapshot.revision, cursors: loaded?.cursors ?? [:])
-        if let found {
-            if finding != found { actions.append(.tell(.guarded(found))) }
-            finding = found
-            unusable = (snapshot, loaded)
-            // It is read again after a while, and not as fast as the store answers.
-            loadAsked = now.boot
-            return
-        }
+            revision: snapshot.revision, cursors: cursors)
+        if let found { return refuse(found, (snapshot, loaded), now) }
         guard let loaded else { return }
         finding = nil
         unusable = nil
         use(loaded, now)
     }
 
+    /// Uses nothing of the store.
+    ///
+    /// - Parameter found: what it has, for its adoption.
+    private mutating func refuse(
+        _ new: IdentityGuard.Finding, _ found: (snapshot: FleetSnapshot, view: FleetView?)?,
+        _ now: Now
+    ) {
+        if view != nil { loseView() }
+        if finding != new { actions.append(.tell(.guarded(new))) }
+        finding = new
+        unusable = found
+        // Further writes, of anyone, would make its revision as high as the known one, and what is missing
+        // in it would not come back.
+        if new == .older, memory.known.distrust() { actions.append(.remember(memory.known)) }
+        // It is read again after a while, and not as fast as the store answers.
+        loadAsked = now.boot
+    }
+
     private mutating func use(_ loaded: FleetView, _ now: Now) {
+        tellFaults(of: loaded, after: former?.faults ?? [:])
         if memory.known.identity?.epoch != loaded.identity.value.epoch { clock = nil }
         view = loaded
         former = nil
@@ -155,10 +246,18 @@ extension FleetMember {
         remember()
     }
 
+    private mutating func tellFaults(of view: FleetView?, after known: [FleetKey: FleetFault]) {
+        guard let view, view.faults != known else { return }
+        for (key, fault) in view.faults.sorted(by: { $0.key.name < $1.key.name })
+        where known[key] != fault { actions.append(.tell(.unreadable(key, fault))) }
+    }
+
     private mutating func see(
         _ key: FleetKey, _ value: Versioned<String>?, _ revision: Int64, _ now: Now
     ) throws(FleetFault) {
+        let faults = view?.faults ?? [:]
         try view?.see(key, value, at: revision)
+        tellFaults(of: view, after: faults)
         switch key {
         case .job(let name):
             queue.change(name)
@@ -209,7 +308,9 @@ extension FleetMember {
             clockCompared = view.hold.value.isHeld
             comparison.began = now.awake
         }
-        if let value = view.clock { clock.receive(value, at: now.awake) }
+        if let value = view.clock {
+            clock.receive(value, at: now.awake, isOwn: isOwn && reads[.clock] != nil)
+        }
         if isWatched, reads[.hold]??.modified == view.hold.modified {
             clockCompared = true
         } else if isWatched, reads[.clock]??.modified == clock.modified {
@@ -221,10 +322,14 @@ extension FleetMember {
             comparison.began = now.awake
         }
         self.clock = clock
-        guard view.identity.value.epoch == memory.known.identity?.epoch else {
+        guard view.identity.value.epoch == memory.known.identity?.epoch,
+            view.identity.value.format <= configuration.format.rawValue
+        else {
             loseView()
             return
         }
+        // Its format was raised.
+        if view.identity.value != memory.known.identity { remember() }
         rememberCursors(reads)
     }
 

@@ -15,6 +15,8 @@ public struct IdentityGuard: Hashable, Sendable {
         case foreign
         /// It is older than what this machine has seen in it.
         case older
+        /// Its values are of a format that this version does not know.
+        case newer
     }
 
     /// The cluster that this machine knows; nil before the first contact.
@@ -69,6 +71,16 @@ public struct IdentityGuard: Hashable, Sendable {
             return
         }
         see(revision: revision, cursors: cursors)
+    }
+
+    /// The store is older than what was seen in it: nothing but an adoption makes it right again, also
+    /// if its revision becomes as high.
+    ///
+    /// - Returns: whether it was trusted up to now.
+    public mutating func distrust() -> Bool {
+        guard revision < .max else { return false }
+        revision = .max
+        return true
     }
 
     /// Takes the cursors of some jobs in a store that is known.

@@ -122,7 +122,10 @@ extension FleetChecker {
             fail("\(run) was due before the store was adopted")
         }
         if known.generation == generation {
-            let template = seen[run.firing.job]?.value.template
+            // A job ends a pause with an end itself, also before a machine writes the key of its template.
+            let template = seen[run.firing.job]?.value.template.flatMap { template in
+                seen[template]?.value.pause?.until.map { $0 <= now.wall } ?? false ? nil : template
+            }
             for name in [run.firing.job, template].compactMap(\.self)
             where seen[name]?.isPauseAcknowledged == true {
                 fail("\(run) was started after a pause of \(name) was acknowledged")

@@ -43,6 +43,8 @@ final class SimulatedMachine {
     var registry: [Run.ID: FleetMemory.RunnerState] = [:]
     var startsUnderway = 0
     var jobs: [FleetJob] = []
+    /// The newest format that the installed version knows.
+    var format = FleetFormat.newest
     /// When a keepalive that was answered was sent last.
     var kept: BootInstant?
     /// Counts its watches; an older one brings nothing any more.

@@ -164,7 +164,7 @@ extension Simulation {
         }
     }
 
-    private func kill(_ machine: SimulatedMachine) {
+    func kill(_ machine: SimulatedMachine) {
         guard machine.member != nil else { return }
         counts["kills"] += 1
         note("\(machine.name) is killed")
@@ -256,8 +256,9 @@ extension Simulation {
 
     private func copyOrLose() {
         guard checker.isFormed, time < calm - 60 * Self.second else { return }
-        switch random.below(4) {
-        case 0, 1:
+        // Most stores are copied before the first one is lost, because few fleets lose several.
+        switch random.below(copy == nil ? 4 : 2) {
+        case 1...:
             copy = store
             checker.storeCopied(self)
         default:

@@ -63,8 +63,11 @@ extension Simulation {
             guard let found = self.store.leases[lease] else { return .leaseLost(lease) }
             let until = self.time + Self.lease.wholeNanoseconds
             self.store.leases[lease]?.expires = max(found.expires, until)
+            return .kept(lease, sent: sent.boot)
+        }
+        exchange(from: machine) { [unowned self] in
             let date = (Self.wallStart + self.time / 1000) / 1_000_000
-            return .kept(lease, sent: sent, date: date)
+            return .dated(endpoint: "etcd", date: date, sent: sent.wall)
         }
     }
 
@@ -98,7 +101,9 @@ extension Simulation {
             counts["claim transactions"] += 1
             if time < calm { faultDuringClaim(machine) }
         }
+        let format = machine.format
         exchange(from: machine) { [unowned self] in
+            let former = self.storeFormat
             guard let (answer, commit) = self.store.apply(transaction) else {
                 // The transport knows that nothing was done; the member needs no other word for it.
                 isAnswered = true
@@ -106,6 +111,7 @@ extension Simulation {
                 return .unknown(id)
             }
             if let commit {
+                self.checkFormat(commit, by: machine, knowing: format, from: former)
                 self.note("\(machine.name) writes \(commit.revision): \(commit.changes.keys)")
                 self.checker.committed(commit, self, delay: self.time - sent)
                 self.noteCommit(commit)
@@ -120,6 +126,33 @@ extension Simulation {
             guard machine.epoch == epoch else { return }
             if !isAnswered || self.random.below(50) == 0 { self.counts["unknown outcomes"] += 1 }
             self.deliver(.unknown(id), to: machine, epoch)
+        }
+    }
+
+    /// A machine that does not know the format of the store changes nothing in it, and what belongs to a
+    /// format is not written before.
+    private func checkFormat(
+        _ commit: SimulatedStore.Commit, by machine: SimulatedMachine, knowing format: FleetFormat,
+        from former: Int64
+    ) {
+        if former > format.rawValue {
+            checker.fail(
+                "\(machine.name) does not know the format, and writes \(commit.changes.keys)")
+        }
+        if storeFormat > former { counts["formats raised"] += 1 }
+        guard storeFormat < FleetFormat.second.rawValue else { return }
+        for (key, found) in commit.changes {
+            guard let text = found?.value else { continue }
+            let isNewer =
+                switch key {
+                case .member: (try? MemberValue(text: text))?.unfitness != nil
+                // A run from before an adoption may have been claimed in a store of a newer format.
+                case .run(let run)
+                where run.firing.scheduled.microsecondsSinceEpoch > checker.adopted:
+                    (try? RunValue(text: text))?.fence ?? 0 >= 1 << 48
+                case .identity, .hold, .clock, .job, .run: false
+                }
+            if isNewer { checker.fail("\(machine.name) writes a newer format: \(text)") }
         }
     }
 

@@ -85,6 +85,8 @@ final class Simulation {
         drawTemplate(Random(state: seed ^ 0x6561_6368))
         checker.jobs = allJobs
         for machine in machines { machine.jobs = jobs(of: machine) }
+        var versions = Random(state: seed ^ 0x666f_726d)
+        for machine in machines where versions.below(3) == 0 { machine.format = .first }
     }
 
     func run() {
@@ -126,6 +128,12 @@ final class Simulation {
         machine.kept = nil
         var configuration = FleetMember.Configuration(machine: machine.name)
         configuration.lease = Self.lease
+        // An administrator upgrades the machines, some before a start that has another reason.
+        if machine.format == .first, machine.starts % 2 == 0 || storeFormat > 1 {
+            machine.format = .newest
+            counts["upgrades"] += 1
+        }
+        configuration.format = machine.format
         var memory = machine.disk
         memory.runs = machine.rows.values.sorted { $0.run.description < $1.run.description }
         memory.registry = machine.registry
@@ -183,9 +191,7 @@ final class Simulation {
     /// - Returns: the number of actions.
     @discardableResult
     func handle(_ event: FleetEvent, _ machine: SimulatedMachine) -> Int {
-        if case .kept(_, let sent, _) = event {
-            machine.kept = max(machine.kept ?? sent.boot, sent.boot)
-        }
+        if case .kept(_, let sent) = event { machine.kept = max(machine.kept ?? sent, sent) }
         if case .leased(_, let sent) = event { machine.kept = max(machine.kept ?? sent, sent) }
         if case .loaded = event { machine.hasLoaded = true }
         if case .changed(_, let revision, let reads) = event, machine.hasLoaded,
@@ -233,9 +239,22 @@ final class Simulation {
         case .done(let id, let result): done(id, result, machine)
         case .tell(let notice):
             note("\(machine.name): \(notice)")
-            if case .fault(let fault) = notice { checker.fail("a value cannot be read: \(fault)") }
+            switch notice {
+            case .fault(let fault), .unreadable(_, let fault):
+                checker.fail("a value cannot be read: \(fault)")
+            case .guarded(.newer):
+                // It is upgraded.
+                after(random.span(Self.second, 5 * Self.second)) { [unowned self] in
+                    if machine.epoch == epoch { self.kill(machine) }
+                }
+            case .guarded, .pauseEnded, .drained: break
+            }
         }
-        _ = epoch
+    }
+
+    /// The format of the store, by its number.
+    var storeFormat: Int64 {
+        (store.keys[.identity].flatMap { try? IdentityValue(text: $0.value) })?.format ?? 1
     }
 
     private func write(_ action: FleetAction, _ machine: SimulatedMachine) {

@@ -55,6 +55,12 @@ public struct FleetJobView: Hashable, Sendable {
     public var isDrifted: Bool
     /// Whether this machine has no connection to the fleet, so that all this may have changed.
     public var isStale = false
+    /// Why what the fleet has of the job cannot be read here, so that this machine does not start it; nil
+    /// if it can.
+    public var fault: String?
+    /// Up to when all that is due counts as started or skipped, if that is in the future: the clock of a
+    /// machine was ahead, or that of this one is behind.
+    public var accountedUntil: WallInstant?
     /// Since when the whole fleet is held, and who holds it; nil if it is not.
     public var hold: Pause?
     /// The machines that may start the job, the first one first; nil if they are not looked up.

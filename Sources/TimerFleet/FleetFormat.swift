@@ -1,0 +1,48 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The format of the values in a store: what they may contain. Each machine writes which formats it
+/// knows up to, and the identity of the store has the one that is used. Only when all machines that are
+/// connected know a newer one is that raised, so that the machines can be upgraded one after the other.
+/// A machine that does not know the format of the store stands by, and changes nothing in it.
+///
+/// A new member of a value that older versions read, or another meaning of one, needs a new format.
+public enum FleetFormat: Int64, CaseIterable, Comparable, Sendable {
+    /// Values without a number are of this format.
+    case first = 1
+    /// A machine that starts no runs says why, and the fence has the number of the adoption.
+    case second = 2
+
+    /// The newest one that this version knows.
+    public static let newest = allCases.max() ?? .first
+
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+extension FleetMember {
+    /// The format in which this machine writes.
+    var format: FleetFormat {
+        view.flatMap { FleetFormat(rawValue: $0.identity.value.format) } ?? .first
+    }
+
+    /// Raises the format of the store once each machine that is connected knows a newer one. What
+    /// another machine sends meanwhile compares the identity, and does nothing: a machine with an older
+    /// version that this one has not seen yet reads the store again, and stands by.
+    mutating func raiseFormat() {
+        guard isReady, let view, !pending.values.contains(where: { $0.isAboutFormat }) else {
+            return
+        }
+        let known = view.members.values.map(\.value.format) + [configuration.format.rawValue]
+        guard let common = known.min(), common > view.identity.value.format else { return }
+        var identity = view.identity.value
+        identity.format = common
+        send(
+            FleetTransaction(
+                compares: [.modified(.identity, view.identity.modified)],
+                changes: [.put(.identity, identity.text, lease: nil)], reads: [.identity]), .format)
+    }
+}
+
+extension FleetMember.Pending {
+    fileprivate var isAboutFormat: Bool { if case .format = self { true } else { false } }
+}
