@@ -13,6 +13,18 @@ extension Explanation {
                 "This machine has no connection to the fleet: it does not start the job, other machines may, and what "
                     + "follows may have changed; `timerctl fleet` says why.")
         }
+        if let problem = fleet.problem {
+            add(
+                .fleetUnreadable,
+                "What the fleet has of it in etcd cannot be read here, so this machine does not start it, and no "
+                    + "command for it works here: \(Printable.text(problem)).")
+        }
+        if let until = fleet.accountedUntil {
+            add(
+                .fleetClockAhead,
+                "The clock of a machine was ahead when it last started: all that is due until \(show(until)) counts as "
+                    + "started already, so that nothing starts twice.", at: until)
+        }
         if let since = fleet.heldSince {
             let by = fleet.heldBy.map { " by \(Printable.text($0))" } ?? ""
             add(

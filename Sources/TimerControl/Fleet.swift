@@ -26,6 +26,22 @@ public struct FleetReply: Codable, Hashable, Sendable {
     public var drained: Bool
     /// The machines that are connected, as this machine last knew.
     public var machines: [Machine]
+    /// What `adopt` gives up; absent if this machine does not know of anything.
+    public var adoptionLoss: Loss?
+
+    /// What etcd had when this machine last saw it, and does not have now.
+    public struct Loss: Codable, Hashable, Sendable {
+        /// Whether the fleet was held.
+        public var held: Bool
+        /// The jobs that were paused, as far as the daemon has seen them since its start.
+        public var pausedJobs: [String]
+
+        /// A loss as described.
+        public init(held: Bool, paused: [String]) {
+            self.held = held
+            pausedJobs = paused
+        }
+    }
 
     /// A machine of the fleet.
     public struct Machine: Codable, Hashable, Sendable {
@@ -33,8 +49,11 @@ public struct FleetReply: Codable, Hashable, Sendable {
         public var machine: String
         /// Its labels.
         public var labels: [String]
-        /// Whether it may start runs: it is not drained, and its clock is right.
+        /// Whether it may start runs.
         public var fit: Bool
+        /// Why it may not: `drained`; `clock` if its clock is wrong; `joining` if it has just joined.
+        /// Absent if it may, or if it has an older version of timerd, which does not say it.
+        public var unfit: String?
         /// How far its clock is ahead of that of etcd, at least and at most.
         public var skewMsecMin: Int64?
         public var skewMsecMax: Int64?
@@ -45,12 +64,13 @@ public struct FleetReply: Codable, Hashable, Sendable {
 
         /// A machine as described.
         public init(
-            machine: String, labels: [String], fit: Bool, skew: ClosedRange<Int64>?,
-            drifted: [String], version: String
+            machine: String, labels: [String], fit: Bool, unfit: String? = nil,
+            skew: ClosedRange<Int64>?, drifted: [String], version: String
         ) {
             self.machine = machine
             self.labels = labels
             self.fit = fit
+            self.unfit = unfit
             skewMsecMin = skew?.lowerBound
             skewMsecMax = skew?.upperBound
             driftedJobs = drifted
@@ -62,8 +82,9 @@ public struct FleetReply: Codable, Hashable, Sendable {
     public init(
         fleet: String, machine: String, state: String, problem: String? = nil,
         endpoint: String? = nil, etcdVersion: String? = nil, heldSince: String? = nil,
-        heldBy: String? = nil, drained: Bool, machines: [Machine]
+        heldBy: String? = nil, drained: Bool, machines: [Machine], adoptionLoss: Loss? = nil
     ) {
+        self.adoptionLoss = adoptionLoss
         fleetName = fleet
         self.machine = machine
         self.state = state
@@ -79,6 +100,9 @@ public struct FleetReply: Codable, Hashable, Sendable {
 
 /// What the fleet knows of a job.
 public struct FleetJobStatus: Codable, Hashable, Sendable {
+    /// Up to when all that is due counts as started or skipped, because the clock of a machine was ahead;
+    /// absent if that is not in the future.
+    public var accountedUntil: String?
     /// Whether the fleet uses another definition than this machine has; absent if not.
     public var drifted: Bool?
     /// Who holds the whole fleet, and since when; absent if it is not held.
@@ -90,6 +114,9 @@ public struct FleetJobStatus: Codable, Hashable, Sendable {
     public var lastRun: Run?
     /// The runs that are not over, on all machines.
     public var openRuns: [Run]
+    /// Why what the fleet has of the job cannot be read here, so that this machine does not start it;
+    /// absent if it can.
+    public var problem: String?
     /// Whether this machine has no connection to the fleet, so that all this may have changed; absent
     /// if not.
     public var stale: Bool?
@@ -124,6 +151,8 @@ public struct FleetJobStatus: Codable, Hashable, Sendable {
         drifted = view?.isDrifted == true ? true : nil
         lastRun = view?.last.map { Run($0) }
         openRuns = view?.live.map { Run($0) } ?? []
+        problem = view?.fault
+        accountedUntil = view?.accountedUntil?.rfc3339Micros
         stale = view?.isStale != false ? true : nil
         heldBy = view?.hold?.by.description
         heldSince = view?.hold?.since.rfc3339Micros

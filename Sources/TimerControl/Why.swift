@@ -31,6 +31,8 @@ public struct WhyReply: Codable, Hashable, Sendable {
             case startingDeadline = "starting-deadline"
             case maxConcurrent = "max-concurrent"
             case fleetAway = "fleet-away"
+            case fleetUnreadable = "fleet-unreadable"
+            case fleetClockAhead = "fleet-clock-ahead"
             case fleetHeld = "fleet-held"
             case fleetDrifted = "fleet-drifted"
             case fleetMachines = "fleet-machines"

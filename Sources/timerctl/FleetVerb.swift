@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Glibc
 import TimerControl
 import TimerCore
 
@@ -12,7 +13,7 @@ struct FleetVerb: ParsableCommand {
         discussion: """
             Without a command it shows the machines that are connected. hold stops all runs of the fleet from starting, \
             and release ends that; drain and undrain do so on this machine. adopt forms the fleet, or accepts that etcd \
-            was restored or replaced. define uses this machine's definition of a job in the whole fleet. forget removes a \
+            was restored or replaced, after a question. define uses this machine's definition of a job in the whole fleet. forget removes a \
             job that no machine is configured with.
             """)
 
@@ -27,8 +28,14 @@ struct FleetVerb: ParsableCommand {
     @Argument(help: "The job, for define and forget.", completion: .jobNames)
     var job: String?
 
+    @Flag(help: "Adopt without a question.")
+    var yes = false
+
     private func order() throws -> FleetOrder? {
-        guard let verb else { return nil }
+        guard let verb else {
+            guard !yes else { throw ValidationError("--yes belongs to adopt") }
+            return nil
+        }
         guard let known = FleetOrder.Verb(rawValue: verb) else {
             let names = FleetOrder.Verb.allCases.map(\.rawValue).joined(separator: ", ")
             throw ValidationError("\"\(verb)\" is no command for a fleet; one of \(names)")
@@ -37,6 +44,7 @@ struct FleetVerb: ParsableCommand {
             throw ValidationError(
                 known.namesJob ? "\(verb) needs the name of a job" : "\(verb) takes no job")
         }
+        guard !yes || known == .adopt else { throw ValidationError("--yes belongs to adopt") }
         return FleetOrder(known, job: try job.map { try JobArgument.name($0) })
     }
 
@@ -44,10 +52,54 @@ struct FleetVerb: ParsableCommand {
 
     func run() throws {
         if let order = try order() {
+            if order.verb == .adopt, !yes {
+                let reply = try connection.ask(.fleet, for: FleetReply.self, forChange: true)
+                if let loss = reply.adoptionLoss { try AdoptionConfirmation(loss).ask() }
+            }
             let reply = try connection.ask(.fleetOrder(order), for: FleetOrderReply.self)
             return try connection.show(reply) { "fleet \(reply.verb): done" }
         }
         let reply = try connection.ask(.fleet, for: FleetReply.self)
         try connection.show(reply) { Text.fleet(reply) }
+    }
+}
+
+/// Asks before an adoption that gives something up.
+struct AdoptionConfirmation {
+    /// How many jobs are named.
+    private static let shownMax = 20
+
+    let loss: FleetReply.Loss
+
+    init(_ loss: FleetReply.Loss) { self.loss = loss }
+
+    /// What is given up.
+    var text: String {
+        var lines = [
+            "This gives up what etcd does not have any more: pauses, skipped runs and elapsed time of jobs. Nothing "
+                + "that was due before now is started."
+        ]
+        let names = loss.pausedJobs.map { Printable.text($0) }
+        if !names.isEmpty {
+            let more = names.count - Self.shownMax
+            lines.append(
+                "These were paused, and will run: "
+                    + names.prefix(Self.shownMax).joined(separator: ", ")
+                    + (more > 0 ? " and \(more) more" : ""))
+        }
+        if loss.held { lines.append("The fleet was held, and will not be.") }
+        return lines.joined(separator: "\n")
+    }
+
+    /// Returns if the store may be adopted; otherwise prints why not and throws the exit status 1.
+    func ask() throws {
+        guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
+            throw Connection.fail(
+                1, "\(text)\nnothing was changed; with --yes it is adopted without a question")
+        }
+        Terminal.ask(text + "\nAdopt it? (y/N) ")
+        guard ["y", "yes"].contains(readLine()?.lowercased() ?? "") else {
+            throw Connection.fail(1, "nothing was changed")
+        }
     }
 }

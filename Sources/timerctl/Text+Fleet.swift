@@ -22,7 +22,7 @@ extension Text {
         guard !reply.machines.isEmpty else { return lines.joined(separator: "\n") }
         let rows = reply.machines.map { one in
             [
-                .init(one.machine), .init(one.fit ? "fit" : "not fit", one.fit ? .good : .waiting),
+                .init(one.machine), .init(state(of: one), one.fit ? .good : .waiting),
                 .init(skew(of: one)), .init(one.labels.joined(separator: ",")),
                 .init(one.driftedJobs.joined(separator: ","), .bad), .init(one.version),
             ] as [TextTable.Cell]
@@ -40,6 +40,9 @@ extension Text {
         if job.stale == true { parts.append("not connected, so this may have changed") }
         if let since = job.heldSince {
             parts.append("held since \(instant(since))" + (job.heldBy.map { " by \($0)" } ?? ""))
+        }
+        if let problem = job.problem {
+            parts.append("cannot be read here: \(Printable.text(problem))")
         }
         if job.drifted == true { parts.append("has another definition than this machine") }
         if let machines = job.eligibleMachines {
@@ -61,6 +64,15 @@ extension Text {
         case "unusable": "cannot be used"
         case "away": "not connected"
         default: Printable.text(reply.state)
+        }
+    }
+
+    private static func state(of machine: FleetReply.Machine) -> String {
+        switch machine.unfit {
+        case "drained": "drained"
+        case "clock": "wrong clock"
+        case "joining": "joining"
+        default: machine.fit ? "fit" : "not fit"
         }
     }
 

@@ -8,11 +8,12 @@ import time
 import traceback
 
 import failover
+import others
 import random_faults
 import store
 import quiet
 
-CHECKS = {**quiet.CHECKS, **failover.CHECKS, **store.CHECKS, **random_faults.CHECKS}
+CHECKS = {**quiet.CHECKS, **failover.CHECKS, **store.CHECKS, **others.CHECKS, **random_faults.CHECKS}
 
 
 # A measurement, for release builds on a quiet machine: only if it is named.

@@ -43,11 +43,15 @@ class Cluster:
             self.start(host)
         self.wait()
 
+    def peers(self, host):
+        """The hosts whose etcds form a cluster with that of this host."""
+        return self.hosts
+
     def data(self, host):
         return f"{self.work}/etcd-{host}"
 
     def start(self, host):
-        cluster = ",".join(f"{other}={self.url(other, 2380)}" for other in self.hosts)
+        cluster = ",".join(f"{other}={self.url(other, 2380)}" for other in self.peers(host))
         with open(f"{self.work}/etcd-{host}.log", "ab") as log:
             self.processes[host] = subprocess.Popen(
                 self.network.command(

@@ -28,12 +28,12 @@ class Fleet:
 
     network = None
 
-    def __init__(self, jobs, size=3, extra="", lease=10, has_clocks=False):
+    def __init__(self, jobs, size=3, extra="", lease=10, has_clocks=False, cluster=Cluster):
         # The hosts are made once, and have no state.
         Fleet.network = Fleet.network or Network(3)
         self.work = tempfile.mkdtemp(dir=os.environ["TIMERD_WORK"])
         open(f"{self.work}/starts", "w").close()
-        self.cluster = Cluster(Fleet.network, self.work)
+        self.cluster = cluster(Fleet.network, self.work)
         self.machines = [
             Machine(Fleet.network, host, self.cluster, self.work, lease, extra) for host in Fleet.network.hosts[:size]
         ]

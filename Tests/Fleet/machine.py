@@ -38,6 +38,8 @@ class Machine:
         self.starts_file = f"{work}/starts"
         self.processes = {}
         self.lease, self.extra = lease, extra
+        # Other addresses than those of the cluster.
+        self.urls = None
         for name in ("", "/state", "/run"):
             os.makedirs(self.directory + name, mode=0o700, exist_ok=True)
         self.jobs = {}
@@ -63,7 +65,7 @@ class Machine:
         """Jobs: from each name to the lines of its section."""
         if jobs is not None:
             self.jobs = jobs
-        urls = ", ".join(f'"{url}"' for url in self.cluster.urls)
+        urls = ", ".join(f'"{url}"' for url in self.urls or self.cluster.urls)
         text = f'[fleet]\nname = "test"\nmachine = "{self.host}"\netcd = [{urls}]\nlease = "{self.lease}s"\n{self.extra}\n'
         for name, lines in self.jobs.items():
             after = "true"

@@ -49,7 +49,7 @@ class Record:
         return f"{job}/{rest}"
 
     def check_starts(self, starts, earliest=0):
-        """Each run started once at most, by the machine that claimed it, with the revision of its claim as its fence,
+        """Each run started once at most, by the machine that claimed it, with the revision of its claim in its fence,
         and no earlier than `earliest` microseconds before its scheduled instant."""
         seen = {}
         for start in starts:
@@ -58,7 +58,7 @@ class Record:
                 self.fail(f"{start.run} started on {seen[key].machine} and on {start.machine}")
             seen[key] = start
             claims = [(revision, value) for revision, value in self.runs.get(key, []) if value["state"] == "claimed"]
-            if not any(revision == start.fence and value["machine"] == start.machine for revision, value in claims):
+            if not any(revision == start.fence % 2**48 and value["machine"] == start.machine for revision, value in claims):
                 self.fail(f"{start.run} started on {start.machine} with the fence {start.fence}: {claims}")
             if start.at < start.due - earliest:
                 self.fail(f"{start.run} started {start.due - start.at} us too early")

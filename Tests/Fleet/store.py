@@ -36,8 +36,10 @@ def etcd_away():
 
 def etcd_wiped():
     """in an etcd that lost everything nothing starts before `fleet adopt`, and no old slot after it"""
-    with Fleet({"tick": EACH_SECOND}) as fleet:
+    with Fleet({"tick": EACH_SECOND, "idle": ['fleet = "one"', 'every = "1h"']}) as fleet:
         fleet.wait_for_starts("tick", 3)
+        fleet.first.must("pause", "idle")
+        wait_until(lambda: '"state":"paused"' in fleet.first.must("show", "idle", "--json").replace(" ", ""), "it is paused")
         fleet.cluster.stop()
         old = fleet.starts("tick")
         fleet.cluster.create()
@@ -46,7 +48,10 @@ def etcd_wiped():
         expect(len(fleet.starts("tick")) == len(old), "something started before adopt")
         shown = fleet.first.must("fleet")
         expect("adopt" in shown, f"timerctl fleet does not say what to do: {shown}")
-        fleet.first.must("fleet", "adopt")
+        # Without a terminal it says what is lost, and does nothing.
+        status, _, error = fleet.first.ctl("fleet", "adopt")
+        expect(status == 1 and "paused, and will run: idle\n" in error, f"adopt: {status} {error}")
+        fleet.first.must("fleet", "adopt", "--yes")
         fleet.wait_for_starts("tick", 3)
         new = [start for start in fleet.starts("tick") if start.at > wiped]
         expect(min(start.due for start in new) > max(start.due for start in old), "a slot started twice")

@@ -46,7 +46,7 @@ extension ExplanationTests {
         let reasons = try shared { _ in }.reasons
         #expect(
             reasons.first { $0.code == "time-basis" }?.text
-                == "Its time does not count while no machine of the fleet is connected.")
+                == "Its time does not count while timerd runs on no machine of the fleet.")
         #expect(reasons[1].text.contains("more of active time"))
         let all = try shared(.wall) { _ in }.reasons
         #expect(!all.contains { $0.code == "time-basis" })
@@ -64,6 +64,17 @@ extension ExplanationTests {
         #expect(reply.reasons[2].text.contains("`timerctl fleet define backup`"))
         // What was due next may be past when the connection is back.
         #expect(reply.status?.next == nil)
+    }
+
+    @Test func itSaysWhatOtherVersionsAndWrongClocksDo() throws {
+        let reply = try shared { view in
+            view.fault = "job/backup: unknown member 'zzz'"
+            view.accountedUntil = WallInstant(secondsSinceEpoch: 1_795_000_000)
+        }
+        #expect(codes(reply).prefix(2) == ["fleet-unreadable", "fleet-clock-ahead"])
+        #expect(reply.reasons[0].text.contains("job/backup: unknown member 'zzz'"))
+        #expect(reply.reasons[1].at?.hasPrefix("2026-11-18T") == true)
+        #expect(reply.status?.fleet?.problem == "job/backup: unknown member 'zzz'")
     }
 
     @Test func itShowsTheRunsOfOtherMachines() throws {

@@ -148,6 +148,7 @@ import TimerCore
             "MessageRetry": MessageRetryReply.self, "Notifier": NotifierStatus.self,
             "Notifiers": NotifiersReply.self, "NotifierTest": NotifierTestReply.self,
             "Fleet": FleetReply.self, "FleetMachine": FleetReply.Machine.self,
+            "FleetLoss": FleetReply.Loss.self,
             "FleetDone": FleetOrderReply.self, "FleetJob": FleetJobStatus.self,
             "FleetRun": FleetJobStatus.Run.self,
         ]

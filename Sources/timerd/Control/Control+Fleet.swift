@@ -94,14 +94,19 @@ extension FleetReply {
         let hold = status.hold.flatMap { $0.isHeld ? $0 : nil }
         self.init(
             fleet: fleet, machine: machine.description, state: state,
-            problem: status.finding?.sentence ?? connection.problem,
+            problem: status.finding?.sentence ?? connection.problem
+                ?? status.obstacle?.sentence(machine, connection),
             endpoint: connection.endpoint, etcdVersion: connection.version,
             heldSince: hold?.since?.rfc3339Micros, heldBy: hold?.by, drained: status.isDrained,
             machines: status.machines.map { one in
                 Machine(
                     machine: one.name.description, labels: one.value.labels, fit: one.value.isFit,
-                    skew: one.value.skew, drifted: one.drifted.map(\.description),
+                    unfit: one.value.unfitness?.rawValue, skew: one.value.skew,
+                    drifted: one.drifted.map(\.description),
                     version: one.value.version)
+            },
+            adoptionLoss: status.loss.map {
+                Loss(held: $0.isHeld, paused: $0.paused.map(\.description))
             })
     }
 }

@@ -55,6 +55,7 @@ extension FleetDriver {
     /// Only the adoption of a store needs no store that may be used.
     private func reasonToRefuse(_ command: FleetCommand, _ member: FleetMember) -> String? {
         if case .adopt = command {
+            if member.finding == .newer { return IdentityGuard.Finding.newer.sentence }
             return member.canAdopt ? nil : "etcd cannot be reached: \(problem)"
         }
         if let finding = member.finding { return "\(finding.sentence)" }
@@ -94,9 +95,18 @@ extension FleetDriver {
         guard let found = machines.first(where: { $0.name == machine }) else {
             return "\(machine) is not connected to the fleet; `timerctl fleet` lists the machines"
         }
-        return found.value.isFit
-            ? nil
-            : "\(machine) starts no runs now: it is drained, its clock is wrong, or it joined moments ago; see `timerctl fleet` on it"
+        guard !found.value.isFit else { return nil }
+        return switch found.value.unfitness {
+        case .drained:
+            "\(machine) starts no runs now: it is drained; `timerctl fleet undrain` there ends that"
+        case .clock:
+            "\(machine) starts no runs now: its clock is wrong; `timerctl fleet` there says by how much"
+        case .joining:
+            "\(machine) starts no runs yet: it has just joined; try again in some seconds"
+        // It has an older version.
+        case nil:
+            "\(machine) starts no runs now: it is drained, its clock is wrong, or it joined moments ago; see `timerctl fleet` on it"
+        }
     }
 
     private var problem: String { status.problem ?? "this machine has just begun to connect" }

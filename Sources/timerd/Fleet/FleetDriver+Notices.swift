@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
+import TimerCore
 import TimerFleet
 import TimerFleetLink
 
@@ -15,6 +16,10 @@ extension FleetDriver {
         case .fault(let fault):
             dependencies.log.error(
                 "A value of the fleet \(fleet) in etcd cannot be read: \(fault); its jobs do not run here until it is corrected"
+            )
+        case .unreadable(let key, let fault):
+            dependencies.log.error(
+                "A value of the fleet \(fleet) in etcd cannot be read: \(fault); \(key.consequence) until it can"
             )
         case .drained:
             dependencies.log.notice(
@@ -30,10 +35,40 @@ extension FleetDriver {
         let fleet = dependencies.fleet
         if let problem = new.problem, problem != old.problem {
             dependencies.log.error(
-                "No connection to the fleet \(fleet): \(problem). Its jobs wait; other jobs run as usual"
-            )
+                new.endpoint == nil
+                    ? "No connection to the fleet \(fleet): \(problem). Its jobs wait; other jobs run as usual"
+                    : "The fleet \(fleet) is connected, but \(problem)")
         } else if new.problem == nil, old.problem != nil, new.endpoint != nil {
             dependencies.log.notice("Connected to the fleet \(fleet)")
+        }
+    }
+}
+
+extension FleetKey {
+    /// What this machine does not do while it cannot read the value of the key.
+    fileprivate var consequence: String {
+        switch self {
+        case .job(let job): "this machine does not start \(job)"
+        case .run(let run): "this machine does not start \(run.firing.job)"
+        case .member(let machine): "\(machine) counts as connected, and as one that starts nothing,"
+        case .identity, .hold, .clock: "the jobs of the fleet do not run here"
+        }
+    }
+}
+
+extension FleetStatus.Obstacle {
+    /// What it is, and what to do next; nil if the reply says that elsewhere.
+    func sentence(_ machine: MachineName, _ connection: FleetLinkStatus) -> String? {
+        switch self {
+        case .drained: nil
+        case .nameTaken:
+            "another machine of the fleet is connected as \(machine), or this one was before its reboot, and its lease has not ended; if this does not change soon, give each machine a name of its own (`machine` in [fleet]), and restart timerd"
+        case .clock(let skew):
+            "the clock of this machine is ahead of that of etcd by \(skew.lowerBound) to \(skew.upperBound) ms, which is more than `clock-skew-max`; correct the one that is wrong (`timedatectl` shows whether it is synchronized)"
+        case .joining:
+            "it has just joined, and first compares its clocks with those of etcd and of the other machines, which takes some seconds"
+        case .unanswered:
+            "etcd has not answered for so long that the other machines may soon count this one as gone; `systemctl status timerd-fleet` and the log of etcd say more"
         }
     }
 }
@@ -46,6 +81,8 @@ extension IdentityGuard.Finding {
             "it does not exist in etcd yet, or etcd was emptied; `timerctl fleet adopt` forms it"
         case .foreign:
             "etcd has another fleet, or is another cluster, than the one that this machine knows; if that is right, use `timerctl fleet adopt`"
+        case .newer:
+            "a newer version of timerd writes it, which all machines that were connected had; install that version here"
         case .older:
             "etcd lost changes that this machine has seen, as after a restore; if that is right, `timerctl fleet adopt` continues without starting anything twice"
         }

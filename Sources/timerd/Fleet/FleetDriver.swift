@@ -274,7 +274,7 @@ extension FleetEvent {
     /// Whether it can change what is shown of jobs. The fleet clock changes each two seconds.
     fileprivate var changesViews: Bool {
         switch self {
-        case .tick, .leased, .kept, .leaseLost: false
+        case .tick, .leased, .kept, .dated, .leaseLost: false
         case .changed(_, _, let reads): reads.keys.contains { $0 != .clock }
         case .loaded, .watchLost, .answered, .unknown, .recorded, .began, .unstarted, .ended,
             .command, .configured:

@@ -114,7 +114,12 @@ extension SharedStore.State {
             guard !isAway else { return ([], []) }
             guard store.leases[lease] != nil else { return ([.leaseLost(lease)], []) }
             let date = now.wall.microsecondsSinceEpoch / 1_000_000
-            return ([.kept(lease, sent: now, date: date)], [])
+            return (
+                [
+                    .kept(lease, sent: now.boot),
+                    .dated(endpoint: "etcd", date: date, sent: now.wall),
+                ], []
+            )
         case .load:
             guard !isAway else { return ([], []) }
             let values = store.keys.mapValues { Versioned<String>?.some($0) }
