@@ -96,8 +96,10 @@ extension Machine {
         if let at = wallTimers[job], at <= wall { wallTimers[job] = nil }
         if let at = retryTimers[job], at <= awake { retryTimers[job] = nil }
         counts.wakes += 1
-        // The clocks are never before an event that was handled.
-        let ahead = min(Int64(1 + draw(below: 10)) * 1_000_000, awake - lastTold)
+        // The clocks are never before an event that was handled. They are after it, by what a record can
+        // tell: an account that began with it has counted something.
+        let ahead = min(
+            Int64(1 + draw(below: 10)) * 1_000_000, awake - lastTold - Unit.microsecond)
         let isAhead = draw(below: 2) == 0 && ahead > 0
         agenda.ahead = isAhead ? .nanoseconds(ahead) : .zero
         defer { agenda.ahead = .zero }

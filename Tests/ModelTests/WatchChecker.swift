@@ -17,6 +17,9 @@ struct WatchChecker {
     static let repeatSpan = 600 * Unit.second
     /// How late a timer may expire.
     static let timerSpan = Unit.second / 1000
+    /// How far a firing may be decided ahead of the clocks. The timer of an incident that begins until
+    /// then is set by that reading, and so expires up to that much later.
+    static let aheadSpan = Unit.second / 100
     static let kinds = ["late", "long", "stale", "skipped", "paused-long"]
 
     /// When a run was due and when it started, by the clock that counts from the boot.
