@@ -51,6 +51,9 @@ ROUNDING = 2
 # What a job may lose by a kill; and what passes between a kill and systemd's word of it.
 LOSS_AT_KILL = 1_000_000
 WORD_OF_KILL = 200_000
+# How far a firing is decided ahead of the clocks. Its entry is of the instant at which it is due, and what is saved is
+# of the clocks, so that a kill can take an account back to before its last entry.
+DECIDED_AHEAD = 31_000
 
 
 class Account:
@@ -144,7 +147,7 @@ class Journal:
             elif ending == "killed" and last.state == "armed":
                 gone = self.killed_at
                 most = last.active + last.grown((gone, gone), is_up=True)
-                least = max(last.active, most - LOSS_AT_KILL - WORD_OF_KILL)
+                least = max(last.active - DECIDED_AHEAD, most - LOSS_AT_KILL - WORD_OF_KILL)
             elif ending == "reboot":
                 most = None
             self.hold(job, entry, told[job].active, least, most)
