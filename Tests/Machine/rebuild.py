@@ -52,14 +52,16 @@ ROUNDING = 2
 LOSS_AT_KILL = 1_000_000
 WORD_OF_KILL = 200_000
 # How far a firing is decided ahead of the clocks. Its entry is of the instant at which it is due, and what is saved is
-# of the clocks, so that a kill can take an account back to before its last entry.
+# of the clocks, so that a kill can take an account back to before that entry.
 DECIDED_AHEAD = 31_000
 
 
 class Account:
     """One job's account, as of one reading of the clock it counts by."""
 
-    def __init__(self, state, count, active, accrued, clocks):
+    def __init__(self, state, count, active, accrued, clocks, early=0):
+        # By how much what was saved with it may be less.
+        self.early = early
         self.state, self.count = state, count
         self.active, self.accrued = int(active), int(accrued)
         self.at = self.clock(clocks)
@@ -97,7 +99,7 @@ class Journal:
             self.read_all(kind, entry, clocks)
         else:
             told = Account(entry["TIMERD_STATE"], entry["TIMERD_COUNT"], entry["TIMERD_ACTIVE_USEC"],
-                           entry["TIMERD_ELAPSED_USEC"], clocks)
+                           entry["TIMERD_ELAPSED_USEC"], clocks, DECIDED_AHEAD if kind == FIRED else 0)
             self.read_one(kind, entry["TIMERD_JOB"], told, clocks, entry)
 
     def read_all(self, kind, entry, clocks):
@@ -147,7 +149,7 @@ class Journal:
             elif ending == "killed" and last.state == "armed":
                 gone = self.killed_at
                 most = last.active + last.grown((gone, gone), is_up=True)
-                least = max(last.active - DECIDED_AHEAD, most - LOSS_AT_KILL - WORD_OF_KILL)
+                least = max(last.active - last.early, most - LOSS_AT_KILL - WORD_OF_KILL)
             elif ending == "reboot":
                 most = None
             self.hold(job, entry, told[job].active, least, most)

@@ -65,7 +65,7 @@ extension WatchChecker {
         // While no daemon runs, nothing is told.
         if case .load = now.event { return }
         if isNew, before.open[key] == nil, condition.isOld, now.isUndisturbed,
-            age > Self.timerSpan + Self.aheadSpan
+            age > Self.timerSpan + (key.kind == "stale" ? staleSlack[key.job] ?? 0 : 0)
         {
             faults.append("\(key): was told \(age) ns too late")
         }

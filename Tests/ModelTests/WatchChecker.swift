@@ -17,8 +17,7 @@ struct WatchChecker {
     static let repeatSpan = 600 * Unit.second
     /// How late a timer may expire.
     static let timerSpan = Unit.second / 1000
-    /// How far a firing may be decided ahead of the clocks. The timer of an incident that begins until
-    /// then is set by that reading, and so expires up to that much later.
+    /// How far a firing may be decided ahead of the clocks.
     static let aheadSpan = Unit.second / 100
     static let kinds = ["late", "long", "stale", "skipped", "paused-long"]
 
@@ -49,6 +48,9 @@ struct WatchChecker {
     var toldRuns: [Key: Set<String>] = [:]
     /// For how long each job was armed without a success; nil: that is not known.
     var staleTimes: [Int: Int64?] = [:]
+    /// By how much more that may be than the daemon knows. What is saved of an early decision is of the
+    /// clocks: a job whose last firing it was counts as not armed a moment earlier, after a start.
+    var staleSlack: [Int: Int64] = [:]
     /// When a run of each job succeeded last, by the wall clock.
     var successes: [Int: Int64] = [:]
     var isShutDown = false
@@ -128,7 +130,7 @@ struct WatchChecker {
         }
         times[from] = nil
         staleTimes[to] = .some(nil)
-        setBack[to] = nil
+        (setBack[to], staleSlack[to]) = (nil, nil)
     }
 
     private mutating func forget(_ job: Int) {
@@ -168,7 +170,10 @@ struct WatchChecker {
         let hasSucceeded = now.happened.contains {
             if case .ended(job, hasSucceeded: true, _, _, _) = $0 { true } else { false }
         }
-        if hasSucceeded { (successes[job], setBack[job]) = (now.wall, 0) }
+        if hasSucceeded { (successes[job], setBack[job], staleSlack[job]) = (now.wall, 0, nil) }
+        if case .load = now.event, before.jobs[job]?.isArmed == false {
+            staleSlack[job, default: 0] += Self.aheadSpan
+        }
         if hasSucceeded || staleTimes[job] == nil { return staleTimes[job] = 0 }
         guard let undone, let known = staleTimes[job], var time = known else {
             return staleTimes[job] = .some(nil)
