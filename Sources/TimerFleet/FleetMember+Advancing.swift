@@ -216,14 +216,15 @@ extension FleetMember {
     var unfitness: MemberValue.Unfitness? {
         if isDrained { return .drained }
         if skew.isBeyond(configuration.skewMax) { return .clock }
-        return clockCompared && skew.isWithin(configuration.skewMax) ? nil : .joining
+        return followsClocks ? nil : .joining
     }
+
+    /// Whether this machine follows the fleet clock, and its wall clock is right.
+    private var followsClocks: Bool { clockCompared && skew.isWithin(configuration.skewMax) }
 
     /// Whether this machine may change what depends on the time: it is known to the others, follows
     /// the fleet clock, and its wall clock is right.
-    var isReady: Bool {
-        isRegistered && clockCompared && skew.isWithin(configuration.skewMax)
-    }
+    var isReady: Bool { isRegistered && followsClocks }
 
     /// Whether this machine may claim now.
     func mayClaim(_ now: Now) -> Bool {

@@ -10,30 +10,29 @@ public struct EndpointSkews: Hashable, Sendable {
     /// How many endpoints count. A configuration has fewer.
     static let endpointsMax = 64
     private var each: [String: SkewBounds] = [:]
+    /// The bounds in the middle: of an even number of endpoints, those of both in the middle together.
+    /// Each decision about a job asks for them, so they are found when an answer is received.
+    public private(set) var middle = SkewBounds()
 
     /// Nothing is known.
     public init() {}
 
     /// The clock of this machine was set: what was known does not apply any more.
-    public mutating func clockChanged() { each = [:] }
+    public mutating func clockChanged() { self = EndpointSkews() }
 
     /// An answer of this endpoint with this `Date` was received.
+    ///
+    /// - Complexity: O(*n* log *n*) in the endpoints.
     public mutating func receive(
         from endpoint: String, date: Int64, sent: WallInstant, received: WallInstant
     ) {
         guard each[endpoint] != nil || each.count < Self.endpointsMax else { return }
         each[endpoint, default: SkewBounds()].receive(date: date, sent: sent, received: received)
-    }
-
-    /// The bounds in the middle: of an even number of endpoints, those of both in the middle together.
-    ///
-    /// - Complexity: O(*n* log *n*) in the endpoints.
-    public var middle: SkewBounds {
         let known = each.values.compactMap(\.bounds)
-        guard !known.isEmpty else { return SkewBounds() }
+        guard !known.isEmpty else { return middle.clockChanged() }
         let low = known.map(\.lowerBound).sorted()[(known.count - 1) / 2]
         let high = known.map(\.upperBound).sorted()[known.count / 2]
-        return SkewBounds(min(low, high)...max(low, high))
+        middle = SkewBounds(min(low, high)...max(low, high))
     }
 }
 

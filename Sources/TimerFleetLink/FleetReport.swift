@@ -13,7 +13,7 @@ package enum FleetReport: Hashable, Sendable {
     case refused(String)
     case leased(LeaseID, sent: BootInstant)
     case kept(LeaseID, sent: BootInstant)
-    /// What an endpoint said of its clock. Nobody asked for it.
+    /// What the clock of an endpoint read. It is sent without a request.
     case dated(endpoint: String, date: Int64, sent: WallInstant)
     case leaseLost(LeaseID)
     /// etcd did not answer to `keepAlive` for this lease; nil: to `openLease`.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Glibc
 import TimerControl
 import TimerCore
 
@@ -13,8 +12,8 @@ struct FleetVerb: ParsableCommand {
         discussion: """
             Without a command it shows the machines that are connected. hold stops all runs of the fleet from starting, \
             and release ends that; drain and undrain do so on this machine. adopt forms the fleet, or accepts that etcd \
-            was restored or replaced, after a question. define uses this machine's definition of a job in the whole fleet. forget removes a \
-            job that no machine is configured with.
+            was restored or replaced, after a question. define uses this machine's definition of a job in the whole \
+            fleet. forget removes a job that no machine is configured with.
             """)
 
     @OptionGroup var connection: Connection
@@ -32,10 +31,7 @@ struct FleetVerb: ParsableCommand {
     var yes = false
 
     private func order() throws -> FleetOrder? {
-        guard let verb else {
-            guard !yes else { throw ValidationError("--yes belongs to adopt") }
-            return nil
-        }
+        guard let verb else { return nil }
         guard let known = FleetOrder.Verb(rawValue: verb) else {
             let names = FleetOrder.Verb.allCases.map(\.rawValue).joined(separator: ", ")
             throw ValidationError("\"\(verb)\" is no command for a fleet; one of \(names)")
@@ -44,11 +40,13 @@ struct FleetVerb: ParsableCommand {
             throw ValidationError(
                 known.namesJob ? "\(verb) needs the name of a job" : "\(verb) takes no job")
         }
-        guard !yes || known == .adopt else { throw ValidationError("--yes belongs to adopt") }
         return FleetOrder(known, job: try job.map { try JobArgument.name($0) })
     }
 
-    func validate() throws { _ = try order() }
+    func validate() throws {
+        let order = try order()
+        guard !yes || order?.verb == .adopt else { throw ValidationError("--yes belongs to adopt") }
+    }
 
     func run() throws {
         if let order = try order() {
@@ -93,13 +91,10 @@ struct AdoptionConfirmation {
 
     /// Returns if the store may be adopted; otherwise prints why not and throws the exit status 1.
     func ask() throws {
-        guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
+        guard Terminal.canAsk else {
             throw Connection.fail(
                 1, "\(text)\nnothing was changed; with --yes it is adopted without a question")
         }
-        Terminal.ask(text + "\nAdopt it? (y/N) ")
-        guard ["y", "yes"].contains(readLine()?.lowercased() ?? "") else {
-            throw Connection.fail(1, "nothing was changed")
-        }
+        try Terminal.confirm("Adopt it?", about: text)
     }
 }

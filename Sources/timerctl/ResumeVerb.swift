@@ -132,16 +132,13 @@ struct ResumeConfirmation {
 
     /// Returns if the pauses may be ended; otherwise prints why not and throws the exit status 1.
     func ask() throws {
-        let isTerminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
-        switch decision(for: Self.caller, isTerminal: isTerminal) {
+        switch decision(for: Self.caller, isTerminal: Terminal.canAsk) {
         case .granted: return
         case .refused(let why): throw Connection.fail(1, why)
         case .asks: break
         }
-        Terminal.ask(text(on: .standardError) + "\nEnd \(jobs.count == 1 ? "it" : "them")? (y/N) ")
-        guard ["y", "yes"].contains(readLine()?.lowercased() ?? "") else {
-            throw Connection.fail(1, "nothing was changed")
-        }
+        try Terminal.confirm(
+            "End \(jobs.count == 1 ? "it" : "them")?", about: text(on: .standardError))
     }
 
     /// The names that the daemon may have for the calling user.

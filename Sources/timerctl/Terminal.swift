@@ -77,9 +77,19 @@ enum Terminal {
         getenv("TIMERD_SOCKET").map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Prints a question on standard error and leaves the cursor behind it.
-    static func ask(_ question: String) {
-        write(Array(question.utf8), to: STDERR_FILENO)
+    /// Whether a question can be asked: standard input and standard error are a terminal.
+    static var canAsk: Bool { isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1 }
+
+    /// Asks a question, and returns if the answer is yes; otherwise says so and throws the exit status 1.
+    ///
+    /// - Parameters:
+    ///   - question: such as `End it?`.
+    ///   - text: what the user must know for the answer.
+    static func confirm(_ question: String, about text: String) throws {
+        write(Array("\(text)\n\(question) (y/N) ".utf8), to: STDERR_FILENO)
+        guard ["y", "yes"].contains(readLine()?.lowercased() ?? "") else {
+            throw Connection.fail(1, "nothing was changed")
+        }
     }
 
     /// The output of a job. On a terminal it contains no control sequences; into a file or a pipe

@@ -39,8 +39,7 @@ extension DaemonStart {
         configuration.skewMax = settings.clockSkewMax
         configuration.labels = settings.labels
         configuration.version = Timerd.versionNumber
-        var link = FleetLink.Configuration(
-            fleet: settings.name, lease: settings.lease)
+        var link = FleetLink.Configuration(fleet: settings.name, lease: settings.lease)
         if let path = options.fleet { link.path = path }
         let transport: any FleetTransport
         do {

@@ -95,15 +95,14 @@ extension FleetReply {
         self.init(
             fleet: fleet, machine: machine.description, state: state,
             problem: status.finding?.sentence ?? connection.problem
-                ?? status.obstacle?.sentence(machine, connection),
+                ?? status.obstacle?.sentence(of: machine),
             endpoint: connection.endpoint, etcdVersion: connection.version,
             heldSince: hold?.since?.rfc3339Micros, heldBy: hold?.by, drained: status.isDrained,
             machines: status.machines.map { one in
                 Machine(
                     machine: one.name.description, labels: one.value.labels, fit: one.value.isFit,
                     unfit: one.value.unfitness?.rawValue, skew: one.value.skew,
-                    drifted: one.drifted.map(\.description),
-                    version: one.value.version)
+                    drifted: one.drifted.map(\.description), version: one.value.version)
             },
             adoptionLoss: status.loss.map {
                 Loss(held: $0.isHeld, paused: $0.paused.map(\.description))

@@ -55,8 +55,8 @@ extension FleetDriver {
     /// Only the adoption of a store needs no store that may be used.
     private func reasonToRefuse(_ command: FleetCommand, _ member: FleetMember) -> String? {
         if case .adopt = command {
-            if member.finding == .newer { return IdentityGuard.Finding.newer.sentence }
-            return member.canAdopt ? nil : "etcd cannot be reached: \(problem)"
+            guard !member.canAdopt else { return nil }
+            return member.finding?.sentence ?? "etcd cannot be reached: \(problem)"
         }
         if let finding = member.finding { return "\(finding.sentence)" }
         guard member.canCommand else {

@@ -58,7 +58,7 @@ extension FleetKey {
 
 extension FleetStatus.Obstacle {
     /// What it is, and what to do next; nil if the reply says that elsewhere.
-    func sentence(_ machine: MachineName, _ connection: FleetLinkStatus) -> String? {
+    func sentence(of machine: MachineName) -> String? {
         switch self {
         case .drained: nil
         case .nameTaken:
