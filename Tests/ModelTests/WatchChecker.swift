@@ -165,7 +165,8 @@ struct WatchChecker {
     /// first loaded with the key. Until the next success it is not known if the job was away, or had
     /// another name or not the key, or if the clock was set before a start.
     private mutating func noteStaleTime(_ job: Int, _ facts: WatchEpisode.Job) {
-        let undone = undoneStep(job)
+        // A clock that was set before the job was there was not set for it.
+        let undone = staleTimes[job] == nil && before.jobs[job] == nil ? 0 : undoneStep(job)
         if facts.stale == nil { staleTimes[job] = .some(nil) }
         let hasSucceeded = now.happened.contains {
             if case .ended(job, hasSucceeded: true, _, _, _) = $0 { true } else { false }
