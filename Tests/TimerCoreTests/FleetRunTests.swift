@@ -219,6 +219,25 @@ import Testing
         #expect(snapshot.phase.word == "paused" && snapshot.next == nil)
     }
 
+    /// No machine may start it, so nothing happens.
+    @Test func theNextRunIsNotInThePast() throws {
+        var world = World()
+        let spec = try CalendarSpec("*-*-* *:*:00")
+        var job = Self.shared()
+        job.schedule = .wall(WallSchedule([.calendar(spec, .utc)]))
+        world.load([job])
+        let view = FleetJobView(
+            next: job.schedule.nextWall(after: world.now.wall), active: .zero, accrued: .zero,
+            firings: 0, skips: 0)
+        for _ in 0..<3 {
+            world.pass(.seconds(60))
+            var snapshot = world.show("backup")
+            snapshot.show(view)
+            #expect(snapshot.next == job.schedule.nextWall(after: world.now.wall))
+            #expect(try #require(snapshot.remaining) <= .seconds(60))
+        }
+    }
+
     // MARK: - Pauses with their runs
 
     /// A world in which a run of each of these jobs is active.
@@ -276,5 +295,11 @@ import Testing
             default: nil
             }
         }
+    }
+}
+
+extension Schedule {
+    fileprivate func nextWall(after instant: WallInstant) -> WallInstant? {
+        if case .wall(let schedule) = self { schedule.next(after: instant) } else { nil }
     }
 }

@@ -98,9 +98,17 @@ extension JobSnapshot {
         let passed = view.countedAt.map { max(.zero, at.awake - $0) } ?? .zero
         active = view.active + passed
         accrued = view.accrued + passed
-        next = view.isStale ? nil : view.next
+        next = view.isStale ? nil : view.next.flatMap { upcoming($0) }
         remaining = next.map { max(.zero, $0 - at.wall) }
         firings = view.firings
         skips = view.skips
+    }
+
+    /// The next run as of now. What is known of the fleet changes only when something happens, and nothing
+    /// does while no machine may start the job.
+    private func upcoming(_ known: WallInstant) -> WallInstant? {
+        guard known < at.wall else { return known }
+        guard case .wall(let schedule) = job.schedule else { return at.wall }
+        return schedule.next(after: at.wall)
     }
 }
