@@ -86,6 +86,12 @@ extension EtcdClient {
         try status(try ask("/v3/maintenance/status", index))
     }
 
+    /// How far the log of etcd is, as the endpoint says that answered last; nil: it does not say that.
+    public func log() -> FleetLog? {
+        guard let status = try? status(of: preferred), status.logEntries > 0 else { return nil }
+        return FleetLog(entries: status.logEntries, revision: status.receipt.revision)
+    }
+
     /// Asks an endpoint how many members its cluster has.
     public func memberCount(of index: Int) throws(EtcdError) -> Int {
         try reading(try ask("/v3/cluster/member/list", index)) { fields throws(ReplyFields.Fault) in
@@ -106,6 +112,7 @@ extension EtcdClient {
                 version: EtcdError.printable(try fields.text("version")),
                 databaseBytes: try fields.number("dbSize"),
                 hasLeader: try fields.number("leader", as: UInt64.self) != 0,
+                logEntries: try fields.number("raftIndex"),
                 errors: try fields.texts("errors").map { EtcdError.printable($0) })
         }
     }

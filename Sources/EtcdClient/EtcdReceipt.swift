@@ -41,6 +41,8 @@ public struct EtcdStatus: Hashable, Sendable {
     public var databaseBytes: Int64
     /// Whether it knows a leader.
     public var hasLeader: Bool
+    /// How many entries of the log it knows to be committed.
+    public var logEntries: Int64
     /// Its alarms and errors, as they can be shown. An alarm contains `NOSPACE` or `CORRUPT`.
     public var errors: [String]
 }

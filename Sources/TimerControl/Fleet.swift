@@ -26,19 +26,33 @@ public struct FleetReply: Codable, Hashable, Sendable {
     public var drained: Bool
     /// The machines that are connected, as this machine last knew.
     public var machines: [Machine]
-    /// What `adopt` gives up; absent if this machine does not know of anything.
+    /// What etcd does not have any more, and whether it comes back with `adopt`; absent if there is nothing to
+    /// adopt, or if `adopt` forms a new fleet.
     public var adoptionLoss: Loss?
 
-    /// What etcd had when this machine last saw it, and does not have now.
+    /// What etcd had when this machine last saw it.
     public struct Loss: Codable, Hashable, Sendable {
-        /// Whether the fleet was held.
+        /// Which machines bring back the pauses, the skipped runs, the elapsed times and the hold.
+        public enum Memory: String, Sendable {
+            /// All that are connected, and this one is among those that remember them.
+            case own
+            /// Those that remember them; this one does not.
+            case others
+            /// None: the fleet in etcd is another one, or not all machines had this version of timerd.
+            case nobody
+        }
+
+        /// Whether the fleet was held, and without memory is not any more.
         public var held: Bool
-        /// The jobs that were paused, as far as the daemon has seen them since its start.
+        /// Which machines bring that back: a `Memory`.
+        public var memory: String
+        /// The jobs that were paused, and without memory are not any more.
         public var pausedJobs: [String]
 
         /// A loss as described.
-        public init(held: Bool, paused: [String]) {
+        public init(held: Bool, paused: [String], memory: Memory) {
             self.held = held
+            self.memory = memory.rawValue
             pausedJobs = paused
         }
     }

@@ -12,6 +12,9 @@ public enum FleetFormat: Int64, CaseIterable, Comparable, Sendable {
     case first = 1
     /// A machine that starts no runs says why, and the fence has the number of the adoption.
     case second = 2
+    /// The identity tells a store that was restored from a snapshot, and after an adoption the machines
+    /// bring back what they remember.
+    case third = 3
 
     /// The newest one that this version knows.
     public static let newest = allCases.max() ?? .first
@@ -29,20 +32,24 @@ extension FleetMember {
     /// another machine sends meanwhile compares the identity, and does nothing: a machine with an older
     /// version that this one has not seen yet reads the store again, and stands by.
     mutating func raiseFormat() {
-        guard isReady, let view, !pending.values.contains(where: { $0.isAboutFormat }) else {
+        guard isReady, let view, !pending.values.contains(where: { $0.isAboutIdentity }) else {
             return
         }
         let known = view.members.values.map(\.value.format) + [configuration.format.rawValue]
         guard let common = known.min(), common > view.identity.value.format else { return }
         var identity = view.identity.value
         identity.format = common
+        if common >= FleetFormat.third.rawValue, identity.logLead == nil {
+            identity.logLead = view.log?.leadToExpect
+        }
         send(
             FleetTransaction(
                 compares: [.modified(.identity, view.identity.modified)],
-                changes: [.put(.identity, identity.text, lease: nil)], reads: [.identity]), .format)
+                changes: [.put(.identity, identity.text, lease: nil)], reads: [.identity]), .identity)
     }
 }
 
 extension FleetMember.Pending {
-    fileprivate var isAboutFormat: Bool { if case .format = self { true } else { false } }
+    /// Whether it changes the format, or ends a recovery.
+    var isAboutIdentity: Bool { if case .identity = self { true } else { false } }
 }

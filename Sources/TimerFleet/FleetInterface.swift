@@ -50,9 +50,14 @@ public struct FleetSnapshot: Sendable {
     public var revision: Int64
     /// What there is. No value is nil.
     public var values: FleetAnswer.Reads
+    /// How far the log of the store is; nil: it did not say that.
+    public var log: FleetLog?
 
     /// Creates a snapshot.
-    public init(cluster: String, revision: Int64, values: FleetAnswer.Reads) {
+    public init(
+        cluster: String, revision: Int64, values: FleetAnswer.Reads, log: FleetLog? = nil
+    ) {
+        self.log = log
         self.cluster = cluster
         self.revision = revision
         self.values = values
@@ -159,8 +164,8 @@ public enum FleetAction: Sendable {
     case forget(Run.ID)
     /// Write what is known of the store into the record.
     case remember(IdentityGuard)
-    /// Write into it that the store was seen at this revision, and the cursors of some jobs.
-    case rememberCursors([Job.Name: WallInstant], revision: Int64)
+    /// Write into it what was seen since then; it replaces what was written of the same jobs.
+    case rememberMore(SeenValues)
     /// Start the process of the run before the instant, with this fence.
     case start(Run.ID, fence: Int64, before: BootInstant)
     /// End this run, which is active here: this machine lost the store.
@@ -183,6 +188,9 @@ public enum FleetNotice: Hashable, Sendable {
     case unreadable(FleetKey, FleetFault)
     /// A pause of the job ended by itself.
     case pauseEnded(Job.Name)
+    /// The store that was adopted has what the machines remember, and the fleet goes on; or it is held,
+    /// because none of them remembers anything.
+    case recovered(isHeld: Bool)
     /// This machine was drained before its daemon started, and still is.
     case drained
 }

@@ -34,6 +34,11 @@ extension FleetMember {
                 actions.append(.drain(isDrained, entry.id))
                 continue
             }
+            // What is so now may be another thing once the store has recovered.
+            if view?.isRecovering == true, entry.command != .adopt {
+                left.append(entry)
+                continue
+            }
             if let reason = refusal(of: entry, now) {
                 answer(entry, .refused(reason))
                 continue

@@ -10,6 +10,7 @@ extension FleetMember {
         endIsolatedRuns(now)
         guard view != nil else { return adopt(now) }
         announce(now)
+        recover(now)
         raiseFormat()
         resolve(now)
         var claims: [Claim] = []
@@ -178,6 +179,7 @@ extension FleetMember {
 
     /// Asks what became of claims without an answer. It needs no lease.
     private mutating func resolve(_ now: Now) {
+        guard view?.isRecovering == false else { return }
         let claims = unresolved
         unresolved = []
         for (claims, sent) in claims {
@@ -224,7 +226,7 @@ extension FleetMember {
 
     /// Whether this machine may change what depends on the time: it is known to the others, follows
     /// the fleet clock, and its wall clock is right.
-    var isReady: Bool { isRegistered && followsClocks }
+    var isReady: Bool { isRegistered && followsClocks && view?.isRecovering == false }
 
     /// Whether this machine may claim now.
     func mayClaim(_ now: Now) -> Bool {

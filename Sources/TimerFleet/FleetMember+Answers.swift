@@ -18,7 +18,7 @@ extension FleetMember {
         case .opening(let opened): names = opened
         // What it was asked for is decided again from what was read.
         case .question: names = commands.compactMap(\.command.job)
-        case .clock, .hold, .member, .identity, .format: break
+        case .clock, .hold, .member, .adoption, .identity: break
         }
         for name in names {
             if busy[name] == id { busy[name] = nil }
@@ -39,10 +39,10 @@ extension FleetMember {
     mutating func answered(_ id: TransactionID, _ answer: FleetAnswer, _ now: Now) {
         guard let transaction = transactions[id], let what = take(id) else { return }
         let sent = transaction.branches
-        guard let view, answer.cluster == view.cluster, answer.revision >= memory.known.revision
+        guard let view, answer.cluster == view.cluster, answer.revision >= leastRevision(view)
         else {
             // Another store answered. What it did is unknown to the known one.
-            if case .identity(let value) = what { adopted(value, answer) }
+            if case .adoption(let value) = what { adopted(value, answer) }
             if case .member = what { announced = nil }
             keepUnresolved(what)
             takeClock(sent, answer, now)
@@ -57,7 +57,7 @@ extension FleetMember {
         case .clock where answer.branches == [.applied]:
             clockChanged(answer.revision, by: configuration.machine, now)
         case .member where answer.branches != [.applied]: announced = nil
-        case .jobs, .hold, .clock, .opening, .member, .identity, .format, .question: break
+        case .jobs, .hold, .clock, .opening, .member, .adoption, .identity, .question: break
         }
         see(answer.cluster, answer.revision, answer.reads, now)
         for case .refused(let reads) in answer.branches {
@@ -106,11 +106,19 @@ extension FleetMember {
     private mutating func adopted(_ value: IdentityValue, _ answer: FleetAnswer) {
         loadAsked = nil
         guard answer.branches == [.applied] else { return }
+        // What is remembered of the same fleet is brought back, and of another one it is of no use.
+        guard value.recovery == nil || memory.known.identity?.fleet != value.fleet else { return }
         clock = nil
         memory.known = IdentityGuard()
         memory.known.see(
-            cluster: answer.cluster, identity: value, revision: answer.revision, cursors: [:])
+            cluster: answer.cluster, identity: value, SeenValues(revision: answer.revision))
         actions.append(.remember(memory.known))
+    }
+
+    /// An answer from before this revision is of another store.
+    private func leastRevision(_ view: FleetView) -> Int64 {
+        // While the store recovers, what is remembered is of the one before it.
+        view.isRecovering ? view.snapshot : memory.known.seen.revision
     }
 
     /// Nothing is assumed: the next decision compares what is known, and is refused if the
@@ -125,7 +133,7 @@ extension FleetMember {
         switch what {
         case .claims(let claims, let sent), .resolution(let claims, let sent):
             unresolved.append((claims, sent))
-        case .jobs, .hold, .clock, .opening, .member, .identity, .format, .question: break
+        case .jobs, .hold, .clock, .opening, .member, .adoption, .identity, .question: break
         }
     }
 
@@ -192,10 +200,8 @@ extension FleetMember {
     /// The number by which receivers refuse what an earlier run sends too late. A store that was restored
     /// or made again begins with smaller revisions, so the number of the adoption goes first.
     private func fence(of revision: Int64) -> Int64 {
-        guard format >= .second, let epoch = view?.identity.value.epoch, epoch < 1 << 15 else {
-            return revision
-        }
-        return epoch << 48 | revision
+        guard format >= .second, let epoch = view?.identity.value.epoch else { return revision }
+        return FleetPoint(epoch: epoch, revision: revision)?.number ?? revision
     }
 
     // MARK: - Runs of this machine

@@ -152,7 +152,7 @@ extension FleetMember {
     mutating func adopt(_ now: Now) {
         guard finding != nil, let unusable,
             commands.contains(where: { $0.command == .adopt }),
-            !pending.values.contains(where: { if case .identity = $0 { true } else { false } })
+            !pending.values.contains(where: { if case .adoption = $0 { true } else { false } })
         else { return }
         let values = unusable.snapshot.values
         let identity = (values[.identity] ?? nil).flatMap { found in
@@ -160,13 +160,16 @@ extension FleetMember {
         }
         let cursors = unusable.view.map { Array($0.cursors.values) } ?? []
         let margin = configuration.skewMax + configuration.skewMax
-        let known = cursors + Array(memory.known.cursors.values) + [now.wall + margin]
+        let known =
+            cursors + memory.known.seen.jobs.values.map(\.value.cursor) + [now.wall + margin]
+        let former = [identity, memory.known.identity].compactMap(\.self)
+        let format = former.map(\.format).max() ?? FleetFormat.first.rawValue
+        let recovers = format >= FleetFormat.third.rawValue
         let value = IdentityValue(
-            fleet: identity?.fleet ?? memory.known.identity?.fleet ?? nonce(),
-            cluster: unusable.snapshot.cluster,
-            epoch: max(memory.known.identity?.epoch ?? 0, identity?.epoch ?? 0) + 1,
-            adopted: known.max() ?? now.wall,
-            format: identity?.format ?? memory.known.identity?.format ?? FleetFormat.first.rawValue)
+            fleet: former.first?.fleet ?? nonce(), cluster: unusable.snapshot.cluster,
+            epoch: (former.map(\.epoch).max() ?? 0) + 1, adopted: known.max() ?? now.wall,
+            format: format, logLead: recovers ? unusable.snapshot.log?.leadToExpect : nil,
+            recovery: recovers ? identity?.recovery ?? identity?.epoch ?? 0 : nil)
         let modified = (values[.identity] ?? nil)?.modified ?? 0
         let hold = values[.hold] ?? nil
         var changes = [FleetChange.put(.identity, value.text, lease: nil)]
@@ -180,7 +183,7 @@ extension FleetMember {
             FleetTransaction(
                 compares: [
                     .modified(.identity, modified), .modified(.hold, hold?.modified ?? 0),
-                ], changes: changes, reads: [.identity]), .identity(value))
+                ], changes: changes, reads: [.identity]), .adoption(value))
     }
 }
 

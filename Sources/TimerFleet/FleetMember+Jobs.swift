@@ -9,6 +9,7 @@ extension FleetMember {
     mutating func consider(_ name: Job.Name, _ now: Now, _ claims: inout [Claim]) {
         // What another machine wrote, and this one cannot read, may be a pause.
         if view?.isUnreadable(name) == true { return }
+        if view?.isRecovering == true { return bringBack(name) }
         if report(name) { return }
         guard let known = view?.jobs[name] else {
             if let job = jobs[name], isReady { create(job, now) }
@@ -21,6 +22,7 @@ extension FleetMember {
         guard let job = jobs[name] else { return }
         if redefine(job, known, now) { return }
         guard known.value.definition == job.definition else { return }
+        if reopen(job, known, now) { return }
         if let until = known.value.pause?.until, until <= now.wall, isReady {
             if endedPauses.updateValue(until, forKey: name) != until {
                 actions.append(.tell(.pauseEnded(name)))

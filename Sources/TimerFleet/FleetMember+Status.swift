@@ -47,18 +47,33 @@ public struct FleetStatus: Hashable, Sendable {
         case clock(ClosedRange<Int64>)
         /// It has not yet compared its clocks with those of the store and of the other machines.
         case joining
+        /// The store was adopted, and the machines bring back what they remember.
+        case recovering
         /// The store has not answered for so long that others may count this machine as gone.
         case unanswered
     }
 
-    /// What an adoption of the store gives up; nil if this machine does not know of anything.
+    /// What an adoption of the store must bring back, or gives up; nil if it forms a new fleet.
     public var loss: Loss?
 
     /// What the store had when this machine last saw it, and does not have now.
     public struct Loss: Hashable, Sendable {
-        /// The jobs that were paused, in the order of their names.
+        /// Who brings it back.
+        public enum Memory: Hashable, Sendable {
+            /// This machine, and each other one that remembers more.
+            case own
+            /// Only other machines: this one remembers nothing.
+            case others
+            /// None: it is another fleet, or of a format before the third.
+            case nobody
+        }
+
+        /// Who brings it back.
+        public var memory: Memory
+        /// The jobs that were paused, in the order of their names; if nobody brings that back, those that
+        /// the store does not have as paused.
         public var paused: [Job.Name] = []
-        /// Whether the fleet was held.
+        /// The same of the hold of the fleet.
         public var isHeld = false
     }
 
@@ -106,24 +121,32 @@ extension FleetMember {
         return status
     }
 
-    /// A daemon that was started after the store was lost does not know what was paused.
     private var loss: FleetStatus.Loss? {
         switch finding {
         case nil, .newer: return nil
         case .notFormed where memory.known.identity == nil: return nil
-        case .notFormed, .foreign, .older: break
+        case .notFormed, .foreign, .older, .restored: break
         }
-        var loss = FleetStatus.Loss()
         let found = unusable?.view
-        loss.isHeld = former?.hold.value.isHeld == true && found?.hold.value.isHeld != true
-        loss.paused = (former?.jobs ?? [:]).filter {
-            $0.value.value.pause != nil && found?.jobs[$0.key]?.value.pause == nil
+        let identities = [found?.identity.value, memory.known.identity].compactMap(\.self)
+        let isSameFleet = Set(identities.map(\.fleet)).count == 1
+        let isNew = identities.contains { $0.format >= FleetFormat.third.rawValue }
+        var loss = FleetStatus.Loss(memory: isSameFleet && isNew ? .own : .nobody)
+        if memory.known.identity == nil, isNew { loss.memory = .others }
+        let isGivenUp = loss.memory == .nobody
+        let seen = memory.known.seen
+        loss.isHeld =
+            seen.hold?.value.isHeld == true && !(isGivenUp && found?.hold.value.isHeld == true)
+        loss.paused = seen.jobs.filter {
+            $0.value.value.pause != nil
+                && !(isGivenUp && found?.jobs[$0.key]?.value.pause != nil)
         }.keys.sorted()
         return loss
     }
 
     private func obstacle(_ now: Now) -> FleetStatus.Obstacle? {
         if isNameTaken { return .nameTaken }
+        if view?.isRecovering == true { return .recovering }
         switch unfitness {
         case .drained: return .drained
         case .clock: return skew.milliseconds.map { .clock($0) } ?? .joining

@@ -44,6 +44,10 @@ extension FleetMember {
         add(awake: jobs.fleet.flatMap { clock?.instant(reaching: $0) })
         add(awake: watched.map { $0 + Self.watchTimeout })
         if clockWrite == nil, openingWrite == nil, let due = clockDue(view) { add(awake: due) }
+        guard !view.isRecovering else {
+            add(recoveryEnd)
+            return FleetWake(wall: jobs.wall, boot: boot)
+        }
         for command in commands { add(command.seen.map { $0 + deadline.lease }) }
         return FleetWake(wall: jobs.wall, boot: boot)
     }
@@ -77,6 +81,7 @@ extension FleetMember {
     mutating func changeAll() {
         for name in jobs.keys { queue.change(name) }
         for name in (view?.jobs ?? [:]).keys { queue.change(name) }
+        for name in (recovery?.jobs ?? [:]).keys { queue.change(name) }
         for name in local.jobs { queue.change(name) }
     }
 

@@ -45,8 +45,9 @@ public struct FleetMember {
         /// Opens the accounts of these jobs.
         case opening([Job.Name])
         case member
-        case identity(IdentityValue)
-        case format
+        case adoption(IdentityValue)
+        /// Raises the format, or ends a recovery.
+        case identity
         /// Asks for commands whether what is known is so; it changes nothing.
         case question
     }
@@ -81,6 +82,8 @@ public struct FleetMember {
     public internal(set) var finding: IdentityGuard.Finding?
     /// What that store has, for its adoption.
     var unusable: (snapshot: FleetSnapshot, view: FleetView?)?
+    /// What this machine can bring back, while the store recovers after an adoption.
+    var recovery: FleetRecovery?
     /// When the snapshot was read, or the watch last reported a change of the clock.
     var watched: AwakeInstant?
     var contact = StoreContact()
@@ -139,6 +142,8 @@ public struct FleetMember {
     /// The ends of pauses that were told.
     var endedPauses: [Job.Name: WallInstant] = [:]
     var memory: FleetMemory
+    /// When the fleet clock was last remembered.
+    var clockRemembered: AwakeInstant?
     var nonces: UInt64
     var nextID: TransactionID = 0
     var actions: [FleetAction] = []
@@ -269,9 +274,9 @@ public struct FleetMember {
         case .clock: clockWrite = nextID
         case .opening: openingWrite = nextID
         case .jobs: changesSent.insert(nextID)
-        case .claims, .resolution, .hold, .member, .identity, .format, .question: break
+        case .claims, .resolution, .hold, .member, .adoption, .identity, .question: break
         }
-        let isAdoption = if case .identity = what { true } else { false }
+        let isAdoption = if case .adoption = what { true } else { false }
         let bound = isAdoption ? nil : view.map { transaction.bound(to: $0.identityText) }
         transactions[nextID] = bound ?? transaction
         actions.append(.send(nextID, bound ?? transaction))

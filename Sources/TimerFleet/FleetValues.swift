@@ -17,12 +17,20 @@ public struct IdentityValue: FleetValue {
     public var adopted: WallInstant
     /// The format of the values, by its number: this machine may not know it.
     public var format: Int64
+    /// How much the log of the store is ahead of its revision, at least; nil: not known. Less means that it
+    /// was restored from a snapshot.
+    public var logLead: Int64?
+    /// While the machines bring back what they remember: the number of the adoption of which the other
+    /// values are, 0 if there were none. Nil: that is over.
+    public var recovery: Int64?
 
     /// Creates a value.
     public init(
         fleet: String, cluster: String, epoch: Int64, adopted: WallInstant,
-        format: Int64 = FleetFormat.first.rawValue
+        format: Int64 = FleetFormat.first.rawValue, logLead: Int64? = nil, recovery: Int64? = nil
     ) {
+        self.logLead = logLead
+        self.recovery = recovery
         self.fleet = fleet
         self.cluster = cluster
         self.epoch = epoch
@@ -36,6 +44,8 @@ public struct IdentityValue: FleetValue {
         epoch = try fields.count("epoch")
         adopted = try fields.wall("adopted_us")
         format = try fields.format()
+        logLead = try fields.optionalNumber("log_lead")
+        recovery = fields.has("recovery") ? try fields.count("recovery") : nil
         // What else there is in a newer format is not known.
         if format > FleetFormat.newest.rawValue { fields.ignoreRest() }
     }
@@ -44,6 +54,7 @@ public struct IdentityValue: FleetValue {
         [
             "fleet": .text(fleet), "cluster": .text(cluster), "epoch": .number(epoch),
             "adopted_us": adopted.json, "format": Self.json(format),
+            "log_lead": logLead.map { .number($0) }, "recovery": recovery.map { .number($0) },
         ]
     }
 }
@@ -95,12 +106,15 @@ public struct HoldValue: FleetValue {
     public var by: String
     /// The reason that the user gave.
     public var note: String?
+    /// While a store recovers: the point from which this was brought back.
+    public var recovered: FleetPoint?
 
     /// Creates a value.
     public init(
         isHeld: Bool, time: Duration, since: WallInstant? = nil, released: WallInstant? = nil,
-        earlier: Duration = .zero, by: String, note: String? = nil
+        earlier: Duration = .zero, by: String, note: String? = nil, recovered: FleetPoint? = nil
     ) {
+        self.recovered = recovered
         self.isHeld = isHeld
         self.time = time
         self.since = since
@@ -118,6 +132,7 @@ public struct HoldValue: FleetValue {
         earlier = fields.has("earlier_ns") ? try fields.span("earlier_ns") : .zero
         by = try fields.text("by")
         note = try fields.optionalText("note")
+        recovered = try fields.optionalPoint("recovered")
     }
 
     public var members: [String: FleetJSON?] {
@@ -125,7 +140,7 @@ public struct HoldValue: FleetValue {
             "held": .flag(isHeld), "t_ns": time.json, "since_us": since?.json,
             "released_us": released?.json,
             "earlier_ns": earlier == .zero ? nil : earlier.json, "by": .text(by),
-            "note": note.map { .text($0) },
+            "note": note.map { .text($0) }, "recovered": recovered.map { .number($0.number) },
         ]
     }
 }

@@ -13,6 +13,8 @@ struct FleetView {
     /// The highest revision that was seen of any key. Of other keys, changes before it may be
     /// missing: transactions read single keys.
     var revision: Int64
+    /// How far the log of the store was then.
+    let log: FleetLog?
     var identity: Versioned<IdentityValue>
     /// The identity as it was read, which each transaction compares.
     private(set) var identityText: String
@@ -41,6 +43,7 @@ struct FleetView {
         self.snapshot = snapshot.revision
         revision = snapshot.revision
         reported = snapshot.revision
+        log = snapshot.log
         self.identity = identity
         self.hold = hold
         for (key, value) in values { try see(key, value, at: snapshot.revision) }
@@ -65,9 +68,13 @@ struct FleetView {
     ) throws(FleetFault) {
         switch key {
         case .identity:
+            let wasRecovering = isRecovering
             identity = try newer(identity, found, revision) ?? identity
             if let found, found.modified == identity.modified { identityText = found.value }
-        case .hold: hold = try newer(hold, found, revision) ?? hold
+            if wasRecovering, !isRecovering { forgetRecovery() }
+        case .hold:
+            hold = try newer(hold, found, revision) ?? hold
+            if !isRecovering { hold.value.recovered = nil }
         case .clock: clock = try newer(clock, found, revision)
         case .member(let machine):
             let known = members[machine]
@@ -75,7 +82,9 @@ struct FleetView {
             if !MemberValue.ranksAlike(known?.value, members[machine]?.value) {
                 membersChanged += 1
             }
-        case .job(let job): jobs[job] = try newer(jobs[job], found, revision)
+        case .job(let job):
+            jobs[job] = try newer(jobs[job], found, revision)
+            if !isRecovering { jobs[job]?.value.recovered = nil }
         case .run(let run):
             let job = run.firing.job
             runs[job, default: [:]][run] = try newer(runs[job]?[run], found, revision)
@@ -129,6 +138,31 @@ struct FleetView {
             jobFaults[job]?[key] = nil
         }
         faults[key] = nil
+    }
+
+    // MARK: - Recovery
+
+    /// Whether the store was adopted, and the machines bring back what they remember.
+    var isRecovering: Bool { identity.value.recovery != nil }
+
+    /// The point of a value in a store that recovers: that from which it was brought back, or that which
+    /// it had before the adoption.
+    ///
+    /// - Parameter recovered: what the value says; it counts if it was written after the adoption.
+    func point(modified: Int64, recovered: FleetPoint?) -> FleetPoint {
+        if modified > identity.modified, let recovered { return recovered }
+        return FleetPoint(epoch: identity.value.recovery ?? 0, revision: modified) ?? .first
+    }
+
+    /// From what points values were brought back is of no use any more.
+    private mutating func forgetRecovery() {
+        hold.value.recovered = nil
+        for name in jobs.keys { jobs[name]?.value.recovered = nil }
+    }
+
+    /// What is remembered of it.
+    var seen: SeenValues {
+        SeenValues(revision: revision, jobs: jobs, hold: hold, clock: clock?.value)
     }
 
     /// The watch reported all changes up to this revision.
@@ -192,10 +226,12 @@ extension FleetMember {
             return actions.append(.tell(.fault(error)))
         }
         var cursors = loaded?.cursors ?? [:]
-        for job in loaded?.unreadableJobs ?? [] { cursors[job] = memory.known.cursors[job] }
+        for job in loaded?.unreadableJobs ?? [] {
+            cursors[job] = memory.known.seen.jobs[job]?.value.cursor
+        }
         let found = memory.known.check(
-            cluster: snapshot.cluster, identity: loaded?.identity.value,
-            revision: snapshot.revision, cursors: cursors)
+            cluster: snapshot.cluster, identity: loaded?.identity,
+            revision: snapshot.revision, log: snapshot.log, cursors: cursors)
         if let found { return refuse(found, (snapshot, loaded), now) }
         guard let loaded else { return }
         finding = nil
@@ -223,6 +259,7 @@ extension FleetMember {
 
     private mutating func use(_ loaded: FleetView, _ now: Now) {
         tellFaults(of: loaded, after: former?.faults ?? [:])
+        followRecovery(loaded, now)
         if memory.known.identity?.epoch != loaded.identity.value.epoch { clock = nil }
         view = loaded
         former = nil
@@ -270,11 +307,10 @@ extension FleetMember {
         }
     }
 
+    /// Until the store has recovered, what it had before stays remembered.
     private mutating func remember() {
-        guard let view else { return }
-        memory.known.see(
-            cluster: view.cluster, identity: view.identity.value, revision: view.revision,
-            cursors: view.cursors)
+        guard let view, !view.isRecovering else { return }
+        memory.known.see(cluster: view.cluster, identity: view.identity.value, view.seen)
         actions.append(.remember(memory.known))
     }
 
@@ -288,7 +324,7 @@ extension FleetMember {
         _ cluster: String, _ revision: Int64, _ reads: FleetAnswer.Reads, _ now: Now,
         isWatched: Bool = false, isOwn: Bool = false
     ) {
-        guard view != nil else { return }
+        guard let epoch = view?.identity.value.epoch else { return }
         guard cluster == view?.cluster else {
             loseView()
             return
@@ -322,15 +358,16 @@ extension FleetMember {
             comparison.began = now.awake
         }
         self.clock = clock
-        guard view.identity.value.epoch == memory.known.identity?.epoch,
+        guard view.identity.value.epoch == epoch,
             view.identity.value.format <= configuration.format.rawValue
         else {
             loseView()
             return
         }
-        // Its format was raised.
+        noteRecovery(reads, now)
+        // Its format was raised, or it has recovered.
         if view.identity.value != memory.known.identity { remember() }
-        rememberCursors(reads)
+        rememberMore(reads, now)
     }
 
     /// A change of the clock is new, but its value may be old: its write can have been delayed by the
@@ -350,13 +387,22 @@ extension FleetMember {
         if isLong || isOfOther && comparison.changes >= 2 { clockCompared = true }
     }
 
-    /// Remembers the cursors of the jobs that were read.
-    private mutating func rememberCursors(_ reads: FleetAnswer.Reads) {
-        guard let view else { return }
-        var cursors: [Job.Name: WallInstant] = [:]
-        for case .job(let name) in reads.keys { cursors[name] = view.jobs[name]?.value.cursor }
-        guard !cursors.isEmpty else { return }
-        memory.known.see(revision: view.revision, cursors: cursors)
-        actions.append(.rememberCursors(cursors, revision: view.revision))
+    /// How often the fleet clock is remembered at least while it is written.
+    static let clockInterval = Duration.seconds(30)
+
+    /// Remembers the jobs and the hold that were read, and from time to time the fleet clock.
+    private mutating func rememberMore(_ reads: FleetAnswer.Reads, _ now: Now) {
+        guard let view, !view.isRecovering else { return }
+        var more = SeenValues(revision: view.revision)
+        for case .job(let name) in reads.keys { more.jobs[name] = view.jobs[name] }
+        if reads[.hold] != nil { more.hold = view.hold }
+        let isClockOld = clockRemembered.map { now.awake >= $0 + Self.clockInterval } ?? true
+        guard !more.jobs.isEmpty || more.hold != nil || isClockOld && reads[.clock] != nil else {
+            return
+        }
+        clockRemembered = now.awake
+        more.clock = view.clock?.value
+        memory.known.seen.take(more)
+        actions.append(.rememberMore(more))
     }
 }

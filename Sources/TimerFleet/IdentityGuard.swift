@@ -3,6 +3,40 @@
 
 public import TimerCore
 
+/// What a machine has seen of the jobs of a store, and of the time and the hold of its fleet. If the store
+/// is lost, the machines bring this back.
+public struct SeenValues: Hashable, Sendable {
+    /// The highest revision that was seen of any key.
+    public var revision: Int64
+    /// The jobs, with the revisions at which they were seen.
+    public var jobs: [Job.Name: Versioned<JobValue>]
+    /// The hold; nil: not seen.
+    public var hold: Versioned<HoldValue>?
+    /// The fleet clock, which can be older than the rest; nil: not seen.
+    public var clock: ClockValue?
+
+    /// What was seen up to a revision.
+    public init(
+        revision: Int64 = 0, jobs: [Job.Name: Versioned<JobValue>] = [:],
+        hold: Versioned<HoldValue>? = nil, clock: ClockValue? = nil
+    ) {
+        self.revision = revision
+        self.jobs = jobs
+        self.hold = hold
+        self.clock = clock
+    }
+
+    /// Takes what was seen besides. Of each key the newest value stays.
+    ///
+    /// - Complexity: O(*k*) in the jobs of `more`.
+    public mutating func take(_ more: Self) {
+        revision = max(revision, more.revision)
+        jobs.merge(more.jobs) { $0.modified > $1.modified ? $0 : $1 }
+        if let new = more.hold, new.modified >= hold?.modified ?? 0 { hold = new }
+        clock = more.clock ?? clock
+    }
+}
+
 /// What a machine remembers of the store, to notice that it was replaced, emptied or restored from
 /// an older copy: then runs that were started are missing in it, and would be started again.
 public struct IdentityGuard: Hashable, Sendable {
@@ -15,6 +49,9 @@ public struct IdentityGuard: Hashable, Sendable {
         case foreign
         /// It is older than what this machine has seen in it.
         case older
+        /// It was restored from a snapshot since it was adopted, as its log shows. What it had after the
+        /// snapshot is missing.
+        case restored
         /// Its values are of a format that this version does not know.
         case newer
     }
@@ -23,54 +60,47 @@ public struct IdentityGuard: Hashable, Sendable {
     public var cluster: String?
     /// The identity of the fleet in it.
     public var identity: IdentityValue?
-    /// The highest revision that was seen in it.
-    public var revision: Int64
-    /// The highest cursor that was seen of each job.
-    public var cursors: [Job.Name: WallInstant]
+    /// What was seen in it.
+    public var seen: SeenValues
 
     /// A machine that knows no store.
-    public init() {
-        revision = 0
-        cursors = [:]
-    }
+    public init() { seen = SeenValues() }
 
     /// What is wrong with a store, nil if this machine may take part: it is the one that was
     /// adopted, and this machine knows it, saw no later one, or knows none.
     ///
     /// - Parameters:
     ///   - cursors: those of the jobs in the store.
+    ///   - identity: that of the store; nil: the fleet was not formed in it.
     /// - Complexity: O(*n*) in the jobs that are known.
     public func check(
-        cluster: String, identity: IdentityValue?, revision: Int64,
+        cluster: String, identity: Versioned<IdentityValue>?, revision: Int64, log: FleetLog?,
         cursors: [Job.Name: WallInstant]
     ) -> Finding? {
-        guard let identity else { return .notFormed }
+        guard let stored = identity, let identity = identity?.value else { return .notFormed }
         guard identity.cluster == cluster else { return .foreign }
+        // A member that does not have the adoption yet has fewer entries.
+        if let log, log.revision >= stored.modified, let lead = identity.logLead, log.lead < lead {
+            return .restored
+        }
         guard let known = self.identity else { return nil }
         guard known.fleet == identity.fleet else { return .foreign }
         // The adoption skipped all that was due before it, so nothing that is known is needed.
         if identity.epoch > known.epoch { return nil }
-        guard identity.epoch == known.epoch, revision >= self.revision else { return .older }
+        guard identity.epoch == known.epoch, revision >= seen.revision else { return .older }
         guard self.cluster == cluster else { return .foreign }
-        let isOlder = self.cursors.contains { job, cursor in
-            cursors[job].map { $0 < cursor } ?? true
+        let isOlder = seen.jobs.contains { job, known in
+            cursors[job].map { $0 < known.value.cursor } ?? true
         }
         return isOlder ? .older : nil
     }
 
     /// Takes what was seen in a store that was checked.
-    public mutating func see(
-        cluster: String, identity: IdentityValue, revision: Int64,
-        cursors: [Job.Name: WallInstant]
-    ) {
-        if self.identity != identity {
-            self.cluster = cluster
-            self.identity = identity
-            self.revision = revision
-            self.cursors = cursors
-            return
-        }
-        see(revision: revision, cursors: cursors)
+    public mutating func see(cluster: String, identity: IdentityValue, _ seen: SeenValues) {
+        guard self.identity != identity else { return self.seen.take(seen) }
+        self.cluster = cluster
+        self.identity = identity
+        self.seen = seen
     }
 
     /// The store is older than what was seen in it: nothing but an adoption makes it right again, also
@@ -78,16 +108,8 @@ public struct IdentityGuard: Hashable, Sendable {
     ///
     /// - Returns: whether it was trusted up to now.
     public mutating func distrust() -> Bool {
-        guard revision < .max else { return false }
-        revision = .max
+        guard seen.revision < .max else { return false }
+        seen.revision = .max
         return true
-    }
-
-    /// Takes the cursors of some jobs in a store that is known.
-    ///
-    /// - Complexity: O(*k*) in the cursors that are given.
-    public mutating func see(revision: Int64, cursors: [Job.Name: WallInstant]) {
-        self.revision = max(self.revision, revision)
-        self.cursors.merge(cursors) { max($0, $1) }
     }
 }

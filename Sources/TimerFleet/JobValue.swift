@@ -127,6 +127,8 @@ public struct JobValue: FleetValue {
     public var skips: Int64
     /// The runs that have not ended.
     public var live: [LiveRun]
+    /// While a store recovers: the point from which this was brought back.
+    public var recovered: FleetPoint?
 
     /// Creates a value.
     public init(
@@ -168,6 +170,7 @@ public struct JobValue: FleetValue {
         skips = try fields.count("skips")
         live = []
         for entry in try fields.array("live") { live.append(try LiveRun(json: entry)) }
+        recovered = try fields.optionalPoint("recovered")
     }
 
     public var members: [String: FleetJSON?] {
@@ -178,6 +181,7 @@ public struct JobValue: FleetValue {
             "count": basis == .active ? nil : .text(basis.rawValue), "active_ns": active.json,
             "accrued_ns": accrued.json, "opened_t": opened?.json, "opening": .number(opening),
             "skips": .number(skips), "live": .array(live.map(\.json)),
+            "recovered": recovered.map { .number($0.number) },
         ]
     }
 }

@@ -104,7 +104,7 @@ public final class FleetLink: Sendable {
         case .keepAlive(let lease): mailbox.post(.keepAlive(lease))
         case .load: mailbox.post(.load)
         case .send(let id, let transaction): mailbox.post(.send(id, transaction))
-        case .record, .forget, .remember, .rememberCursors, .start, .end, .drain, .done, .tell:
+        case .record, .forget, .remember, .rememberMore, .start, .end, .drain, .done, .tell:
             return false
         }
         return true

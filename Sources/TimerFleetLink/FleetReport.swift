@@ -23,7 +23,7 @@ package enum FleetReport: Hashable, Sendable {
     /// Some of the keys that were read. They are part of the snapshot that is completed next.
     case values([FleetEntry])
     /// The snapshot is complete, and the changes after it follow.
-    case loaded(number: UInt64, cluster: String, revision: Int64)
+    case loaded(number: UInt64, cluster: String, revision: Int64, log: FleetLog?)
     case changed(number: UInt64, cluster: String, revision: Int64, FleetAnswer.Reads)
     /// The watch ended, or could not start.
     case watchLost(number: UInt64)
@@ -94,11 +94,15 @@ package enum FleetReport: Hashable, Sendable {
         case .values(let entries):
             writer.put(UInt8(8))
             writer.put(entries) { $0.put($1) }
-        case .loaded(let number, let cluster, let revision):
+        case .loaded(let number, let cluster, let revision, let log):
             writer.put(UInt8(9))
             writer.put(number)
             writer.put(cluster)
             writer.put(revision)
+            writer.put(log) { writer, log in
+                writer.put(log.entries)
+                writer.put(log.revision)
+            }
         case .changed(let number, let cluster, let revision, let reads):
             writer.put(UInt8(10))
             writer.put(number)
@@ -166,7 +170,9 @@ package enum FleetReport: Hashable, Sendable {
         case 9:
             return .loaded(
                 number: try reader.unsigned(), cluster: try reader.sentence(),
-                revision: try reader.signed())
+                revision: try reader.signed(),
+                log: try reader.flag()
+                    ? FleetLog(entries: try reader.signed(), revision: try reader.signed()) : nil)
         case 10:
             return .changed(
                 number: try reader.unsigned(), cluster: try reader.sentence(),

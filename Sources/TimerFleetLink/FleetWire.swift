@@ -17,7 +17,7 @@ public enum FleetSocket {
 /// `aliveInterval`. Nothing is sent again on a new connection.
 package enum FleetWire {
     /// The version of the protocol; both sides must have the same.
-    package static let version: UInt64 = 2
+    package static let version: UInt64 = 3
     /// The most bytes of a frame from the scheduler. etcd's own limit for a request is 1.5 MiB.
     package static let requestBytesMax = 4 << 20
     /// The most bytes of a frame to the scheduler: what etcd answers to a transaction fits, and one

@@ -91,11 +91,12 @@ extension LinkLoop {
         case .values(let entries):
             guard case .loading = watch else { return false }
             return snapshot.add(entries)
-        case .loaded(let number, let cluster, let revision):
+        case .loaded(let number, let cluster, let revision, let log):
             let values = snapshot.take()
             guard case .loading(number) = watch else { return isFormer(number) }
             watch = .watching(number)
-            let whole = FleetSnapshot(cluster: cluster, revision: revision, values: values)
+            let whole = FleetSnapshot(
+                cluster: cluster, revision: revision, values: values, log: log)
             handler(.event(.loaded(whole)))
         case .changed(let number, let cluster, let revision, let reads):
             guard case .watching(number) = watch else { return isFormer(number) }

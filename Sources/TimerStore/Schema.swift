@@ -72,8 +72,8 @@ enum Schema {
     ///
     /// A row of `pause` is a pause that ended; the current one is in the job's own row.
     ///
-    /// The rows of `fleet` and `fleet_cursor` tell whether the store that a fleet shares is the one
-    /// that this machine knows. A row of `fleet_run` is a run that this machine claimed there, whose
+    /// The rows of `fleet` and `fleet_value` tell whether the store that a fleet shares is the one
+    /// that this machine knows, and what comes back if it is lost. A row of `fleet_run` is a run that this machine claimed there, whose
     /// end is not there yet.
     private static let first = """
         CREATE TABLE identity (
@@ -149,9 +149,10 @@ enum Schema {
             revision INTEGER NOT NULL CHECK (revision >= 0),
             drained INTEGER NOT NULL CHECK (drained IN (0, 1))
         ) STRICT;
-        CREATE TABLE fleet_cursor (
-            job TEXT PRIMARY KEY,
-            cursor_us INTEGER NOT NULL
+        CREATE TABLE fleet_value (
+            key TEXT PRIMARY KEY,
+            value TEXT NOT NULL,
+            modified INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         CREATE TABLE fleet_run (
             job TEXT NOT NULL,

@@ -12,11 +12,11 @@ extension Store {
         case record(Run.ID, value: String)
         /// The shared store has the end of this run.
         case forget(Run.ID)
-        /// The shared store, with all cursors that were seen in it.
+        /// The shared store, with all values that were seen in it.
         case remember(KnownFleet)
-        /// The cursors of some jobs, and the revision at which they were seen. They replace what was
-        /// stored.
-        case cursors([Job.Name: WallInstant], revision: Int64)
+        /// Some more values, by their keys, and the revision up to which they were seen. They replace what
+        /// was stored.
+        case values([String: KnownFleet.Value], revision: Int64)
         /// Whether a user drained this machine.
         case drain(Bool)
     }
@@ -29,21 +29,35 @@ extension Store {
         public var identity: String?
         /// The highest revision that was seen in it. Not negative.
         public var revision: Int64
-        /// The highest cursor that was seen of each job.
-        public var cursors: [Job.Name: WallInstant]
+        /// The values that come back if the shared store is lost, by their keys.
+        public var values: [String: Value]
         /// Whether a user drained this machine. `remember` does not change it.
         public var isDrained: Bool
 
-        /// Creates a value.
+        /// A value of the shared store.
+        public struct Value: Hashable, Sendable {
+            /// The value, as text.
+            public var text: String
+            /// The revision of its last change.
+            public var modified: Int64
+
+            /// A value as it was seen.
+            public init(_ text: String, modified: Int64) {
+                self.text = text
+                self.modified = modified
+            }
+        }
+
+        /// Without arguments, what a machine knows that never saw the shared store.
         public init(
             cluster: String? = nil, identity: String? = nil, revision: Int64 = 0,
-            cursors: [Job.Name: WallInstant] = [:], isDrained: Bool = false
+            values: [String: Value] = [:], isDrained: Bool = false
         ) {
             self.isDrained = isDrained
             self.cluster = cluster
             self.identity = identity
             self.revision = revision
-            self.cursors = cursors
+            self.values = values
         }
     }
 
@@ -85,14 +99,13 @@ extension Store {
         }
         guard known != nil else { return nil }
         try connection.run(
-            "SELECT job, cursor_us FROM fleet_cursor", doing: "read the cursors of the fleet"
+            "SELECT key, value, modified FROM fleet_value", doing: "read the values of the fleet"
         ) { row in
-            guard let job = row.text(0).flatMap({ Job.Name($0) }),
-                let cursor = row.integer(1).flatMap({ WallInstant(keptSchedule: $0) })
+            guard let key = row.text(0), let text = row.text(1), let modified = row.integer(2)
             else {
-                return note("a cursor of the fleet in the saved state is damaged; it is ignored")
+                return note("a value of the fleet in the saved state is damaged; it is ignored")
             }
-            known?.cursors[job] = cursor
+            known?.values[key] = KnownFleet.Value(text, modified: modified)
         }
         return known
     }
@@ -145,8 +158,8 @@ extension Store {
                 INSERT INTO fleet (one, revision, drained) VALUES (1, 0, ?)
                 ON CONFLICT (one) DO UPDATE SET drained = excluded.drained
                 """, [.integer(isDrained ? 1 : 0)], doing: "write whether this machine is drained")
-        case .cursors(let cursors, let revision):
-            try write(cursors)
+        case .values(let values, let revision):
+            try write(values)
             try connection.run(
                 "UPDATE fleet SET revision = max(revision, ?)", [.integer(revision)],
                 doing: "write the revision of the fleet")
@@ -165,15 +178,16 @@ extension Store {
                 known.cluster.map { .text($0) } ?? .null, known.identity.map { .text($0) } ?? .null,
                 .integer(max(0, known.revision)),
             ], doing: what)
-        try connection.run("DELETE FROM fleet_cursor", [], doing: what)
-        try write(known.cursors)
+        try connection.run("DELETE FROM fleet_value", [], doing: what)
+        try write(known.values)
     }
 
-    private func write(_ cursors: [Job.Name: WallInstant]) throws(StoreError) {
-        for (job, cursor) in cursors {
+    private func write(_ values: [String: KnownFleet.Value]) throws(StoreError) {
+        for (key, value) in values {
             try connection.run(
-                "INSERT OR REPLACE INTO fleet_cursor (job, cursor_us) VALUES (?, ?)",
-                [.text(job.description), Value(cursor)], doing: "write a cursor of the fleet")
+                "INSERT OR REPLACE INTO fleet_value (key, value, modified) VALUES (?, ?, ?)",
+                [.text(key), .text(value.text), .integer(value.modified)],
+                doing: "write a value of the fleet")
         }
     }
 }

@@ -71,22 +71,38 @@ struct AdoptionConfirmation {
 
     init(_ loss: FleetReply.Loss) { self.loss = loss }
 
-    /// What is given up.
+    /// What comes back, and what does not.
     var text: String {
         var lines = [
-            "This gives up what etcd does not have any more: pauses, skipped runs and elapsed time of jobs. Nothing "
-                + "that was due before now is started."
+            "etcd does not have what the fleet had last. Nothing that was due before now is started.", memory,
         ]
         let names = loss.pausedJobs.map { Printable.text($0) }
+        let isGivenUp = FleetReply.Loss.Memory(rawValue: loss.memory) == .nobody
         if !names.isEmpty {
             let more = names.count - Self.shownMax
             lines.append(
-                "These were paused, and will run: "
+                (isGivenUp ? "These were paused, and will run: " : "These stay paused: ")
                     + names.prefix(Self.shownMax).joined(separator: ", ")
                     + (more > 0 ? " and \(more) more" : ""))
         }
-        if loss.held { lines.append("The fleet was held, and will not be.") }
+        if loss.held {
+            lines.append(
+                isGivenUp ? "The fleet was held, and will not be." : "The fleet stays held.")
+        }
         return lines.joined(separator: "\n")
+    }
+
+    private var memory: String {
+        switch FleetReply.Loss.Memory(rawValue: loss.memory) {
+        case .own:
+            "The machines that are connected bring back pauses, skipped runs and elapsed times, as this one remembers "
+                + "them or a later one. Lost is what none of them has seen."
+        case .others:
+            "This machine remembers nothing of it. If another one that is connected does, that comes back. Otherwise "
+                + "pauses, skipped runs and elapsed times are lost, and the fleet is held until `timerctl fleet release`."
+        case .nobody, nil:
+            "This gives up pauses, skipped runs and elapsed times of its jobs."
+        }
     }
 
     /// Returns if the store may be adopted; otherwise prints why not and throws the exit status 1.

@@ -39,10 +39,12 @@ struct WatchThread {
             let found = try etcd.loadAll()
             status.answered(.watch, found.receipt)
             let snapshot = found.snapshot
+            let log = etcd.log()
             guard report(snapshot.values, for: client),
                 put(
                     .loaded(
-                        number: number, cluster: snapshot.cluster, revision: snapshot.revision),
+                        number: number, cluster: snapshot.cluster, revision: snapshot.revision,
+                        log: log),
                     for: client, isAnswer: true)
             else { return false }
             revision = snapshot.revision

@@ -10,7 +10,7 @@ import Testing
 /// Several endpoints.
 @Suite struct FailoverTests {
     private static let status = """
-        {\(FakeEtcd.header),"version":"3.4.23","dbSize":"20480","leader":"1"}
+        {\(FakeEtcd.header),"version":"3.4.23","dbSize":"20480","leader":"1","raftIndex":"31"}
         """
 
     @Test func aTransactionGoesToTheNextEndpointIfItWasNotSent() throws {
@@ -133,7 +133,23 @@ import Testing
         let status = try #require(try Fixtures.client([server.url]).statuses().first).get()
         #expect(status.version == "3.4.23")
         #expect(status.databaseBytes == 20_480)
-        #expect(!status.hasLeader)
+        #expect(!status.hasLeader && status.logEntries == 31)
         #expect(status.errors == ["memberID:1 alarm:NOSPACE"])
+    }
+
+    @Test func theLogOfTheEndpointThatAnswers() throws {
+        let server = FakeEtcd { _ in [.json(Self.status)] }
+        let silent = FakeEtcd { _ in
+            [.json(Self.status.replacing(#","raftIndex":"31""#, with: ""))]
+        }
+        defer {
+            server.stop()
+            silent.stop()
+        }
+        let log = try #require(try Fixtures.client([server.url]).log())
+        #expect(log.entries == 31 && log.revision > 0)
+        #expect(try Fixtures.client([silent.url]).log() == nil)
+        let dead = "http://127.0.0.1:\(FakeEtcd.unusedPort())"
+        #expect(try Fixtures.client([dead]).log() == nil)
     }
 }

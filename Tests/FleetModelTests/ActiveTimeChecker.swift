@@ -149,6 +149,11 @@ struct ActiveTimeChecker {
         accounts[name, default: Account()].trueActive += span.wholeNanoseconds
     }
 
+    /// The time of a job was brought back into a store that was adopted: from here on it is what is true.
+    mutating func recovered(_ name: Job.Name, _ value: JobValue) {
+        accounts[name] = Account(trueActive: value.active.wholeNanoseconds)
+    }
+
     /// A job was written, by a transaction that took this long.
     mutating func jobWritten(
         _ name: Job.Name, from old: JobValue?, to value: JobValue, delay: Int64

@@ -10,6 +10,10 @@ extension FleetChecker {
         _ name: Job.Name, _ value: JobValue, _ records: [(Run.ID, RunValue)],
         _ simulation: Simulation
     ) {
+        if isRecovering {
+            checkRecovered(name, value, simulation)
+            return seen[name] = SeenJob(value: value, movedAt: simulation.time)
+        }
         guard var known = seen[name] else {
             seen[name] = SeenJob(value: value, movedAt: simulation.time)
             return

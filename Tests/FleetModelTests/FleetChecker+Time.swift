@@ -12,7 +12,15 @@ extension FleetChecker {
         _ delay: Int64
     ) {
         let kind = Self.span(value.definition).kind
-        if (value.opened != nil) != (kind != .calendar && value.pause == nil) {
+        if isRecovering, value.recovered != nil {
+            recovery.closed.insert(name)
+            activeTime.recovered(name, value)
+            return wallTime.recovered(name)
+        }
+        // What was brought back does not count until a machine opens it again.
+        if value.opened != nil || value.pause != nil { recovery.closed.remove(name) }
+        let isClosed = recovery.closed.contains(name)
+        if (value.opened != nil) != (kind != .calendar && value.pause == nil), !isClosed {
             fail("\(name) counts since \(String(describing: value.opened)): \(value.text)")
         }
         if let old, Self.span(old.definition).kind == .wall {
@@ -21,7 +29,8 @@ extension FleetChecker {
         activeTime.jobWritten(
             name, from: old.map(Self.ofFleetClock), to: Self.ofFleetClock(value), delay: delay)
         wallTime.jobWritten(
-            name, from: old, to: value, isOpen: kind == .wall && value.pause == nil,
+            name, from: old, to: value,
+            isOpen: kind == .wall && value.pause == nil && !isClosed,
             since: start(after: old, simulation), delay: delay)
     }
 
@@ -34,7 +43,7 @@ extension FleetChecker {
 
     /// Since when time counts by the wall clock of a job that is not paused any more: since the end
     /// of the pause, if that has passed, in true time.
-    private func start(after old: JobValue?, _ simulation: Simulation) -> Int64 {
+    func start(after old: JobValue?, _ simulation: Simulation) -> Int64 {
         guard let until = old?.pause?.until?.microsecondsSinceEpoch else { return simulation.time }
         return min(simulation.time, (max(until, adopted) - Simulation.wallStart) * 1000)
     }

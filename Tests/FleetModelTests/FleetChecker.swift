@@ -46,6 +46,9 @@ struct FleetChecker {
     var lostAt: Int64?
     /// The revisions whose clock says the time of the fleet: a machine that sees one of them knows it.
     private(set) var goodClocks: Set<Int64> = []
+    /// Whether the store that was lost was restored under its cluster identifier.
+    var isSameCluster = false
+    var recovery = RecoveryChecker()
     var activeTime = ActiveTimeChecker()
     var wallTime = WallTimeChecker()
     /// What was known of the time of the accounts when the copy of the store was made.
@@ -152,7 +155,9 @@ struct FleetChecker {
     }
 
     /// Takes what the other store has as it is.
-    mutating func storeReplaced(_ simulation: Simulation, isWiped: Bool) {
+    mutating func storeReplaced(_ simulation: Simulation, isWiped: Bool, isSame: Bool) {
+        isSameCluster = isSame
+        recovery.replaced(by: simulation.store)
         members = []
         goodClocks = []
         seen = [:]
@@ -185,6 +190,7 @@ struct FleetChecker {
         _ commit: SimulatedStore.Commit, _ simulation: Simulation, delay: Int64 = 0
     ) {
         count(simulation)
+        noteRecovery(commit, simulation, delay)
         var newRuns: [Job.Name: [(Run.ID, RunValue)]] = [:]
         for (key, found) in commit.changes {
             if case .member(let machine) = key {

@@ -218,7 +218,7 @@ import TimerCore
         #expect(script.member.finding == .older)
         #expect(
             script.member.status(at: script.now).loss
-                == FleetStatus.Loss(paused: [job.name], isHeld: false))
+                == FleetStatus.Loss(memory: .own, paused: [job.name], isHeld: false))
         for _ in 0..<400 {
             script.write([.member(FleetScript.web2): Self.member(.second)])
         }

@@ -56,7 +56,7 @@ import TimerFleet
             "claims by the next start of the daemon", "kills", "power cuts", "network cuts",
             "pauses acknowledged", "holds acknowledged", "reloads", "watches lost",
             "stores wiped", "stores restored", "leases revoked too early", "retries",
-            "claims by wall time", "formats raised", "upgrades",
+            "claims by wall time", "formats raised", "upgrades", "recoveries", "jobs brought back",
         ] { #expect(counts[name] >= max(1, cases / 10), "\(name): \(counts.text)") }
     }
 }

@@ -106,9 +106,13 @@ import TimerFleet
         }
         #expect(known.started.isEmpty && new.started.isEmpty)
         #expect(known.notices == [.guarded(.foreign)] && new.notices == [.guarded(.foreign)])
-        // A user accepts it. Nothing that was due before that is started.
+        // A user accepts it. Nothing that was due before that is started, and nothing at all until the
+        // hold ends that says that nobody remembers what was paused.
         let adopted = new.now.wall
         new.handle(.command(1, .adopt))
+        new.run(.seconds(30))
+        #expect(new.started.isEmpty)
+        new.handle(.command(2, .release(by: "ops")))
         new.run(.seconds(30))
         #expect(!new.started.isEmpty)
         #expect(new.started.allSatisfy { $0.firing.scheduled > adopted })

@@ -84,7 +84,8 @@ struct FleetScript {
             waiting.append(
                 .loaded(
                     FleetSnapshot(
-                        cluster: store.cluster, revision: store.revision, values: values)))
+                        cluster: store.cluster, revision: store.revision, values: values,
+                        log: FleetLog(entries: store.entries, revision: store.revision))))
         case .send(let id, let transaction): sent.append((id, transaction))
         case .record(let row):
             rows[row.run] = row
@@ -92,8 +93,7 @@ struct FleetScript {
             if row.value.state == .claimed, records { waiting.append(.recorded(row.run)) }
         case .forget(let run): rows[run] = nil
         case .remember(let known): memory.known = known
-        case .rememberCursors(let cursors, let revision):
-            memory.known.see(revision: revision, cursors: cursors)
+        case .rememberMore(let seen): memory.known.seen.take(seen)
         case .drain(let isDrained, let id):
             memory.isDrained = isDrained
             done[id] = .some(nil)

@@ -29,6 +29,8 @@ final class SimulatedMachine {
     /// clock since then and since it was cut off or stopped.
     var hasLoaded = false
     var followsClock = false
+    /// Since when it has been connected without a fault; nil: it is not.
+    var connectedSince: Int64?
     /// Counts the starts of the daemon: what was meant for an earlier one is dropped.
     var epoch = 0
     var starts: Int64 = 0

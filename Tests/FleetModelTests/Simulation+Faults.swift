@@ -104,6 +104,7 @@ extension Simulation {
             counts["outages"] += 1
             checker.outage(self)
             storeDown = time + random.span(Self.second, 20 * Self.second)
+            for machine in machines { machine.connectedSince = nil }
             note("the store is down until \(storeDown / Self.second)")
             // The next leader gives each lease its whole TTL again.
             for lease in store.leases.keys {
@@ -185,7 +186,12 @@ extension Simulation {
         machine.startsUnderway = 0
         (machine.daemonStopped, machine.runnerStopped) = (0, 0)
         machine.registry = [:]
-        if random.below(2) == 0 {
+        machine.connectedSince = nil
+        if reinstalls.below(6) == 0 {
+            counts["machines installed again"] += 1
+            note("\(machine.name) is installed again")
+            (machine.disk, machine.rows) = (FleetMemory(), [:])
+        } else if random.below(2) == 0 {
             (machine.disk, machine.rows) = (machine.diskBefore, machine.rowsBefore)
         }
         machine.bootNumber += 1
@@ -211,6 +217,7 @@ extension Simulation {
         let way = random.below(4)
         if way != 1 { machine.cutFrom = until }
         if way != 2 { machine.cutTo = until }
+        machine.connectedSince = nil
         // If accounts are opened meanwhile, what it knows of the clock ends with that.
         machine.followsClock = false
         note("\(machine.name) is cut, way \(way), until \(until / Self.second)")
@@ -221,6 +228,7 @@ extension Simulation {
         checker.died(machine, self)
         machine.daemonStopped = time + random.span(Self.second, 60 * Self.second)
         machine.followsClock = false
+        machine.connectedSince = nil
         note("\(machine.name) is stopped until \(machine.daemonStopped / Self.second)")
     }
 
@@ -239,6 +247,7 @@ extension Simulation {
         checker.suspended(machine, span, self)
         machine.suspended += span
         (machine.hasLoaded, machine.followsClock) = (false, false)
+        machine.connectedSince = nil
         note("\(machine.name) sleeps")
         after(span) { [unowned self] in self.clockChanged(machine) }
     }
@@ -264,11 +273,22 @@ extension Simulation {
         default:
             let isWiped = copy == nil || random.below(4) == 0
             counts[isWiped ? "stores wiped" : "stores restored"] += 1
-            note(isWiped ? "the store is wiped" : "the store is restored")
+            var cluster = "c\(random.below(1 << 30))"
+            // If almost nothing is missing in it, a machine that has not read it again may take it for the
+            // one that it knows.
+            let isSame = !isWiped && tokens.below(2) == 0 && (copy?.revision ?? 0) + 50 < store.revision
+            if isSame {
+                counts["stores restored as the same cluster"] += 1
+                cluster = store.cluster
+                storeLife += 1
+                storeDown = max(storeDown, time + tokens.span(Self.second, 15 * Self.second))
+            }
+            note(isWiped ? "the store is wiped" : "the store is restored as \(cluster)")
             checker.storeLost(self)
-            store.restore(isWiped ? nil : copy, cluster: "c\(random.below(1 << 30))")
+            store.restore(isWiped ? nil : copy, cluster: cluster)
             copy = nil
-            checker.storeReplaced(self, isWiped: isWiped)
+            for machine in machines { machine.connectedSince = nil }
+            checker.storeReplaced(self, isWiped: isWiped, isSame: isSame)
             noteRequests()
             // What they know is the clock of the other store.
             for machine in machines { (machine.hasLoaded, machine.followsClock) = (false, false) }

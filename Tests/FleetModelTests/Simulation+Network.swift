@@ -24,6 +24,8 @@ extension Simulation {
     ) {
         let epoch = machine.epoch
         guard !isCut(from: machine) else { return }
+        let life = storeLife
+        let body: () -> FleetEvent? = { [unowned self] in life == self.storeLife ? body() : nil }
         // A request that is in a queue somewhere arrives after its sender has given it up.
         let isLate = random.below(60) == 0
         after(isLate ? random.span(3 * Self.second, 9 * Self.second) : latency()) {
@@ -163,17 +165,19 @@ extension Simulation {
         exchange(from: machine) { [unowned self] in
             let values = self.store.keys.mapValues { Versioned<String>?.some($0) }
             let (cluster, revision) = (self.store.cluster, self.store.revision)
+            let log = FleetLog(entries: self.store.entries, revision: revision)
             machine.watch += 1
-            let watch = machine.watch
+            let (watch, life) = (machine.watch, self.storeLife)
             self.after(self.latency()) { [unowned self] in
                 guard !self.isCut(to: machine) else { return }
                 self.deliver(
                     .loaded(
-                        FleetSnapshot(cluster: cluster, revision: revision, values: values)),
+                        FleetSnapshot(
+                            cluster: cluster, revision: revision, values: values, log: log)),
                     to: machine, epoch)
                 // The watch begins where the snapshot ends, and never before it.
                 self.after(1_000_000) { [unowned self] in
-                    self.pump(machine, epoch, watch, cluster, revision + 1, 0)
+                    self.pump(machine, epoch, watch, life, cluster, revision + 1, 0)
                 }
             }
             return nil
@@ -182,15 +186,19 @@ extension Simulation {
 
     /// Brings what is new in the store to a machine, as long as its watch is not broken.
     private func pump(
-        _ machine: SimulatedMachine, _ epoch: Int, _ watch: Int, _ cluster: String, _ next: Int64,
-        _ stalled: Int
+        _ machine: SimulatedMachine, _ epoch: Int, _ watch: Int, _ life: Int, _ cluster: String,
+        _ next: Int64, _ stalled: Int
     ) {
         guard machine.epoch == epoch, machine.watch == watch else { return }
+        guard life == storeLife else {
+            counts["watches lost"] += 1
+            return deliver(.watchLost, to: machine, epoch)
+        }
         if isDown || isCut(to: machine) || isCut(from: machine) {
             // After some seconds the connection is given up on one side or the other.
             if stalled > 60 { return deliver(.watchLost, to: machine, epoch) }
             return after(Self.second / 10) { [unowned self] in
-                self.pump(machine, epoch, watch, cluster, next, stalled + 1)
+                self.pump(machine, epoch, watch, life, cluster, next, stalled + 1)
             }
         }
         guard store.cluster == cluster, next > store.compacted else {
@@ -208,7 +216,7 @@ extension Simulation {
         }
         let pause = random.below(100) == 0 ? Self.second * 2 : 10_000_000
         after(random.span(2_000_000, pause)) { [unowned self] in
-            self.pump(machine, epoch, watch, cluster, upTo, 0)
+            self.pump(machine, epoch, watch, life, cluster, upTo, 0)
         }
     }
 }

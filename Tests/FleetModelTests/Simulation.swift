@@ -32,10 +32,15 @@ final class Simulation {
     static let lease = Duration.seconds(10)
 
     var random: Random
+    /// Numbers of their own for what was added later, so that the other faults stay as they were.
+    var reinstalls: Random
+    var tokens: Random
     var plan = Plan()
     var time: Int64 = 0
     var store = SimulatedStore()
     var copy: SimulatedStore?
+    /// Counts the restores under the same cluster identifier: what was on its way does not arrive.
+    var storeLife = 0
     /// Until when the store does not answer.
     var storeDown: Int64 = 0
     var machines: [SimulatedMachine] = []
@@ -73,6 +78,8 @@ final class Simulation {
 
     init(seed: UInt64, seconds: Int64) {
         random = Random(state: seed)
+        reinstalls = Random(state: seed ^ 0x7265_696e)
+        tokens = Random(state: seed ^ 0x746f_6b65)
         calm = seconds * Self.second
         end = calm + 90 * Self.second
         let count = 1 + random.below(5)
@@ -125,6 +132,7 @@ final class Simulation {
         machine.inbox = []
         machine.starts += 1
         (machine.hasLoaded, machine.followsClock) = (false, false)
+        machine.connectedSince = nil
         machine.kept = nil
         var configuration = FleetMember.Configuration(machine: machine.name)
         configuration.lease = Self.lease
@@ -193,7 +201,11 @@ final class Simulation {
     func handle(_ event: FleetEvent, _ machine: SimulatedMachine) -> Int {
         if case .kept(_, let sent) = event { machine.kept = max(machine.kept ?? sent, sent) }
         if case .leased(_, let sent) = event { machine.kept = max(machine.kept ?? sent, sent) }
-        if case .loaded = event { machine.hasLoaded = true }
+        if case .loaded = event {
+            machine.hasLoaded = true
+            machine.connectedSince = machine.connectedSince ?? time
+        }
+        if case .watchLost = event { machine.connectedSince = nil }
         if case .changed(_, let revision, let reads) = event, machine.hasLoaded,
             reads[.clock] != nil || reads[.hold] != nil, checker.goodClocks.contains(revision)
         {
@@ -219,7 +231,7 @@ final class Simulation {
         case .keepAlive(let lease): keepAlive(lease, machine)
         case .load: load(machine)
         case .send(let id, let transaction): send(id, transaction, machine)
-        case .record, .forget, .remember, .rememberCursors: write(action, machine)
+        case .record, .forget, .remember, .rememberMore: write(action, machine)
         case .start(let run, _, let before):
             machine.startsUnderway += 1
             let boot = machine.bootNumber
@@ -247,6 +259,8 @@ final class Simulation {
                 after(random.span(Self.second, 5 * Self.second)) { [unowned self] in
                     if machine.epoch == epoch { self.kill(machine) }
                 }
+            case .recovered(let isHeld):
+                if isHeld { counts["holds without memory"] += 1 }
             case .guarded, .pauseEnded, .drained: break
             }
         }
@@ -277,8 +291,7 @@ final class Simulation {
                 if case .unstarted = machine.registry[run] { machine.registry[run] = nil }
             case .remember(let known): machine.disk.known = known
             case .drain(let isDrained, _): machine.disk.isDrained = isDrained
-            case .rememberCursors(let cursors, let revision):
-                machine.disk.known.see(revision: revision, cursors: cursors)
+            case .rememberMore(let seen): machine.disk.known.seen.take(seen)
             default: break
             }
         }

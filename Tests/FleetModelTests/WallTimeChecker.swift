@@ -57,6 +57,9 @@ struct WallTimeChecker {
         }
     }
 
+    /// The time of a job was brought back, and does not count.
+    mutating func recovered(_ name: Job.Name) { accounts[name] = nil }
+
     /// A job was written, by a transaction that took this long.
     ///
     /// - Parameters:

@@ -18,6 +18,8 @@ package struct SimulatedStore {
 
     package var cluster = "c1"
     package var revision: Int64 = 1
+    /// The entries of its log: one for each revision, and for what changes no key.
+    package private(set) var entries: Int64 = 4
     package var keys: [FleetKey: Versioned<String>] = [:]
     package var leases: [LeaseID: Lease] = [:]
     /// The commits that a watch can still ask for.
@@ -30,6 +32,7 @@ package struct SimulatedStore {
 
     package mutating func grant(until: Int64) -> LeaseID {
         lastLease += 1
+        entries += 1
         leases[LeaseID(lastLease)] = Lease(expires: until)
         return LeaseID(lastLease)
     }
@@ -94,6 +97,7 @@ package struct SimulatedStore {
         }
         if changes.isEmpty { return nil }
         revision += 1
+        entries += 1
         var seen: FleetAnswer.Reads = [:]
         for change in changes {
             for lease in leases.keys { leases[lease]?.keys.remove(change.key) }
@@ -119,12 +123,15 @@ package struct SimulatedStore {
         history.removeAll()
     }
 
-    /// The store as a copy that was made earlier, as another cluster.
+    /// The store as a copy that was made earlier, with a log that begins again.
+    ///
+    /// - Parameter cluster: another cluster, or the same one.
     package mutating func restore(_ copy: SimulatedStore?, cluster: String) {
         let last = lastLease
         self = copy ?? SimulatedStore()
         lastLease = max(last, lastLease) + 1000
         self.cluster = cluster
+        entries = 4
         compact()
         // What was leased in the copy has no daemon that prolongs it under this number.
         for lease in leases.keys { _ = revoke(lease) }

@@ -22,7 +22,7 @@ import TimerRunnerProtocol
             .answered(1, Samples.answers[0]),
             .unknown(1), .leased(LeaseID(1), sent: BootInstant(nanoseconds: 1)),
             .leaseUnanswered(nil), .leaseEnded(LeaseID(1)),
-            .loaded(number: 1, cluster: "", revision: 1),
+            .loaded(number: 1, cluster: "", revision: 1, log: nil),
             .changed(number: 9, cluster: "", revision: 1, [:]), .watchLost(number: 7),
             .values([
                 FleetEntry(.clock, Samples.value), FleetEntry(.clock, Samples.value),

@@ -32,7 +32,7 @@ import TimerRunnerProtocol
         #expect(try server.next() == .load(number: 1))
         try server.send(.values([FleetEntry(.clock, Samples.value)]))
         try server.send(.values([FleetEntry(.hold, Samples.value)]))
-        try server.send(.loaded(number: 1, cluster: "ab", revision: 9))
+        try server.send(.loaded(number: 1, cluster: "ab", revision: 9, log: nil))
         try server.send(.changed(number: 1, cluster: "ab", revision: 10, Samples.reads))
         #expect(try reports.next() == "loaded ab 9 2")
         #expect(try reports.next() == "changed ab 10 3")
@@ -48,7 +48,7 @@ import TimerRunnerProtocol
         let fixture = try Fixture(listening: false)
         for action: FleetAction in [
             .forget(Samples.run), .done(1, .done), .tell(.guarded(.foreign)),
-            .rememberCursors([:], revision: 1),
+            .rememberMore(SeenValues()),
         ] {
             #expect(!fixture.link.perform(action))
         }
@@ -86,13 +86,13 @@ import TimerRunnerProtocol
         let server = try fixture.greet()
         _ = fixture.link.perform(.load)
         _ = try server.next()
-        try server.send(.loaded(number: 1, cluster: "ab", revision: 9))
+        try server.send(.loaded(number: 1, cluster: "ab", revision: 9, log: nil))
         #expect(try fixture.reports.next() == "loaded ab 9 0")
         _ = fixture.link.perform(.load)
         #expect(try server.next() == .load(number: 2))
         try server.send(.changed(number: 1, cluster: "ab", revision: 10, [:]))
         try server.send(.watchLost(number: 1))
-        try server.send(.loaded(number: 2, cluster: "ab", revision: 11))
+        try server.send(.loaded(number: 2, cluster: "ab", revision: 11, log: nil))
         #expect(try fixture.reports.next() == "loaded ab 11 0")
         try server.send(.watchLost(number: 2))
         #expect(try fixture.reports.next() == "watchLost")
@@ -106,7 +106,7 @@ import TimerRunnerProtocol
             let server = try fixture.greet()
             _ = link.perform(.load)
             _ = try server.next()
-            try server.send(.loaded(number: 1, cluster: "ab", revision: 9))
+            try server.send(.loaded(number: 1, cluster: "ab", revision: 9, log: nil))
             #expect(try reports.next() == "loaded ab 9 0")
             _ = link.perform(.openLease)
             for id in [3, 1, 2] { _ = link.perform(.send(id, empty)) }
@@ -121,7 +121,7 @@ import TimerRunnerProtocol
         #expect(try server.next() == .openLease(seconds: 10))
         _ = link.perform(.load)
         #expect(try server.next() == .load(number: 2))
-        try server.send(.loaded(number: 2, cluster: "ab", revision: 12))
+        try server.send(.loaded(number: 2, cluster: "ab", revision: 12, log: nil))
         #expect(try reports.next() == "loaded ab 12 0")
     }
 

@@ -56,7 +56,10 @@ enum Samples {
                 sent: WallInstant(microsecondsSinceEpoch: -1)),
             .leaseUnanswered(LeaseID(4)), .leaseUnanswered(nil), .leaseEnded(LeaseID(5)),
             .values([]), .values([FleetEntry(keys[5], value), FleetEntry(.clock, value)]),
-            .loaded(number: 1, cluster: "ab", revision: 9),
+            .loaded(number: 1, cluster: "ab", revision: 9, log: nil),
+            .loaded(
+                number: 1, cluster: "ab", revision: 9,
+                log: FleetLog(entries: .max, revision: 9)),
             .changed(number: .max, cluster: "ab", revision: 10, reads), .watchLost(number: 2),
             .unknown(-1), .status(FleetLinkStatus(isRunning: true)),
             .status(

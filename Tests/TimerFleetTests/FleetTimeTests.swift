@@ -210,6 +210,13 @@ import TimerFleet
         func identity(_ fleet: String, _ cluster: String, _ epoch: Int64) -> IdentityValue {
             IdentityValue(fleet: fleet, cluster: cluster, epoch: epoch, adopted: wall(0))
         }
+        func seen(_ revision: Int64, _ seconds: Int64) -> SeenValues {
+            let value = JobValue(
+                definition: "d", cursor: WallInstant(secondsSinceEpoch: seconds))
+            return SeenValues(
+                revision: revision,
+                jobs: [job: Versioned(value, created: 1, modified: revision)])
+        }
         let one = identity("f", "c", 1)
         let two = identity("f", "d", 2)
         var known = IdentityGuard()
@@ -217,14 +224,15 @@ import TimerFleet
             -> IdentityGuard.Finding?
         {
             known.check(
-                cluster: cluster, identity: identity, revision: revision, cursors: cursor(at))
+                cluster: cluster, identity: identity.map { Versioned($0, created: 1, modified: 1) },
+                revision: revision, log: nil, cursors: cursor(at))
         }
         #expect(check("c", nil, 9, 1) == .notFormed)
         #expect(check("c", one, 9, 1) == nil)
         // A copy of it that was restored: also who knows nothing must not use it.
         #expect(check("d", one, 9, 1) == .foreign)
-        known.see(cluster: "c", identity: one, revision: 9, cursors: cursor(10))
-        known.see(cluster: "c", identity: one, revision: 8, cursors: cursor(5))
+        known.see(cluster: "c", identity: one, seen(9, 10))
+        known.see(cluster: "c", identity: one, seen(8, 5))
         #expect(check("c", one, 9, 10) == nil)
         #expect(check("c", nil, 9, 10) == .notFormed)
         #expect(check("c", identity("g", "c", 3), 9, 10) == .foreign)
@@ -232,10 +240,40 @@ import TimerFleet
         #expect(check("c", one, 8, 10) == .older)
         #expect(check("c", one, 10, 9) == .older)
         #expect(
-            known.check(cluster: "c", identity: one, revision: 10, cursors: [:]) == .older)
+            known.check(
+                cluster: "c", identity: Versioned(one, created: 1, modified: 1), revision: 10,
+                log: nil, cursors: [:]) == .older)
         #expect(check("d", two, 3, 1) == nil)
-        known.see(cluster: "d", identity: two, revision: 3, cursors: cursor(1))
+        known.see(cluster: "d", identity: two, seen(3, 1))
         #expect(check("c", one, 9, 10) == .older)
         #expect(check("d", two, 4, 1) == nil)
+    }
+
+    /// What the log and the revision of a store tell who remembers nothing: the lead that the identity
+    /// demands, the revision at which that was written, and what was read.
+    @Test(
+        arguments: [
+            // A log has an entry for each revision, and some more.
+            (0, 5, FleetLog(entries: 12, revision: 9), nil),
+            (0, 5, FleetLog(entries: 9, revision: 9), nil),
+            // A log that began again with a snapshot.
+            (0, 5, FleetLog(entries: 8, revision: 9), .restored),
+            (0, 5, FleetLog(entries: 4, revision: 900), .restored),
+            // It was adopted like that, and went on; then it was restored again.
+            (-960, 905, FleetLog(entries: 12, revision: 908), nil),
+            (-960, 905, FleetLog(entries: 12, revision: 1008), .restored),
+            // A member that does not have the adoption yet says nothing.
+            (0, 905, FleetLog(entries: 4, revision: 900), nil),
+            (nil, 5, FleetLog(entries: 4, revision: 900), nil), (0, 5, nil, nil),
+        ] as [(Int64?, Int64, FleetLog?, IdentityGuard.Finding?)])
+    func aLogTellsThatAStoreWasRestored(
+        lead: Int64?, modified: Int64, log: FleetLog?, finding: IdentityGuard.Finding?
+    ) {
+        let identity = IdentityValue(
+            fleet: "f", cluster: "c", epoch: 1, adopted: wall(0), format: 3, logLead: lead)
+        let found = IdentityGuard().check(
+            cluster: "c", identity: Versioned(identity, created: 1, modified: modified),
+            revision: log?.revision ?? 9, log: log, cursors: [:])
+        #expect(found == finding)
     }
 }

@@ -20,8 +20,6 @@ import TimerCore
         try store.commit([.beginInstance(Self.now)], durable: false)
     }
 
-    private static let (a, b, c) = (Job.Name("a")!, Job.Name("b")!, Job.Name("c")!)
-
     private func clean() { try? FileManager.default.removeItem(atPath: folder) }
 
     private static let now = Now(
@@ -46,20 +44,24 @@ import TimerCore
         #expect(try store.knownFleet() == nil)
         var known = Store.KnownFleet(
             cluster: "c1", identity: "{\"x\": \"é\"}", revision: 12,
-            cursors: [Self.a: Self.at(1), Self.b: Self.at(2)])
+            values: ["a": .init("1", modified: 3), "b": .init("é", modified: 12)])
         try store.commit([.fleet(.remember(known))], durable: false)
         #expect(try store.knownFleet() == known)
         try store.commit(
-            [.fleet(.cursors([Self.b: Self.at(5), Self.c: Self.at(6)], revision: 20))],
-            durable: true)
+            [
+                .fleet(
+                    .values(
+                        ["b": .init("2", modified: 19), "c": .init("", modified: 20)], revision: 20)
+                )
+            ], durable: true)
         known.revision = 20
-        known.cursors[Self.b] = Self.at(5)
-        known.cursors[Self.c] = Self.at(6)
+        known.values["b"] = .init("2", modified: 19)
+        known.values["c"] = .init("", modified: 20)
         #expect(try store.knownFleet() == known)
         // A revision never becomes smaller, until another store is remembered.
-        try store.commit([.fleet(.cursors([:], revision: 3))], durable: false)
+        try store.commit([.fleet(.values([:], revision: 3))], durable: false)
         #expect(try store.knownFleet()?.revision == 20)
-        let other = Store.KnownFleet(cluster: "c2", identity: nil, revision: 1, cursors: [:])
+        let other = Store.KnownFleet(cluster: "c2", identity: nil, revision: 1)
         try store.commit([.fleet(.remember(other))], durable: false)
         #expect(try store.knownFleet() == other)
     }

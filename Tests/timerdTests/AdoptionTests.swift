@@ -8,16 +8,27 @@ import TimerControl
 
 /// What `timerctl fleet adopt` says before it gives something up.
 @Suite struct AdoptionTests {
-    private static func lines(_ paused: [String], held: Bool = false) -> [String] {
-        AdoptionConfirmation(FleetReply.Loss(held: held, paused: paused)).text
+    private static func lines(
+        _ paused: [String], held: Bool = false, _ memory: FleetReply.Loss.Memory
+    ) -> [String] {
+        AdoptionConfirmation(FleetReply.Loss(held: held, paused: paused, memory: memory)).text
             .split(separator: "\n").map(String.init)
     }
 
     @Test func itNamesWhatWasPaused() {
-        #expect(Self.lines([]).count == 1)
-        #expect(Self.lines(["a", "b"])[1] == "These were paused, and will run: a, b")
-        #expect(Self.lines(["a"], held: true)[2] == "The fleet was held, and will not be.")
-        #expect(Self.lines((1...25).map { "j\($0)" })[1].hasSuffix(", j19, j20 and 5 more"))
-        #expect(Self.lines(["a\u{1b}"])[1].hasSuffix(" a\\x1b"))
+        #expect(Self.lines([], .nobody).count == 2)
+        #expect(Self.lines(["a", "b"], .nobody)[2] == "These were paused, and will run: a, b")
+        #expect(Self.lines(["a"], held: true, .nobody)[3] == "The fleet was held, and will not be.")
+        #expect(
+            Self.lines((1...25).map { "j\($0)" }, .nobody)[2].hasSuffix(", j19, j20 and 5 more"))
+        #expect(Self.lines(["a\u{1b}"], .nobody)[2].hasSuffix(" a\\x1b"))
+    }
+
+    @Test func itSaysWhatComesBack() {
+        let own = Self.lines(["a", "b"], held: true, .own)
+        #expect(own[1].contains("bring back pauses") && own[2] == "These stay paused: a, b")
+        #expect(own[3] == "The fleet stays held.")
+        let others = Self.lines([], .others)
+        #expect(others.count == 2 && others[1].contains("`timerctl fleet release`"))
     }
 }

@@ -105,7 +105,19 @@ extension FleetReply {
                     drifted: one.drifted.map(\.description), version: one.value.version)
             },
             adoptionLoss: status.loss.map {
-                Loss(held: $0.isHeld, paused: $0.paused.map(\.description))
+                Loss(
+                    held: $0.isHeld, paused: $0.paused.map(\.description),
+                    memory: Loss.Memory($0.memory))
             })
+    }
+}
+
+extension FleetReply.Loss.Memory {
+    fileprivate init(_ memory: FleetStatus.Loss.Memory) {
+        switch memory {
+        case .own: self = .own
+        case .others: self = .others
+        case .nobody: self = .nobody
+        }
     }
 }

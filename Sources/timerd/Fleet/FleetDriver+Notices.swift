@@ -25,6 +25,14 @@ extension FleetDriver {
             dependencies.log.notice(
                 "This machine is drained: it starts no runs of the fleet; `timerctl fleet undrain` ends that"
             )
+        case .recovered(isHeld: true):
+            dependencies.log.warning(
+                "The fleet \(fleet) was adopted, and none of its machines remembers what was paused: it is held. Pause what must not run, then `timerctl fleet release`"
+            )
+        case .recovered(isHeld: false):
+            dependencies.log.notice(
+                "The fleet \(fleet) was adopted; its machines have brought back what they remember, and it goes on"
+            )
         case .pauseEnded(let job):
             dependencies.log.notice("\(job): resumed by the end of the pause in the fleet")
         }
@@ -67,6 +75,8 @@ extension FleetStatus.Obstacle {
             "the clock of this machine is ahead of that of etcd by \(skew.lowerBound) to \(skew.upperBound) ms, which is more than `clock-skew-max`; correct the one that is wrong (`timedatectl` shows whether it is synchronized)"
         case .joining:
             "it has just joined, and first compares its clocks with those of etcd and of the other machines, which takes some seconds"
+        case .recovering:
+            "etcd was adopted moments ago, and the machines bring back what they remember of the jobs, which takes as long as a lease"
         case .unanswered:
             "etcd has not answered for so long that the other machines may soon count this one as gone; `systemctl status timerd-fleet` and the log of etcd say more"
         }
@@ -83,6 +93,8 @@ extension IdentityGuard.Finding {
             "etcd has another fleet, or is another cluster, than the one that this machine knows; if that is right, use `timerctl fleet adopt`"
         case .newer:
             "a newer version of timerd writes it, which all machines that were connected had; install that version here"
+        case .restored:
+            "etcd was restored from a snapshot, and does not have what changed after it; if that is right, `timerctl fleet adopt` continues without starting anything twice"
         case .older:
             "etcd lost changes that this machine has seen, as after a restore; if that is right, `timerctl fleet adopt` continues without starting anything twice"
         }

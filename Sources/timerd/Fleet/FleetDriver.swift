@@ -214,8 +214,8 @@ actor FleetDriver: QueueActor {
             dependencies.recorder.write([.fleet(.forget(run))])
         case .remember(let known):
             dependencies.recorder.write([.fleet(.remember(Store.KnownFleet(known)))])
-        case .rememberCursors(let cursors, let revision):
-            dependencies.recorder.write([.fleet(.cursors(cursors, revision: revision))])
+        case .rememberMore(let seen):
+            dependencies.recorder.write([.fleet(.values(seen.values, revision: seen.revision))])
         case .drain(let isDrained, let id):
             dependencies.recorder.write([.fleet(.drain(isDrained))], durable: true) { _ in
                 self.later { $0.answer(id, .done) }

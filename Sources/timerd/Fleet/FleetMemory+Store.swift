@@ -43,15 +43,48 @@ extension IdentityGuard {
         self.init()
         cluster = known.cluster
         identity = known.identity.flatMap { try? IdentityValue(text: $0) }
-        revision = known.revision
-        cursors = known.cursors
+        seen.revision = known.revision
+        for (name, stored) in known.values {
+            switch FleetKey(path: name, in: SeenValues.fleet) {
+            case .job(let job): seen.jobs[job] = Versioned(stored)
+            case .hold: seen.hold = Versioned(stored)
+            case .clock: seen.clock = try? ClockValue(text: stored.text)
+            case .identity, .member, .run, nil: break
+            }
+        }
     }
 }
 
 extension Store.KnownFleet {
     init(_ known: IdentityGuard) {
         self.init(
-            cluster: known.cluster, identity: known.identity?.text, revision: known.revision,
-            cursors: known.cursors)
+            cluster: known.cluster, identity: known.identity?.text, revision: known.seen.revision,
+            values: known.seen.values)
+    }
+}
+
+extension SeenValues {
+    /// The keys are stored as if the fleet had this name: a machine belongs to one fleet.
+    fileprivate static let fleet = "f"
+
+    /// The values as they are stored.
+    var values: [String: Store.KnownFleet.Value] {
+        var values: [String: Store.KnownFleet.Value] = [:]
+        func add(_ key: FleetKey, _ text: String, _ modified: Int64) {
+            values[key.path(in: Self.fleet)] = Store.KnownFleet.Value(text, modified: modified)
+        }
+        for (name, job) in jobs { add(.job(name), job.value.text, job.modified) }
+        if let hold { add(.hold, hold.value.text, hold.modified) }
+        // When it was written is of no interest: it is the last one.
+        if let clock { add(.clock, clock.text, revision) }
+        return values
+    }
+}
+
+extension Versioned where Value: FleetValue {
+    /// Nil if the text cannot be read.
+    fileprivate init?(_ stored: Store.KnownFleet.Value) {
+        guard let value = try? Value(text: stored.text) else { return nil }
+        self.init(value, created: 0, modified: stored.modified)
     }
 }
