@@ -7,13 +7,17 @@ import sys
 import time
 import traceback
 
+import commands
 import failover
 import others
-import random_faults
-import store
 import quiet
+import random_faults
+import recovery
+import store
 
-CHECKS = {**quiet.CHECKS, **failover.CHECKS, **store.CHECKS, **others.CHECKS, **random_faults.CHECKS}
+CHECKS = {
+    **quiet.CHECKS, **failover.CHECKS, **store.CHECKS, **recovery.CHECKS, **others.CHECKS, **random_faults.CHECKS,
+    **commands.CHECKS}
 
 
 # A measurement, for release builds on a quiet machine: only if it is named.

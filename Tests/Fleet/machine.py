@@ -38,8 +38,9 @@ class Machine:
         self.starts_file = f"{work}/starts"
         self.processes = {}
         self.lease, self.extra = lease, extra
-        # Other addresses than those of the cluster.
+        # Other addresses than those of the cluster, and the name in the fleet.
         self.urls = None
+        self.name = host
         for name in ("", "/state", "/run"):
             os.makedirs(self.directory + name, mode=0o700, exist_ok=True)
         self.jobs = {}
@@ -66,7 +67,7 @@ class Machine:
         if jobs is not None:
             self.jobs = jobs
         urls = ", ".join(f'"{url}"' for url in self.urls or self.cluster.urls)
-        text = f'[fleet]\nname = "test"\nmachine = "{self.host}"\netcd = [{urls}]\nlease = "{self.lease}s"\n{self.extra}\n'
+        text = f'[fleet]\nname = "test"\nmachine = "{self.name}"\netcd = [{urls}]\nlease = "{self.lease}s"\n{self.extra}\n'
         for name, lines in self.jobs.items():
             after = "true"
             section = []

@@ -5,6 +5,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -77,6 +78,92 @@ def far_store():
             expect(fleet.job("count").get("opened_t") is not None, "its time counts")
             counts = judged(fleet, {"tick": 1})
         return f"the slowest of 24 commands took {slowest:.1f} s, {counts}"
+
+
+def old_knowledge():
+    """a command is not acknowledged by what a machine knew: cut off, with timerd-fleet stopped, or 30 ms away"""
+    jobs = {"tick": EACH_SECOND, "idle": ['fleet = "one"', 'every = "1h"']}
+    with Fleet(jobs) as fleet:
+        first, _, third = fleet.machines
+        when_fit(fleet)
+
+        def is_paused(job="idle"):
+            return "pause" in fleet.job(job)
+
+        def paused_and_resumed(begin, end):
+            first.must("pause", "idle")
+            wait_until(lambda: '"paused"' in third.must("show", "idle", "--json").replace(" ", ""), "it knows the pause")
+            begin()
+            first.must("resume", "idle")
+            began = time.monotonic()
+            status, _, error = third.ctl("pause", "idle")
+            took = time.monotonic() - began
+            expect(status != 0 or is_paused(), "it acknowledged a pause that was not there")
+            end()
+            third.when_connected()
+            return f"{'done' if status == 0 else 'refused'} in {took:.1f} s"
+
+        cut = paused_and_resumed(lambda: fleet.network.cut(third.host), lambda: fleet.network.heal(third.host))
+
+        def stop():
+            third.kill("timerd-fleet", signal.SIGSTOP)
+
+        # It continues by itself, as after a moment without memory.
+        def stop_for_a_while():
+            stop()
+            subprocess.Popen(["sh", "-c", f"sleep 3; kill -CONT {third.processes['timerd-fleet'].pid}"])
+
+        stopped = paused_and_resumed(stop_for_a_while, lambda: third.kill("timerd-fleet", signal.SIGCONT))
+        wait_until(lambda: third.ctl("pause", "idle")[0] == 0, "it is paused")
+        expect(is_paused(), "it is not paused")
+        with Ways(fleet, third, delay=0.03):
+            wait_until(lambda: third.state() == "connected", "it may start runs")
+            for _ in range(6):
+                third.must("fleet", "hold")
+                expect(fleet.values()["hold"]["held"], "a hold had no effect")
+                third.must("fleet", "release")
+                expect(not fleet.values()["hold"]["held"], "a release had no effect")
+            wait_until(lambda: fleet.first.ctl("pause", "tick")[0] == 0, "it is paused")
+        return f"cut off: {cut}, stopped: {stopped}"
+
+
+def why_nothing_starts():
+    """a name that is taken, a drained machine and one that just joined say so, there and elsewhere"""
+    with Fleet({"tick": EACH_SECOND}) as fleet:
+        # All hosts have one kernel, and so one boot: by that a machine knows its own earlier starts.
+        for _ in range(3):
+            fleet.first.stop()
+            fleet.first.start()
+            fleet.first.when_connected()
+        when_fit(fleet)
+        third = fleet.machines[2]
+        third.stop()
+        third.name = fleet.first.host
+        third.write_config()
+        third.start()
+        third.when_connected()
+        wait_until(lambda: "is connected as host1" in shown(third).get("problem", ""), "its name is taken")
+        third.stop()
+        third.name = third.host
+        third.write_config()
+        third.start()
+        third.when_connected()
+        when_fit(fleet)
+        third.must("fleet", "drain")
+
+        def unfit():
+            return [one.get("unfit") for one in shown(fleet.first)["machines"] if one["machine"] == third.host]
+
+        wait_until(lambda: unfit() == ["drained"], "the others see that it is drained")
+        for machine in fleet.machines[:2]:
+            machine.must("fleet", "drain")
+        time.sleep(3)
+        next_run = json.loads(third.must("show", "tick", "--json")).get("next")
+        expect(next_run is None or next_run > time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()), f"next: {next_run}")
+        for machine in fleet.machines:
+            machine.must("fleet", "undrain")
+        fleet.wait_for_starts("tick", 3)
+        return judged(fleet, {"tick": 1})
 
 
 def wrong_clock_of_an_etcd():
@@ -164,6 +251,8 @@ def etcds_of_their_own():
 
 CHECKS = {
     "far-store": far_store,
+    "old-knowledge": old_knowledge,
+    "why-nothing-starts": why_nothing_starts,
     "wrong-clock-of-an-etcd": wrong_clock_of_an_etcd,
     "what-cannot-be-read": what_cannot_be_read,
     "versions-side-by-side": versions_side_by_side,

@@ -23,13 +23,14 @@ class Faults:
     """Makes one fault after the other, each of which ends after some seconds. At most one host is away at a time, so
     that etcd always has a majority, except for faults of etcd itself."""
 
-    def __init__(self, fleet, seed):
+    def __init__(self, fleet, seed, machines=None):
         self.fleet, self.random, self.counts = fleet, random.Random(seed), {}
+        self.machines = machines or fleet.machines
 
     def make(self):
         kind = self.random.choice([self.cut, self.cut_one_way, self.crash, self.kill_one, self.freeze, self.etcd])
         self.counts[kind.__name__] = self.counts.get(kind.__name__, 0) + 1
-        kind(self.random.choice(self.fleet.machines))
+        kind(self.random.choice(self.machines))
 
     def wait(self, most=6):
         time.sleep(self.random.uniform(0.2, most))
@@ -65,7 +66,7 @@ class Faults:
 
     def etcd(self, machine):
         host = self.fleet.cluster.leader() if self.random.random() < 0.5 else machine.host
-        if host:
+        if host in [machine.host for machine in self.machines]:
             self.fleet.cluster.kill(host)
             self.wait()
             self.fleet.cluster.start(host)

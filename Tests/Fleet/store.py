@@ -48,9 +48,9 @@ def etcd_wiped():
         expect(len(fleet.starts("tick")) == len(old), "something started before adopt")
         shown = fleet.first.must("fleet")
         expect("adopt" in shown, f"timerctl fleet does not say what to do: {shown}")
-        # Without a terminal it says what is lost, and does nothing.
+        # Without a terminal it says what comes back, and does nothing.
         status, _, error = fleet.first.ctl("fleet", "adopt")
-        expect(status == 1 and "paused, and will run: idle\n" in error, f"adopt: {status} {error}")
+        expect(status == 1 and "These stay paused: idle\n" in error, f"adopt: {status} {error}")
         fleet.first.must("fleet", "adopt", "--yes")
         fleet.wait_for_starts("tick", 3)
         new = [start for start in fleet.starts("tick") if start.at > wiped]
