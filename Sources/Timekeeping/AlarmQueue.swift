@@ -13,14 +13,12 @@ public struct AlarmQueue<Instant: Comparable & Sendable>: Sendable {
     /// When the slots are due whose latest instant is later than that.
     @usableFromInline var earliest: DueQueue<Instant>
 
-    /// Creates an empty queue.
     @_alwaysEmitIntoClient
     public init() {
         latest = DueQueue()
         earliest = DueQueue()
     }
 
-    /// The number of slots in the queue.
     @_alwaysEmitIntoClient public var count: Int { latest.count }
 
     /// The slot for which the next wake-up is set, and the instant of the wake-up.

@@ -36,10 +36,8 @@ public struct DueQueue<Instant: Comparable & Sendable>: Sendable {
         heap.first.map { ($0.due, $0.slot) }
     }
 
-    /// The number of slots in the queue.
     @_alwaysEmitIntoClient public var count: Int { heap.count }
 
-    /// Creates an empty queue.
     @_alwaysEmitIntoClient public init() {}
 
     /// When the slot is due; nil if it is not in the queue.

@@ -14,7 +14,7 @@ public struct Ledger: Hashable, Sendable {
     /// The start of the open interval; nil while nothing counts.
     @usableFromInline var openedAt: CountedInstant?
 
-    /// Creates a closed ledger with these totals.
+    /// Creates a closed ledger, by default an empty one.
     @inlinable
     public init(active: Duration = .zero, accrued: Duration = .zero) {
         settledActive = active
@@ -24,11 +24,11 @@ public struct Ledger: Hashable, Sendable {
     /// Whether time counts now.
     @inlinable public var isOpen: Bool { openedAt != nil }
 
-    /// The total active time.
+    /// The active time in total, with that of the open interval.
     @inlinable
     public func active(at now: CountedInstant) -> Duration { settledActive + interval(to: now) }
 
-    /// Active time since the last grid point.
+    /// The active time since the last grid point, with that of the open interval.
     @inlinable
     public func accrued(at now: CountedInstant) -> Duration { settledAccrued + interval(to: now) }
 

@@ -93,7 +93,7 @@ public struct CountedInstant: Hashable, Comparable, Sendable {
 /// differences of the clocks are not equal.
 @frozen
 public struct Now: Hashable, Sendable {
-    /// The wall clock.
+    /// CLOCK_REALTIME, which can be set at any time.
     public var wall: WallInstant
     /// The clock that does not advance while the machine sleeps.
     public var awake: AwakeInstant
@@ -102,7 +102,7 @@ public struct Now: Hashable, Sendable {
     /// The boot that `awake` and `boot` belong to.
     public var bootID: BootID
 
-    /// Creates a reading from its four parts.
+    /// All four parts must be read together.
     @inlinable
     public init(wall: WallInstant, awake: AwakeInstant, boot: BootInstant, bootID: BootID) {
         self.wall = wall

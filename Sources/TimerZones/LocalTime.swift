@@ -36,7 +36,7 @@ extension CivilDate {
     static let weekdayNames = [
         "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
     ]
-    /// The abbreviated names of the weekdays.
+    /// The weekdays with three letters, starting with Monday.
     static let weekdays = weekdayNames.map { String($0.prefix(3)) }
 
     /// The weekday of a day, 0 for Monday.

@@ -33,7 +33,7 @@ public struct TimeParser {
     public let now: WallInstant
     /// Whether `now` is the present, and not another instant that the caller selected.
     private var isNow = true
-    /// The zone of the caller.
+    /// The zone in which times without one are read.
     let zone: ZoneRules
     private let abbreviation: (WallInstant) -> String?
     private let zoneNamed: (String) throws(ZoneFiles.Failure) -> ZoneRules
@@ -82,7 +82,7 @@ public struct TimeParser {
         return other
     }
 
-    /// The same parser with another zone.
+    /// The same parser for a caller in another zone.
     public func inZone(_ zone: ZoneRules) -> Self {
         Self(now: now, zone: zone, zoneNamed: zoneNamed)
     }

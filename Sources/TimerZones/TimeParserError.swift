@@ -5,7 +5,7 @@
 public struct TimeParserError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The place in the text, in bytes from its start; nil if the whole text is wrong.
     public let offset: Int?
-    /// The reason.
+    /// What is wrong, for the user who wrote it.
     public let message: String
 
     init(offset: Int?, _ message: String) {

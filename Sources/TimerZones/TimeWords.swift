@@ -32,7 +32,7 @@ struct TimeWords {
         case word(Word)
     }
 
-    /// A time of a local clock.
+    /// A time of a local clock, of which the text may leave the day or the zone open.
     struct Clock {
         var day = Day.open
         /// The time since midnight by this clock.

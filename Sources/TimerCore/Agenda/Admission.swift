@@ -17,7 +17,7 @@ enum Candidate {
     case retry
 }
 
-/// What to do with such a run.
+/// The decision about a run that a `Candidate` asks for.
 enum Admission {
     /// It starts, if `max-concurrent` leaves room.
     case start

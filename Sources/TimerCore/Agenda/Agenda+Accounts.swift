@@ -4,13 +4,13 @@
 /// The time record of a job at one reading of the clocks, with everything that is needed to
 /// continue it.
 public struct JobAccount: Hashable, Sendable {
-    /// The name of the job.
+    /// The current name. The record moves with the job when it is renamed.
     public var job: Job.Name
     /// The state of the job, as `Phase.word`. Only the time of an armed job counts.
     public var state: String
     /// Which clock its time is counted by.
     public var basis: TimeBasis
-    /// Its total active time.
+    /// Its active time in total, also before the last grid point.
     public var active: Duration
     /// Its active time since the last grid point.
     public var accrued: Duration

@@ -209,7 +209,7 @@ extension Now {
 }
 
 extension Duration {
-    /// The absolute value.
+    /// The absolute value; `abs` does not accept a `Duration`.
     var length: Duration { self < .zero ? .zero - self : self }
 }
 

@@ -205,7 +205,8 @@ extension Agenda {
         }
     }
 
-    /// Makes one firing for all these occurrences.
+    /// Makes one firing for all these occurrences: the first one is its scheduled instant, and the
+    /// others count as missed.
     private mutating func makeOne(
         _ points: DueOccurrences, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
         cause: Firing.Cause = .schedule, into batch: inout Batch

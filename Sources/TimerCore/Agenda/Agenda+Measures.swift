@@ -1,11 +1,10 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What metrics say of one job.
+/// The numbers of one job that its metrics show, as of one reading of the clocks.
 public struct JobMeasures: Sendable {
-    /// The job's definition.
+    /// The definition that applies now; `name` and `count` become labels.
     public var job: Job
-    /// The state of the job.
     public var phase: Phase
     /// The number of its runs that were started and have not ended.
     public var live: Int
@@ -14,9 +13,8 @@ public struct JobMeasures: Sendable {
     public var next: WallInstant?
     /// The time that is left until the next firing; nil if none is scheduled.
     public var remaining: Duration?
-    /// Its total active time.
     public var active: Duration
-    /// The latest run that ended.
+    /// The latest run that ended, also of an earlier instance; nil if none is known.
     public var lastRun: RunSummary?
     /// When a run last succeeded, also before this daemon started.
     public var lastSuccess: WallInstant?
@@ -39,7 +37,6 @@ public struct StateCounts: Hashable, Sendable {
     /// The runs that wait for the delay of a retry.
     public internal(set) var waitingForRetry = 0
 
-    /// Nothing is counted yet.
     public init() {}
 }
 

@@ -12,7 +12,7 @@ struct Reloading: Sendable {
     let places: Int
     var checked = 0
     var applied = 0
-    /// The slots in the new order.
+    /// The slots in the order of the new configuration, of the jobs that were compared so far.
     var jobSlots: [Int] = []
     /// The slots of removed jobs. They can be used again when the old order is not needed any more.
     var freed: [Int] = []
@@ -21,7 +21,7 @@ struct Reloading: Sendable {
     var removed: [Job.Name] = []
     /// Whether jobs with `notify` must be checked although their definitions are the same.
     var changesNotifiers = false
-    /// Whether the reload has changed anything.
+    /// Whether a portion returned actions. If not, the store needs no flush at the end.
     var hasActed = false
 
     /// Approximately how many jobs can be compared in the time that one change takes.
@@ -182,7 +182,7 @@ extension Agenda {
             watch.rename(name)
             entry.watch = Boxed(wrappedValue: watch)
         }
-        // The jitter depends on the name.
+        // The name is a part of what the jitter is computed from.
         entry.jitter = Jitter(seed: seed, job: name)
         entry.dropOccurrence()
         var renaming = Renaming(from: old, to: name)

@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Runs that a user requests.
+/// Runs that a user requests, now or as a retry.
 extension Agenda {
     /// Makes a run independently of the schedule: the ledger and the timer do not change. It
     /// replaces a waiting retry, unless the runs of the job are independent of each other.

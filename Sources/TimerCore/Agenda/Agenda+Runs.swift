@@ -202,8 +202,8 @@ extension Agenda {
         }
     }
 
-    /// Starts a recorded run, unless its deadline has passed, or its job has been paused meanwhile: a pause holds what the
-    /// schedule makes, and not what a user has requested.
+    /// Starts a recorded run, unless its deadline has passed, or its job has been paused meanwhile: a pause holds what
+    /// the schedule makes, and not what a user has requested.
     mutating func start(_ run: Run, at now: Now, into batch: inout Batch) {
         let key = jobKey(of: run.id)
         guard case .slot(let slot) = key, var entry = entries[slot] else {

@@ -35,7 +35,7 @@ extension Agenda {
     /// The names of all jobs, in the order of the configuration.
     public var names: [Job.Name] { jobSlots.compactMap { entries[$0]?.job.name } }
 
-    /// The number of jobs.
+    /// How many jobs there are, without looking at them.
     public var jobCount: Int { slots.count }
 
     /// The job that fires next, and when, as of `now`.
@@ -178,9 +178,9 @@ extension JobEntry {
     }
 }
 
-/// When a timer expires.
+/// When the timer of a job expires. A job has a timer by one of the two clocks.
 public enum Alarm: Hashable, Sendable {
-    /// At this instant.
+    /// By CLOCK_MONOTONIC, for time that is counted. It does not change when the wall clock is set.
     case awake(AwakeInstant)
     /// When the wall clock reads this.
     case wall(WallInstant)

@@ -3,15 +3,15 @@
 
 /// What the agenda knows about the notifications of all jobs.
 struct Watching: Sendable {
-    /// The notifiers of the configuration.
+    /// The notifiers of the configuration, by the names that jobs give in `notify`.
     var notifiers: [Notifier.Name: Notifier] = [:]
     /// The slots of jobs with `notify` that an event changed and that were not checked since.
     var changed: [Int] = []
     /// When something may be wrong with a job although nothing happens to it.
     var due = DueQueue<WallInstant>()
-    /// For when the timer is set.
+    /// When the shell's timer for incidents expires; nil if it is not set.
     var armed: WallInstant?
-    /// The number of jobs with `notify`.
+    /// The number of jobs with a watch. While it is zero, events skip all of this.
     var count = 0
     /// The stored incidents of jobs that are not loaded yet.
     var recovered: [Job.Name: [IncidentRecord]] = [:]
@@ -54,7 +54,7 @@ extension Agenda {
         return notices(of: run, slot, &entry)
     }
 
-    /// The notifications about a skipped firing.
+    /// The actions for notifications about a skipped firing; none if the job has no `notify`.
     mutating func notices(
         of firing: Firing, _ reason: Notice.SkipReason, _ entry: inout JobEntry
     ) -> [Action] {
@@ -138,7 +138,7 @@ extension Agenda {
         return []
     }
 
-    /// Forgets the incidents of a job.
+    /// Forgets the incidents of a job, also in the store, without notifications about their ends.
     mutating func endWatch(_ slot: Int, _ entry: inout JobEntry) -> [Action] {
         guard let watch = entry.watch?.wrappedValue else { return [] }
         watching.count -= 1

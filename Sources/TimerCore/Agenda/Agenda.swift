@@ -30,7 +30,7 @@ public struct Agenda: Sendable {
     public internal(set) var instance: DaemonInstance.ID = 0
     /// Whether the shutdown was handled. After it, nothing fires.
     public internal(set) var isShutDown = false
-    /// The number of one-off jobs.
+    /// How many of the jobs are one-off jobs, so that their limit is checked without a loop.
     public internal(set) var oneOffs = 0
     /// The jobs by slot. The slot of a removed job is used again.
     var entries: [JobEntry?] = []
@@ -39,7 +39,7 @@ public struct Agenda: Sendable {
     /// The slots in the order of the configuration. During a reload this is the old order, followed
     /// by the new jobs, and the slots of removed jobs are empty.
     var jobSlots: [Int] = []
-    /// A reload that is not finished.
+    /// The reload that is in progress; nil if none is.
     var reloading: Reloading?
     /// When the timers of armed jobs expire by CLOCK_MONOTONIC: the latest instant at which the
     /// jobs may fire.
@@ -56,7 +56,7 @@ public struct Agenda: Sendable {
     var previousAhead: Duration = .zero
     /// By how much the wall clock was set just before the last event.
     var lastStep: Duration = .zero
-    /// When this daemon instance started.
+    /// When this daemon instance started; nil before `load`.
     var startedAt: Now?
     /// Until when nothing could fire: the start of this daemon instance, or the end of the last
     /// sleep of the machine.
@@ -66,7 +66,8 @@ public struct Agenda: Sendable {
     var skippedWallRange: (after: WallInstant, through: WallInstant)?
     /// The jobs that were removed from the configuration, in case they return.
     var archived: [Job.Name: ArchivedJob] = [:]
-    /// The number of events that were handled.
+    /// How many events were handled. Runs keep the number of the event that decided them, so that
+    /// the shell can tell which of them are recorded (`storedThrough`).
     public private(set) var eventNumber: UInt64 = 0
     /// The runs that were decided up to this event are recorded and started. The shell updates it
     /// before each event.
@@ -78,12 +79,12 @@ public struct Agenda: Sendable {
     /// The slots of jobs that are due and wait until an earlier run of the job is recorded. Before
     /// that it is not known whether the earlier run can start.
     var heldUp: Set<Int> = []
-    /// The runs that have not ended.
+    /// The runs that were recorded and have not ended, of all jobs.
     var runs = RunTable()
     /// The runs that are suspended because the fleet paused their jobs together with them; nil until
     /// the fleet is known: an earlier instance may have suspended some.
     var suspendedByFleet: Set<Run.ID>?
-    /// The number of open ledgers.
+    /// How many ledgers are open. While there is one, heartbeats and checkpoints are needed.
     var counting = 0
     /// The notifiers, and which jobs must be checked for notifications.
     var watching = Watching()

@@ -18,7 +18,7 @@ enum BootFiring {
 struct Start {
     /// Whether this is the first start of the daemon in this boot.
     var isFirstOfBoot: Bool
-    /// How long ago the boot started.
+    /// The age of the boot, by the clocks of the daemon.
     var sinceBoot: Duration
 }
 

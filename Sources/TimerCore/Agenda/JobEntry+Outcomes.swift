@@ -4,7 +4,6 @@
 /// What is known of the runs of a job that ended, and of its firings that were skipped. Few jobs
 /// have none of it, and all of it stays with the name of a job that is removed.
 struct JobOutcomes: Hashable, Sendable {
-    /// The latest run that ended.
     var last: RunSummary?
     /// When a run last succeeded, also before this daemon started.
     var lastSuccess: WallInstant?
@@ -17,13 +16,14 @@ struct JobOutcomes: Hashable, Sendable {
     /// The firings that were skipped since the daemon started.
     var skipCounts = SkipCounts()
 
-    /// Adds a firing that was skipped.
+    /// Remembers a skip as the latest one and counts it.
     mutating func add(_ skip: LastSkip) {
         lastSkip = skip
         skipCounts.add(skip.reason)
     }
 
-    /// Adds a run that ended.
+    /// Remembers a run that ended as the latest one and counts it. One without a start is not in
+    /// the histogram.
     mutating func add(_ run: RunSummary, withDuration: Bool) {
         last = run
         let result = run.result
@@ -37,7 +37,6 @@ struct JobOutcomes: Hashable, Sendable {
 }
 
 extension JobEntry {
-    /// The latest run that ended.
     var lastRun: RunSummary? {
         get { outcomes.last }
         set { outcomes.last = newValue }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension JobEntry {
-    /// Restores the state that a record contains.
+    /// Takes over what the record contains. The time since it was saved is added elsewhere.
     mutating func restore(_ record: JobRecord, at now: Now) {
         ledger = Ledger(active: record.active, accrued: record.accrued)
         maxLoss = record.maxLoss

@@ -30,7 +30,7 @@ struct JobEntry: Sendable {
     /// The jitter of this job on this machine.
     var jitter: Jitter
 
-    /// A new job without saved state.
+    /// A new job, for which the store has no record. Its ledger is empty.
     init(new job: Job, at now: Now, seed: UInt64) {
         _job = Boxed(wrappedValue: job)
         jitter = Jitter(seed: seed, job: job.name)
@@ -107,14 +107,14 @@ struct JobEntry: Sendable {
         occurrence.map { $0 + delay(ordinal: $0.microsecondsSinceEpoch) }
     }
 
-    /// The first occurrence after an instant.
+    /// The first occurrence after an instant, with the fixed shift of `random-offset`.
     func occurrence(after instant: WallInstant, _ schedule: WallSchedule) -> WallInstant? {
         let offset = offset
         guard offset > .zero else { return schedule.next(after: instant) }
         return schedule.next(after: instant - offset).map { $0 + offset }
     }
 
-    /// The last occurrence before an instant.
+    /// The last occurrence before an instant, with the fixed shift of `random-offset`.
     func occurrence(before instant: WallInstant, _ schedule: WallSchedule) -> WallInstant? {
         let offset = offset
         guard offset > .zero else { return schedule.previous(before: instant) }

@@ -4,7 +4,8 @@
 /// The runs that have not ended. Each run is in exactly one place and in one state. A job without
 /// runs allocates nothing.
 struct RunTable: Sendable {
-    /// The job that runs belong to.
+    /// Where the runs of a job are kept: by slot, or by name if the job is not in the
+    /// configuration.
     enum JobKey {
         /// A job of the configuration, by its slot.
         case slot(Int)

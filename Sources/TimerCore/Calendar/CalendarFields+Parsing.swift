@@ -23,7 +23,7 @@ extension CalendarFields {
         "MDT", "PST", "PDT", "HST", "BST", "IST", "JST", "MSK",
     ]
 
-    /// Parses a calendar event.
+    /// Parses a calendar event in the syntax of systemd.time(7), with an optional zone at its end.
     init(_ text: String) throws(ScheduleError) {
         var bytes = Array(text.utf8)
         if let error = Self.cronHint(bytes) { throw error }

@@ -5,7 +5,7 @@
 public struct ScheduleError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The place in the text, in bytes from its start.
     public var offset: Int
-    /// The reason.
+    /// What is wrong with the text, for its author.
     public var message: String
 
     public var description: String { message }
@@ -85,7 +85,7 @@ struct CalendarFields {
     var isFromMonthEnd = false
     var hours: [ScheduleComponent] = []
     var minutes: [ScheduleComponent] = []
-    /// In microseconds.
+    /// In microseconds of the minute, because systemd allows fractions of a second.
     var seconds: [ScheduleComponent] = []
 
     static let everySecond = ScheduleComponent(start: 0, stop: nil, step: 1_000_000)

@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// One field of a crontab line.
+/// One field of a crontab line, parsed.
 struct CronField {
     /// The values. For weekdays, bit 0 is Monday.
     private(set) var bits: UInt64 = 0
@@ -13,7 +13,7 @@ struct CronField {
     private(set) var hasLast = false
     /// The same as in `DayPattern`; empty if there are no ordinals.
     private(set) var ordinals: [UInt64] = []
-    /// The normal form.
+    /// The normal form, which a user can write instead with the same meaning.
     private(set) var text = ""
     /// The parts that Debian's cron interprets in another way, or refuses.
     var differences: [String] = []
@@ -187,7 +187,8 @@ struct CronField {
         return low...high
     }
 
-    /// Parses `5L` and `5#2` for a weekday.
+    /// Parses what follows the number of a weekday: `5L` is the last Friday of the month, and `5#2`
+    /// the second. Nil if neither follows.
     private mutating func ordinal(
         of weekday: Int, from start: Int
     ) throws(ScheduleError) -> String? {

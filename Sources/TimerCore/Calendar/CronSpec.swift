@@ -21,9 +21,9 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
 
     let pattern: OccurrencePattern
 
-    /// A parsed line.
+    /// A line, and what Debian's cron would do with it differently.
     public struct Line: Hashable, Sendable {
-        /// The meaning of the line.
+        /// When the line fires.
         public let spec: CronSpec
         /// The parts that Debian's cron interprets in another way or refuses, as sentences.
         public let differences: [String]
@@ -49,7 +49,7 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
         }
     }
 
-    /// Words that replace a whole line.
+    /// The words that cron accepts instead of the five fields, except `@reboot`.
     private static let words: [String: String] = [
         "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *",
         "@weekly": "0 0 * * 0", "@daily": "0 0 * * *", "@midnight": "0 0 * * *",

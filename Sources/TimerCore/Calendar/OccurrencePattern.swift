@@ -20,11 +20,11 @@ struct OccurrencePattern: Hashable, Sendable {
     var minutes: UInt64
     var seconds: SecondPattern
 
-    /// Which seconds of a minute.
+    /// The seconds of a minute; as bits, unless the text has fractions.
     enum SecondPattern: Hashable, Sendable {
         /// Whole seconds: bits 0 to 59.
         case whole(UInt64)
-        /// In microseconds.
+        /// In microseconds of the minute, if the text has fractions.
         case fractions([ScheduleComponent])
 
         private static let last = 59_999_999
@@ -190,7 +190,7 @@ struct OccurrencePattern: Hashable, Sendable {
     }
 }
 
-/// Which days of a month.
+/// The days of a month, by date, by weekday or by both.
 struct DayPattern: Hashable, Sendable {
     /// Bits 1 to 31 for months of 28, 29, 30 and 31 days.
     var byLength: [UInt64]

@@ -3,7 +3,7 @@
 
 /// What a schedule does with local times that do not exist or occur twice.
 public struct DSTRule: Hashable, Sendable {
-    /// Occurrences whose time does not exist.
+    /// What happens with occurrences in the range that the clock skips.
     public enum Gap: String, CaseIterable, Hashable, Sendable {
         /// They fire at the end of the gap; several of them fire once.
         case runAfter = "run-after"
@@ -11,7 +11,7 @@ public struct DSTRule: Hashable, Sendable {
         case skip
     }
 
-    /// Occurrences whose local time occurs twice.
+    /// What happens with occurrences in the range that the clock repeats.
     public enum Overlap: String, CaseIterable, Hashable, Sendable {
         /// They fire only the first time.
         case first
@@ -19,12 +19,11 @@ public struct DSTRule: Hashable, Sendable {
         case both
     }
 
-    /// What happens to occurrences in a gap.
+    /// For local times that do not exist, because the clock was set forward.
     public var gap: Gap
     /// What happens to occurrences in a repeated range.
     public var overlap: Overlap
 
-    /// Creates a rule.
     public init(gap: Gap, overlap: Overlap) {
         self.gap = gap
         self.overlap = overlap

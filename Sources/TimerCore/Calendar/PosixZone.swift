@@ -117,12 +117,11 @@ extension PosixZone.Change {
 }
 
 extension CivilDate {
-    /// Whether the year has a February 29.
+    /// By the rules of the Gregorian calendar.
     static func isLeap(_ year: Int) -> Bool {
         year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
     }
 
-    /// How many days the month has.
     static func days(in month: Int, of year: Int) -> Int {
         switch month {
         case 2: isLeap(year) ? 29 : 28

@@ -3,14 +3,14 @@
 
 /// One part of a field of a schedule: a number, a range of numbers, or a number with a step.
 struct ScheduleComponent: Hashable, Sendable, Comparable {
-    /// The first value.
+    /// The first value, as a number of the field.
     var start: Int
     /// The last possible value; nil: the end of the field.
     var stop: Int?
     /// The difference between two values; 0 if there is only the first.
     var step: Int
 
-    /// The order in the normal form.
+    /// The order in which the parts of a field are printed. An open end sorts first.
     static func < (left: Self, right: Self) -> Bool {
         (left.start, left.stop ?? -1, left.step) < (right.start, right.stop ?? -1, right.step)
     }

@@ -5,7 +5,7 @@
 public struct ScheduleFinding: Hashable, Sendable {
     /// The kind of finding; the raw value is its name for users and programs.
     public enum Code: String, CaseIterable, Hashable, Sendable {
-        /// There is no further occurrence.
+        /// No further occurrence before the year 2200.
         case neverFires = "never-fires"
         /// A crontab line restricts both day fields, and one of them is enough (crontab(5)).
         case dayFieldsBothRestricted = "day-fields-both-restricted"
@@ -19,7 +19,6 @@ public struct ScheduleFinding: Hashable, Sendable {
         case dstChange = "dst-change"
     }
 
-    /// The kind of finding.
     public var code: Code
     /// The index of the source of the schedule to which it applies.
     public var source: Int

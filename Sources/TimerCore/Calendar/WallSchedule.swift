@@ -7,24 +7,23 @@ public struct WallSchedule: Hashable, Sendable {
     /// "at least this many".
     public static let missedMax = 10_000
 
-    /// A source of occurrences.
+    /// Where occurrences come from. A schedule may combine several.
     public enum Source: Hashable, Sendable {
         /// A calendar event, in a zone.
         case calendar(CalendarSpec, ZoneRules)
         /// A crontab line, in a zone.
         case cron(CronSpec, ZoneRules)
-        /// A single instant.
         case at(WallInstant)
     }
 
-    /// The sources; at least one.
+    /// At least one. The schedule has the occurrences of all of them, each instant once.
     public var sources: [Source]
     /// What happens to times that do not exist; nil: the default of each source.
     public var gap: DSTRule.Gap?
     /// What happens to times that occur twice; nil: the default of each source.
     public var overlap: DSTRule.Overlap?
 
-    /// Creates a schedule with these sources.
+    /// Combines the sources; by default each has its own rule for daylight saving time.
     public init(_ sources: [Source], gap: DSTRule.Gap? = nil, overlap: DSTRule.Overlap? = nil) {
         self.sources = sources
         self.gap = gap
@@ -59,7 +58,7 @@ public struct WallSchedule: Hashable, Sendable {
         }.max()
     }
 
-    /// The zones of its sources.
+    /// The zones of the sources, one for each source that has one; equal ones are repeated.
     public var zones: [ZoneRules] {
         sources.compactMap { source in
             switch source {

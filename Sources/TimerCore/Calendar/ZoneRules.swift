@@ -20,7 +20,7 @@ public struct ZoneRules: Hashable, Sendable {
     private let initial: Int32
     private let footer: PosixZone?
 
-    /// Coordinated universal time, without an offset.
+    /// It never changes, so it needs no zone file.
     public static let utc = ZoneRules(
         name: "UTC", transitions: [], offsets: [], initial: 0, footer: nil)
 
@@ -129,7 +129,7 @@ public struct ZoneRules: Hashable, Sendable {
 
 /// The reason why bytes or a text are not a valid time zone.
 public struct ZoneError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The reason.
+    /// What is wrong with the zone, in words.
     public let description: String
 
     init(_ description: String) { self.description = description }

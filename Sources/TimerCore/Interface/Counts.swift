@@ -5,7 +5,7 @@
 public enum RunResult: Int, CaseIterable, Sendable {
     case success, failed, timedOut, lost, stopped, replaced
 
-    /// The word for it in metrics.
+    /// The word for it in metrics, where it is the label `result`.
     public var word: String {
         switch self {
         case .success: "success"
@@ -19,7 +19,7 @@ public enum RunResult: Int, CaseIterable, Sendable {
 }
 
 extension RunSummary {
-    /// The word it is counted by.
+    /// As which result the run is counted, with the decision whether it failed.
     public var result: RunResult { outcome.result(failed: failed) }
 }
 
@@ -29,23 +29,19 @@ public struct RunCounts: Hashable, Sendable {
     private static let retriesIndex = 7
     private var numbers = SIMD8<UInt32>.zero
 
-    /// Nothing is counted yet.
     public init() {}
 
-    /// How many runs ended like this.
     public subscript(result: RunResult) -> UInt32 { numbers[result.rawValue] }
 
-    /// How many retries were decided.
+    /// How many retries were decided. They are in the same vector as the results to save memory.
     public var retries: UInt32 { numbers[Self.retriesIndex] }
 
-    /// Counts a run that ended.
     public mutating func add(_ result: RunResult) { numbers[result.rawValue] &+= 1 }
 
-    /// Counts a retry.
     public mutating func addRetry() { numbers[Self.retriesIndex] &+= 1 }
 }
 
-/// Why firings were skipped, without the details.
+/// Why firings were skipped, without the numbers and runs that `Notice.SkipReason` has.
 public enum SkipKind: Int, CaseIterable, Sendable {
     case stillRunning, concurrencyMax, queueFull, missed, catchUpMax, deadline, clockSet, byOrder
 
@@ -72,18 +68,17 @@ extension SkipKind {
     }
 }
 
-/// What of a job was skipped latest.
+/// The latest firing of a job that was skipped, with the occurrences that it stands for.
 public struct LastSkip: Hashable, Sendable {
     /// When it was due; if several occurrences were skipped, the first of them.
     public var scheduled: WallInstant
     /// How many occurrences were skipped, at least 1.
     public var count: Int
-    /// Why.
+    /// Why it was skipped; the details are only in the log.
     public var reason: SkipKind
-    /// When the last of them was skipped.
+    /// When the last of them was skipped, by the wall clock.
     public var at: WallInstant
 
-    /// Creates a record of what was skipped.
     public init(scheduled: WallInstant, count: Int, reason: SkipKind, at: WallInstant) {
         self.scheduled = scheduled
         self.count = count
@@ -93,7 +88,7 @@ public struct LastSkip: Hashable, Sendable {
 }
 
 extension Notice.SkipReason {
-    /// The reason without its details.
+    /// The reason without its details, as it is counted and stored.
     public var kind: SkipKind {
         switch self {
         case .stillRunning: .stillRunning
@@ -112,13 +107,12 @@ extension Notice.SkipReason {
 public struct SkipCounts: Hashable, Sendable {
     private var numbers = SIMD8<UInt32>.zero
 
-    /// Nothing is counted yet.
     public init() {}
 
     /// How many firings were skipped for this reason.
     public subscript(kind: SkipKind) -> UInt32 { numbers[kind.rawValue] }
 
-    /// Counts a firing that was skipped.
+    /// Counts one firing, however many missed ones it stands for.
     public mutating func add(_ kind: SkipKind) { numbers[kind.rawValue] &+= 1 }
 }
 
@@ -128,16 +122,16 @@ public struct Histogram: Hashable, Sendable {
     public let bounds: [Duration]
     /// How many values were in each range, and above the last bound.
     public private(set) var counts: [UInt64]
-    /// The sum of all values.
+    /// The sum of all values, also of those above the last bound.
     public private(set) var sum = Duration.zero
 
-    /// A histogram without values.
+    /// Counts in these ranges. The bounds ascend.
     public init(bounds: [Duration]) {
         self.bounds = bounds
         counts = Array(repeating: 0, count: bounds.count + 1)
     }
 
-    /// How many values there are.
+    /// How many values there are, in all ranges.
     public var count: UInt64 { counts.reduce(0, +) }
 
     /// Adds a value.
@@ -164,9 +158,9 @@ public struct Histogram: Hashable, Sendable {
 /// What is counted of all jobs together, also of those that are not in the configuration any more,
 /// since the daemon started.
 public struct AgendaCounts: Hashable, Sendable {
-    /// The runs that ended, and the retries.
+    /// Runs by result, and retries.
     public internal(set) var runs = RunCounts()
-    /// The firings that were skipped.
+    /// Firings by the reason for which they were skipped.
     public internal(set) var skips = SkipCounts()
     /// How late the firings of the schedule were when they were decided, those that were caught up
     /// not among them.
@@ -177,7 +171,6 @@ public struct AgendaCounts: Hashable, Sendable {
     /// The maximum elapsed time that a single job may have lost before this daemon started.
     public internal(set) var lost = Duration.zero
 
-    /// Nothing is counted yet.
     public init() {}
 
     mutating func addStep(isCorrection: Bool) {

@@ -13,9 +13,10 @@ public enum Event: Sendable {
     case include(Job)
     /// These one-off jobs have finished or were cancelled. No reload is in progress.
     case exclude([Job.Name])
-    /// A timer of this job expired.
+    /// The timer of this job expired, or its second one, for retries. One that expired early is set
+    /// again.
     case wake(Job.Name)
-    /// A user requests something.
+    /// A user requests something. The result is `Action.answer`.
     case order(Order)
     /// All waiting rows are written. The shell sends it after `Agenda.isHolding` said that firings
     /// wait for this.
@@ -33,7 +34,7 @@ public enum Event: Sendable {
     case began(Run.ID, at: WallInstant)
     /// A run ended, at this time of the wall clock; nil: now. It had written output or not.
     case ended(Run.ID, RunOutcome, RunUsage, at: WallInstant? = nil, hasOutput: Bool = false)
-    /// The timer for incidents expired.
+    /// The timer of `Action.armIncidents` expired.
     case incidentsDue
     /// The wall clock was set, or may have been set.
     case clockChanged
@@ -58,7 +59,6 @@ public struct ClaimedRun: Hashable, Sendable {
     /// Why it was made, its fence, and when it must have started.
     public var claim: Firing.Cause.Claim
 
-    /// Creates a value.
     public init(id: Run.ID, missed: Int, active: Duration, claim: Firing.Cause.Claim) {
         self.id = id
         self.missed = missed
@@ -67,15 +67,15 @@ public struct ClaimedRun: Hashable, Sendable {
     }
 }
 
-/// A user's request about a job.
+/// A user's request about one job. A property that begins with a verb matters only for that verb.
 public struct Order: Hashable, Sendable {
     /// What to do. All verbs are idempotent except `run`, `retry` and `kill` with a signal.
     public enum Verb: String, CaseIterable, Hashable, Sendable {
         /// Pause the job and keep its elapsed time.
         case pause
-        /// Continue with the remaining time.
+        /// End the pause and continue as `on-resume` says.
         case resume
-        /// Restart the timer.
+        /// Restart the timer of a stopped or finished job; no other job changes.
         case start
         /// Stop the timer and discard the elapsed time.
         case stop
@@ -83,27 +83,26 @@ public struct Order: Hashable, Sendable {
         case run
         /// Run it now, if its last run failed.
         case retry
-        /// Skip its next firings.
+        /// Skip its next `count` firings.
         case skipNext = "skip-next"
         /// End its runs and cancel its waiting retries, or send its runs a signal.
         case kill
     }
 
-    /// When a pause ends by itself.
+    /// When a pause ends by itself, as the user gave it.
     public enum PauseEnd: Hashable, Sendable {
         /// When the wall clock reads this.
         case at(WallInstant)
-        /// After this span by the wall clock.
+        /// After this span by the wall clock, counted from the handling of the request.
         case after(Duration)
     }
 
-    /// What to do.
     public var verb: Verb
-    /// The job to do it with.
     public var job: Job.Name
-    /// Who requested it.
+    /// Who requested it, for the log, and for the pause or the run that it makes.
     public var by: Initiator
-    /// The reason that the user gave.
+    /// For a pause: why, in the user's words; nil if the user did not say, or keeps an earlier
+    /// reason.
     public var note: String?
     /// For a pause: when it ends by itself; nil: only when a user resumes the job.
     public var until: PauseEnd?
@@ -122,7 +121,7 @@ public struct Order: Hashable, Sendable {
     /// For `run` of a job of a fleet: the machine that runs it; nil: the one that is asked.
     public var machine: MachineName?
 
-    /// Creates a request.
+    /// Requests without the values that their verb does not use. A `skipNext` skips one firing.
     public init(
         _ verb: Verb, _ job: Job.Name, by: Initiator, note: String? = nil, until: PauseEnd? = nil,
         withRun: Bool = false, count: Int = 1, run: Run.ID? = nil, signal: String? = nil,
@@ -148,18 +147,17 @@ public struct Order: Hashable, Sendable {
 /// A pause as it was shown to a user. If the user then decides to end it, the decision applies to
 /// this pause, and not to another pause that may have started meanwhile.
 public struct SeenPause: Hashable, Sendable {
-    /// Since when, by the wall clock.
+    /// When the pause started, by the wall clock.
     public var since: WallInstant
     /// Who paused the job, as it is displayed.
     public var by: String
-    /// The reason that the user gave.
+    /// The reason as it was shown; nil if there was none.
     public var note: String?
-    /// When it ends by itself.
+    /// The end as it was shown, by the wall clock; nil if there was none.
     public var until: WallInstant?
     /// Whether the active runs are suspended as well.
     public var withRun: Bool
 
-    /// Creates a value.
     public init(
         since: WallInstant, by: String, note: String? = nil, until: WallInstant? = nil,
         withRun: Bool = false
@@ -171,7 +169,7 @@ public struct SeenPause: Hashable, Sendable {
         self.withRun = withRun
     }
 
-    /// The current pause of a job.
+    /// The pause as it is shown to users.
     public init(_ pause: Pause) {
         self.init(
             since: pause.since, by: pause.by.description, note: pause.note, until: pause.until,
@@ -179,9 +177,9 @@ public struct SeenPause: Hashable, Sendable {
     }
 }
 
-/// The result of a request.
+/// The result of a request, for the user who made it.
 public enum Answer: Hashable, Sendable {
-    /// It was done.
+    /// It was done as requested, and there is nothing more to say.
     case done
     /// The job was already paused, and the terms of its pause were changed. These are the previous
     /// terms.
@@ -193,12 +191,12 @@ public enum Answer: Hashable, Sendable {
     case killed([Run.ID], cancelled: [Run.ID])
     /// The job was already in the requested state, as this text explains. Nothing changed.
     case unchanged(String)
-    /// It cannot be done, for this reason.
+    /// It cannot be done, for this reason, which is shown to the user. Nothing changed.
     case refused(String)
-    /// There is no job of this name.
+    /// No job of this name is in the configuration.
     case noSuchJob
 
-    /// The requested run; nil for other answers.
+    /// The run that the request recorded; nil for other answers.
     public var run: Run.ID? {
         if case .requested(let run) = self { run } else { nil }
     }
@@ -213,7 +211,7 @@ public enum Action: Hashable, Sendable {
     case arm(Job.Name, AwakeInstant)
     /// Set or move the timer of the job to this time of the wall clock.
     case armAt(Job.Name, WallInstant)
-    /// Cancel the timer of the job.
+    /// Cancel the timer of the job, whichever clock it uses.
     case disarm(Job.Name)
     /// Set the second timer of the job, for its next retry, to this instant.
     case armRetry(Job.Name, AwakeInstant)
@@ -237,7 +235,7 @@ public enum Action: Hashable, Sendable {
     case signal(Run.ID, String)
     /// Suspend an active run, and its time limit with it.
     case suspend(Run.ID)
-    /// Continue a suspended run.
+    /// Continue a suspended run, and its time limit with it.
     case resume(Run.ID)
     /// Close the row of a run, with the decision whether it failed.
     indirect case close(RunSummary)
@@ -254,9 +252,9 @@ public enum Action: Hashable, Sendable {
     /// must be on the disk before the later actions in the list. They are behind a reference,
     /// because each action takes as much memory as the largest, and a start has one for each job.
     indirect case storeJobSet(JobSetChange, durable: Bool)
-    /// Write the notice to the log.
+    /// Write the notice to the log. Boxed, because notices are large.
     indirect case log(Notice)
-    /// Answer the request that was just handled.
+    /// Answer the request of the event that was just handled. Boxed, because it may be a pause.
     indirect case answer(Answer)
     /// Tell the fleet that this run does not start: its job is not configured any more.
     case decline(Run.ID)

@@ -3,30 +3,30 @@
 
 /// What a machine knows of a job that a fleet shares, to be shown.
 public struct FleetJobView: Hashable, Sendable {
-    /// A run on one of the machines.
+    /// A run of the job as the fleet keeps it, on this or on another machine.
     public struct MachineRun: Hashable, Sendable {
-        /// The run.
         public var run: Run.ID
         /// The machine that has it, or that skipped it.
         public var machine: MachineName
         /// How far it is: `requested`, `claimed`, `began`, `ended`, `skipped`, `unstarted` or `lost`.
         public var state: String
-        /// How it ended, if it did.
+        /// How it ended; nil while it is active.
         public var outcome: RunOutcome?
-        /// When its process started.
+        /// When its process started, by the wall clock of its machine; nil if it did not or that is
+        /// not known.
         public var began: WallInstant?
-        /// When it ended, or was skipped.
+        /// When it ended or was skipped, by the wall clock of a machine; nil while it is active.
         public var ended: WallInstant?
-        /// Whether it failed.
+        /// Whether it failed, by the exit codes that the job counts as success.
         public var hasFailed = false
         /// How many earlier firings it accounts for as well, and when the first of them was due. Not
         /// negative.
         public var missed = 0
         public var first: WallInstant?
-        /// Why it was skipped.
+        /// Why it was skipped, in the word that the fleet keeps; nil if it was not.
         public var skipReason: String?
 
-        /// Creates a value.
+        /// A run without an end. The other properties are set afterwards.
         public init(run: Run.ID, machine: MachineName, state: String) {
             self.run = run
             self.machine = machine
@@ -34,7 +34,7 @@ public struct FleetJobView: Hashable, Sendable {
         }
     }
 
-    /// The pause of the job.
+    /// The pause of the job in the whole fleet; nil if it is not paused.
     public var pause: Pause?
     /// When the next firing is due if nothing changes until then; nil during a pause.
     public var next: WallInstant?
@@ -46,9 +46,9 @@ public struct FleetJobView: Hashable, Sendable {
     /// How many firings there were, and how many of the next ones are skipped. Not negative.
     public var firings: Int
     public var skips: Int
-    /// The runs that have not ended.
+    /// The runs on all machines that have not ended.
     public var live: [MachineRun]
-    /// The latest other run of the job.
+    /// The latest run that is not in `live`; nil if the fleet keeps none.
     public var last: MachineRun?
     /// Whether the fleet has another definition of the job than this machine, so that this machine
     /// does not start it.
@@ -66,7 +66,7 @@ public struct FleetJobView: Hashable, Sendable {
     /// The machines that may start the job, the first one first; nil if they are not looked up.
     public var machines: [MachineName]?
 
-    /// Creates a value.
+    /// A view of a machine with a connection to the fleet.
     public init(
         pause: Pause? = nil, next: WallInstant? = nil, active: Duration, accrued: Duration,
         countedAt: AwakeInstant? = nil, firings: Int, skips: Int, live: [MachineRun] = [],

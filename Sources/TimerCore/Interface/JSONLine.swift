@@ -6,10 +6,10 @@
 public struct JSONLine {
     private(set) var text = ""
 
-    /// A line without members.
+    /// An object without members.
     public init() {}
 
-    /// The complete line, with its newline.
+    /// The complete object, with its newline.
     public var line: String { (text.isEmpty ? "{" : text) + "}\n" }
 
     /// Adds a member. It is not checked whether the name was already added.
@@ -18,7 +18,7 @@ public struct JSONLine {
         write(value)
     }
 
-    /// Adds a member that is a number.
+    /// Adds a member whose value is a number. It is not checked whether the name was already added.
     public mutating func add(_ name: String, _ value: Int64) {
         begin(name)
         text += "\(value)"

@@ -33,18 +33,18 @@ public enum Phase: Hashable, Sendable {
 /// Who paused a job, when, and why. It is kept in the store and not in the configuration, so that
 /// neither a reload nor a configuration management tool ends it.
 public struct Pause: Hashable, Sendable {
-    /// Since when, by the wall clock.
+    /// When it began, by the wall clock. It stays when the terms of the pause change.
     public var since: WallInstant
-    /// Who paused the job.
+    /// Who paused the job, or changed the terms last.
     public var by: Initiator
-    /// The reason that the user gave.
+    /// The reason that the user gave; nil if there is none.
     public var note: String?
     /// When it ends by itself, by the wall clock; nil: only when a user resumes the job.
     public var until: WallInstant?
     /// Whether runs that were active were suspended as well.
     public var withRun: Bool
 
-    /// Creates a pause.
+    /// A pause that only a user ends, unless `until` is given.
     public init(
         since: WallInstant, by: Initiator, note: String? = nil, until: WallInstant? = nil,
         withRun: Bool = false
@@ -57,15 +57,15 @@ public struct Pause: Hashable, Sendable {
     }
 }
 
-/// A pause that ended.
+/// A pause that ended, for the history.
 public struct PastPause: Hashable, Sendable {
-    /// The job.
+    /// The name that the job has in the history.
     public var job: Job.Name
     /// The pause, with its last terms.
     public var pause: Pause
     /// When it ended, by the wall clock.
     public var ended: WallInstant
-    /// Who ended it.
+    /// Who ended it; `pauseEnd` if it ended by itself.
     public var endedBy: Initiator
 
     /// Creates a record of a pause that ended. One that ended by itself did so at its end, also if
@@ -79,7 +79,7 @@ public struct PastPause: Hashable, Sendable {
     }
 }
 
-/// The initiator of a change.
+/// Who or what paused a job, or changed it in another way.
 public enum Initiator: Hashable, Sendable, CustomStringConvertible {
     /// `paused = true` in the configuration.
     case configuration
@@ -109,24 +109,24 @@ public enum Initiator: Hashable, Sendable, CustomStringConvertible {
 /// A start with very many jobs has several records of each at once, so it takes as few bytes as it
 /// can: the flags are together.
 public struct JobRecord: Hashable, Sendable {
-    /// The name of the job.
+    /// The name it belongs to, also after the job was removed.
     public var job: Job.Name
-    /// The state of the job.
+    /// The phase at `at`.
     public var phase: Phase
-    /// Its total active time.
+    /// Its active time in total, as of `at`.
     public var active: Duration
     /// Its active time since the last grid point. Negative, by at most `Agenda.aheadMax`, if the record
     /// is of an instant before that grid point, because its firing was decided ahead of the clocks.
     public var accrued: Duration
     /// How many firings it had since its timer was last restarted by `start`.
     public var firings: Int
-    /// The scheduled instant of its last firing.
+    /// The scheduled instant of its last firing; nil if it never fired.
     @PackedInstant public var lastScheduled: WallInstant?
     /// When the job was removed from the configuration; nil while it is in the configuration.
     @PackedInstant public var removed: WallInstant?
     /// The reading of the clocks to which the record applies.
     public var at: Now
-    /// The daemon instance that took it.
+    /// The daemon instance that took it, whose heartbeats prove that time counted after `at`.
     public var instance: DaemonInstance.ID
     /// The maximum part of the elapsed time that may not have been counted because of a crash.
     public var maxLoss: Duration
@@ -156,10 +156,9 @@ public struct JobRecord: Hashable, Sendable {
     /// Whether the interval of the job restarts at the end of its runs, which had not ended at
     /// `at`.
     public var awaitsEnd: Bool
-    /// Which clock its time was counted by.
+    /// Which clock its time was counted by; the job may have another basis now.
     public var basis: TimeBasis
 
-    /// Creates a record.
     public init(
         job: Job.Name, phase: Phase, active: Duration, accrued: Duration, isCounting: Bool,
         firings: Int, lastScheduled: WallInstant?, configuredPaused: Bool, removed: WallInstant?,

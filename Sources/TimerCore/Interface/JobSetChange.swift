@@ -4,12 +4,12 @@
 /// The changes that a start or a new configuration makes in the store. Renamings are written first,
 /// then the renewal, then the records, then the deletions.
 public struct JobSetChange: Hashable, Sendable {
-    /// The jobs that have another name now.
+    /// Jobs that continue with the state of the name they had before.
     public var renamed: [Renaming]
     /// What a start does to all records first; those in `records` are written over it. Nil if that
     /// spares no record.
     public var renewal: RecordRenewal?
-    /// The records of jobs.
+    /// The records to write as they are, for jobs that are new, changed or removed.
     public var records: [JobRecord]
     /// The jobs that were removed so long ago that their records are erased.
     public var erased: [Job.Name]
@@ -25,7 +25,7 @@ public struct JobSetChange: Hashable, Sendable {
         self.erased = erased
     }
 
-    /// Whether there is nothing to write.
+    /// Whether there is nothing to write, so that no transaction is needed.
     public var isEmpty: Bool {
         renamed.isEmpty && renewal == nil && records.isEmpty && erased.isEmpty
     }
@@ -37,12 +37,12 @@ public struct JobSetChange: Hashable, Sendable {
 public struct RecordRenewal: Hashable, Sendable {
     /// The reading of the clocks to which the records apply then.
     public var at: Now
-    /// The daemon instance that takes them.
+    /// The daemon instance that takes them: the one that starts.
     public var instance: DaemonInstance.ID
-    /// How many jobs are in the configuration.
+    /// How many jobs are in the configuration, which says how many records a renewal that is not
+    /// written yet stands for.
     public var jobs: Int
 
-    /// Creates a renewal.
     public init(at: Now, instance: DaemonInstance.ID, jobs: Int) {
         self.at = at
         self.instance = instance
@@ -54,7 +54,7 @@ public struct RecordRenewal: Hashable, Sendable {
         stored.phase == .armed && stored.removed == nil
     }
 
-    /// The stored record as it is afterwards.
+    /// The stored record after the renewal: it counts from `at` on.
     public func renewed(_ stored: JobRecord) -> JobRecord {
         var record = stored
         record.isCounting = true
@@ -75,14 +75,12 @@ public struct RecordRenewal: Hashable, Sendable {
 /// identity, which contains the old name, so that it can still be found by it. Only runs that were
 /// recorded and not started get the new name.
 public struct Renaming: Hashable, Sendable {
-    /// The name the job had.
+    /// The name in `renamed-from`.
     public var from: Job.Name
-    /// The new name of the job.
     public var to: Job.Name
     /// The runs under the old name that were recorded and not started. They get the new name.
     public var waiting: [Run.ID]
 
-    /// Creates a renaming.
     public init(from: Job.Name, to: Job.Name, waiting: [Run.ID] = []) {
         self.from = from
         self.to = to

@@ -13,7 +13,7 @@ public enum Notice: Hashable, Sendable {
     /// lost.
     case recovered(
         Job.Name, accrued: Duration, credited: Duration, maxLoss: Duration, TimeBasis)
-    /// A firing was due.
+    /// A firing was due: its run, how late it was, and the time until the next one.
     case fired(Run, late: Duration, remaining: Duration?)
     /// A user requested a run independently of the schedule.
     case runOrdered(Run, by: Initiator, remaining: Duration?)
@@ -25,26 +25,26 @@ public enum Notice: Hashable, Sendable {
     case replacing(Run.ID, by: Run.ID)
     /// A run failed, and this retry of its firing follows after a delay.
     case retrying(Run.ID, after: Duration, retries: Int)
-    /// The process of a run started.
     case runBegan(Run.ID)
     /// A user requested to end a run, or to send it the signal with this name.
     case killed(Run.ID, by: Initiator, signal: String?)
     /// A user cancelled a waiting run. It is recorded as stopped.
     case cancelled(Run.ID, by: Initiator)
-    /// A run ended.
+    /// A run ended; whether it failed is decided by the success exit codes of its job.
     case runEnded(Run.ID, RunOutcome, RunUsage, failed: Bool)
     /// A run that was recorded before the previous instance ended, and was never spawned, starts
     /// now.
     case runRecovered(Run.ID)
     /// A run kept running across the restart and is an active run of this instance.
     case runReattached(Run.ID)
-    /// A job was paused.
+    /// A job was paused, with this elapsed time, and this much left until its next firing.
     case paused(Job.Name, Pause, accrued: Duration, remaining: Duration?)
-    /// The terms of a pause were changed.
+    /// The job was already paused, and a user changed the reason, the end, or what happens with its
+    /// runs.
     case pauseChanged(Job.Name, from: Pause, to: Pause)
-    /// A job was resumed.
+    /// A job was resumed, by a user or because its pause ended.
     case resumed(Job.Name, from: Pause, by: Initiator, accrued: Duration, remaining: Duration?)
-    /// The timer of a job was restarted.
+    /// A user restarted the timer of a job.
     case started(Job.Name, by: Initiator, remaining: Duration?)
     /// A job was stopped, and its elapsed time and its pause, if it had one, were discarded.
     case stopped(Job.Name, from: Pause?, by: Initiator, dropped: Duration)
@@ -55,7 +55,7 @@ public enum Notice: Hashable, Sendable {
     /// No more runs of a job are scheduled, at all or, if it fires again in the next boot, in this
     /// boot.
     case finished(Job.Name, firesAtBoot: Bool)
-    /// The configuration was read again.
+    /// The configuration was read again; how many jobs did not change.
     case reloaded(added: [Job.Name], changed: [Job.Name], removed: [Job.Name], kept: Int)
     /// The rules of time zones changed, and the occurrences of these jobs with them.
     case zonesChanged([Job.Name])
@@ -81,7 +81,7 @@ public enum Notice: Hashable, Sendable {
         }
     }
 
-    /// The reason why a firing was skipped.
+    /// Why a firing was skipped, with what the log says about it.
     public enum SkipReason: Hashable, Sendable {
         /// The previous run of the job has not ended.
         case stillRunning(Run.ID)

@@ -11,9 +11,9 @@ public enum DaemonInstance {
 /// counts. It is a file in the runtime directory that is written without fsync: it survives a crash
 /// of the daemon, but not of the machine.
 public struct Heartbeat: Hashable, Sendable {
-    /// The instance that wrote it.
+    /// The instance that wrote it, which may be older than the one that reads it.
     public var instance: DaemonInstance.ID
-    /// When it was written.
+    /// The clocks when it was written: the instance was running then.
     public var at: Now
     /// What it repeats for earlier instances; nil when the records of this instance are stored.
     public var unstored: Unstored?
@@ -21,7 +21,6 @@ public struct Heartbeat: Hashable, Sendable {
     /// The generation of the database at that time. Not negative.
     public var generation: Int64 = 0
 
-    /// Creates a heartbeat.
     public init(instance: DaemonInstance.ID, at: Now, unstored: Unstored? = nil) {
         self.instance = instance
         self.at = at
@@ -42,7 +41,6 @@ public struct Heartbeat: Hashable, Sendable {
         /// The number of these later instances. At least 1.
         public var instances: Int
 
-        /// Creates a value.
         public init(
             storedInstance: DaemonInstance.ID, proven: Now?, counted: Duration, instances: Int
         ) {
@@ -110,14 +108,13 @@ public struct RecoveredState: Sendable {
 
     /// An instance that has ended.
     public struct PreviousInstance: Hashable, Sendable {
-        /// Its number.
+        /// Its number in the order of starts.
         public var instance: DaemonInstance.ID
-        /// When it started.
+        /// The clocks when it started. Its boot can be compared with the current one.
         public var began: Now
         /// When it ended, if it stopped cleanly: all ledgers were closed and written.
         public var ended: Now?
 
-        /// Creates a previous instance.
         public init(instance: DaemonInstance.ID, began: Now, ended: Now?) {
             self.instance = instance
             self.began = began
@@ -127,13 +124,13 @@ public struct RecoveredState: Sendable {
 
     /// A run whose row was written and not closed.
     public struct OpenRun: Hashable, Sendable {
-        /// The run's identity.
+        /// The identity, with the name of the job when the run was recorded.
         public var id: Run.ID
         /// The job it belongs to. The job may have had another name when the run was recorded.
         public var job: Job.Name
-        /// The firing it is an attempt at.
+        /// The firing that the run is an attempt at.
         public var firing: Firing
-        /// The boot in which it was recorded.
+        /// The boot in which it was recorded: a process of another boot cannot be running.
         public var bootID: BootID
         /// Whether its start was recorded. Its start may have been sent to a runner then, so it never
         /// starts again, whatever the runner knows about it. Otherwise it waited, and no runner ever
@@ -144,7 +141,7 @@ public struct RecoveredState: Sendable {
         /// Whether the runner still has it: its process is running, or its end was not reported yet.
         public var isLive: Bool
 
-        /// Creates an open run.
+        /// By default a run of the job that its identity names.
         public init(
             id: Run.ID, of job: Job.Name? = nil, firing: Firing, bootID: BootID, isReleased: Bool,
             recorded: WallInstant? = nil, isLive: Bool = false

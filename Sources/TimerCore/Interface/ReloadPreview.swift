@@ -3,15 +3,14 @@
 
 /// What a reload would do to each job, with the elapsed time from which the job would continue.
 public struct ReloadPreview: Hashable, Sendable {
-    /// One job of it.
+    /// One job of the preview.
     public struct Line: Hashable, Sendable {
-        /// The name of the job.
+        /// The name in the new configuration; of a removed job, its current name.
         public var job: Job.Name
         /// Its elapsed time since its last grid point. For a removed job, the elapsed time that is
         /// kept for its name.
         public var accrued: Duration
 
-        /// Creates a line.
         public init(job: Job.Name, accrued: Duration) {
             self.job = job
             self.accrued = accrued
@@ -20,11 +19,11 @@ public struct ReloadPreview: Hashable, Sendable {
 
     /// Jobs that do not change, and keep their timers.
     public var kept: [Line] = []
-    /// Jobs whose definition changed.
+    /// Jobs whose definition differs from the current one, with their current elapsed time.
     public var changed: [Line] = []
-    /// Jobs that are new.
+    /// Jobs that the current configuration does not have, including renamed ones.
     public var added: [Line] = []
-    /// Jobs that are removed.
+    /// Jobs of the current configuration that the new one does not have.
     public var removed: [Line] = []
 
     private let jobSet: JobSet

@@ -3,27 +3,25 @@
 
 /// The complete state of the agenda at one reading of the clocks, for status queries.
 public struct Snapshot: Hashable, Sendable {
-    /// When it was taken.
+    /// The clocks as of which all values are given.
     public var at: Now
     /// The jobs in the order of the configuration.
     public var jobs: [JobSnapshot]
 
-    /// Creates a snapshot.
     public init(at: Now, jobs: [JobSnapshot]) {
         self.at = at
         self.jobs = jobs
     }
 }
 
-/// One job in a snapshot.
+/// The state of one job at one reading of the clocks.
 public struct JobSnapshot: Hashable, Sendable {
-    /// When it was taken.
+    /// The clocks as of which all values are given.
     public var at: Now
-    /// The job's definition.
+    /// The definition of the last reload.
     public var job: Job
-    /// The state of the job.
     public var phase: Phase
-    /// Its total active time.
+    /// Its active time in total, also before the last grid point.
     public var active: Duration
     /// Its active time since the last grid point.
     public var accrued: Duration
@@ -33,13 +31,13 @@ public struct JobSnapshot: Hashable, Sendable {
     public var next: WallInstant?
     /// By how much all times of its schedule are shifted (`random-offset`).
     public var offset: Duration
-    /// The scheduled instant of the last firing.
+    /// The scheduled instant of the last firing; nil if it never fired.
     public var lastScheduled: WallInstant?
     /// How many firings it had since its timer was last restarted.
     public var firings: Int
     /// The runs that have not ended, oldest first.
     public var live: [ActiveRun]
-    /// The latest run that ended.
+    /// The latest run that ended, also of an earlier instance; nil if none is known.
     public var lastRun: RunSummary?
     /// What was skipped latest; nil if nothing of the history was.
     public var lastSkip: LastSkip?
@@ -47,7 +45,7 @@ public struct JobSnapshot: Hashable, Sendable {
     public var skips: Int
     /// The maximum part of the elapsed time that may not have been counted because of a crash.
     public var maxLoss: Duration
-    /// When its time record was last saved.
+    /// When its time record was last saved, by the wall clock.
     public var checkpoint: WallInstant
     /// The incidents with a notification that are not over, in the order in which they
     /// began.

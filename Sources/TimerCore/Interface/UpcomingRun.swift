@@ -3,21 +3,19 @@
 
 /// A run that becomes due if nothing changes until then.
 public struct UpcomingRun: Hashable, Sendable {
-    /// What happens at that time.
+    /// What is expected at that time.
     public enum Kind: String, CaseIterable, Sendable {
         case run, retry
         /// The run is skipped because a user requested it.
         case skipped
     }
 
-    /// When it is due.
+    /// When it is due, by the wall clock.
     public var at: WallInstant
-    /// Its job.
     public var job: Job.Name
-    /// What happens then.
+    /// Whether it is the run of a firing, a retry, or a run that is skipped.
     public var kind: Kind
 
-    /// A run as described.
     public init(at: WallInstant, job: Job.Name, kind: Kind) {
         self.at = at
         self.job = job

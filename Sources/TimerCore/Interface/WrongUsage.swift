@@ -15,7 +15,8 @@ public enum WrongUsage {
         return lines.map { withoutFarSuggestion($0) }.joined(separator: "\n")
     }
 
-    /// `Unknown option '--wait'. Did you mean '--all'?`
+    /// Removes the suggestion from `Unknown option '--wait'. Did you mean '--all'?` if it is too
+    /// far.
     private static func withoutFarSuggestion(_ line: Substring) -> Substring {
         let marker = ". Did you mean '"
         guard line.hasSuffix("'?"), let start = line.lastRange(of: marker) else { return line }
@@ -35,7 +36,7 @@ public enum WrongUsage {
 }
 
 extension Substring {
-    /// The last place where `text` occurs.
+    /// The last place where `text` occurs; nil if it does not.
     fileprivate func lastRange(of text: String) -> Range<Index>? {
         var start = indices.last
         while let place = start {

@@ -13,13 +13,12 @@ public struct Boxed<Value: Hashable & Sendable>: Hashable, Sendable {
 
     private var box: Box
 
-    /// The value in the box.
     public var wrappedValue: Value {
         get { box.value }
         set { box = Box(newValue) }
     }
 
-    /// Creates a new box with the value.
+    /// Creates a box of its own, also if another one has an equal value.
     public init(wrappedValue: Value) { box = Box(wrappedValue) }
 
     /// A box with the value: this one if it has an equal value, so that both share it.

@@ -33,18 +33,18 @@ public struct Execution: Hashable, Sendable {
     public var stdin: String?
     /// The nice value, -20 to 19.
     public var nice = 0
-    /// The other priorities of its processes.
+    /// The priorities for I/O, processors and a lack of memory; by default those of the kernel.
     public var priorities = Priorities()
     /// The resource limits that differ from those of the daemon (setrlimit(2)).
     public var limits: [Limit: UInt64?] = [:]
     /// The files whose copies are available to its runs, by the names of the copies
     /// (systemd.exec(5), LoadCredential=).
     public var credentials: [String: String] = [:]
-    /// The restrictions on its processes.
+    /// The restrictions on its processes; by default none beyond those of their user.
     public var confinement = Confinement()
     /// The exit codes, 0 to 255, that count as success.
     public var successExitCodes: Set<Int32> = [0]
-    /// Which events of its runs are logged.
+    /// Which events of its runs are logged; by default all of them.
     public var log = LogLevel.all
     /// The time window of the rate limit for output: within it, at most `logRateLimitBurst` lines
     /// of all runs of the job together are logged, and further lines are dropped and counted. The
@@ -55,7 +55,6 @@ public struct Execution: Hashable, Sendable {
     /// How many bytes from the end of the output are kept with a run.
     public var outputTail = 8192
 
-    /// The defaults.
     public init() {}
 
     /// A resource limit, by its name in systemd.exec(5) without `Limit`.

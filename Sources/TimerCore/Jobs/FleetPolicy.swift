@@ -24,7 +24,6 @@ public struct FleetPolicy: Hashable, Sendable {
     /// `Job.Name.instance(on:)` of that. Nil: each firing starts on one machine.
     public var template: Job.Name?
 
-    /// The defaults.
     public init() {}
 
     /// What happens with a run whose machine disappeared. Perhaps it did its work.
@@ -37,7 +36,7 @@ public struct FleetPolicy: Hashable, Sendable {
 
     /// What happens with a run whose machine has no connection to the fleet any more.
     public enum Isolation: String, CaseIterable, Hashable, Sendable {
-        /// It goes on.
+        /// It goes on, so that another machine may run the job beside it.
         case keep
         /// It is ended before other machines may count its machine as gone, so that none of them runs
         /// the job beside it. Its `kill-timeout` comes on top.
@@ -61,7 +60,6 @@ extension Job.Name {
 
 /// The name of a machine in its fleet. It has the form of a job name.
 public struct MachineName: Hashable, Comparable, Sendable, CustomStringConvertible {
-    /// The text of the name.
     public let description: String
 
     /// Returns nil if `text` is no valid name.

@@ -5,22 +5,22 @@
 public struct Job: Hashable, Sendable {
     /// The identity of the job, its ledger and its history.
     public var name: Name
-    /// The description that the user wrote.
+    /// The description that the user wrote; nil: none.
     public var description: String?
-    /// What a run executes.
+    /// What its runs execute, as their user and in their directory.
     public var command: Command
-    /// When it fires.
+    /// When its firings are due, by counted time or by the wall clock.
     public var schedule: Schedule
     /// Which clock `every`, `after` and `first` are counted by. For `on-boot`, time counts while
     /// the machine is on.
     public var count: TimeBasis
-    /// Whether the job starts paused.
+    /// Whether a new job starts paused. A change of the value pauses the job, or ends that pause.
     public var paused: Bool
     /// The variables that are added to the environment of its runs.
     public var environment: [String: String]
     /// What to do with its firings in cases that the schedule leaves open.
     @Boxed public var policy: Policy
-    /// How its runs are executed.
+    /// How its runs are executed. Jobs with equal settings share one value.
     @Boxed public var execution: Execution
     @Boxed private var uncommon: UncommonFields
 
@@ -54,7 +54,8 @@ public struct Job: Hashable, Sendable {
     private static let noUncommonFields = Boxed(wrappedValue: UncommonFields())
 }
 
-/// Properties that few jobs have.
+/// Properties that few jobs have. They are behind one reference, so that the other jobs need no
+/// memory for them.
 extension Job {
     private struct UncommonFields: Hashable, Sendable {
         var first: Duration?
@@ -119,7 +120,6 @@ extension Job {
         /// The maximum number of characters in a name.
         public static let lengthMax = 64
 
-        /// The text of the name.
         public let description: String
 
         /// Returns nil if `text` is not a valid job name.
@@ -171,7 +171,7 @@ extension Job {
         }
     }
 
-    /// What a run executes.
+    /// What a run executes, with or without a shell.
     public enum Command: Hashable, Sendable {
         /// A program and its arguments, without a shell. Never empty. A program name without a
         /// slash is searched in PATH.
@@ -181,7 +181,7 @@ extension Job {
     }
 }
 
-/// From where an interval is counted.
+/// From where the interval of `every` is counted.
 public enum IntervalStart: String, CaseIterable, Hashable, Sendable {
     /// From one firing to the next, on a fixed grid.
     case start
@@ -189,7 +189,7 @@ public enum IntervalStart: String, CaseIterable, Hashable, Sendable {
     case end
 }
 
-/// When a job fires.
+/// When a job fires. The clock of counted time is that of `Job.count`.
 public enum Schedule: Hashable, Sendable {
     /// Repeatedly, after each interval of counted time. Longer than zero.
     case every(Duration)
@@ -213,7 +213,7 @@ public enum Schedule: Hashable, Sendable {
 public struct JobSet: Hashable, Sendable {
     /// The jobs. Their names are unique.
     public let jobs: [Job]
-    /// Their names.
+    /// The names of the jobs, to look one up without a loop.
     public let names: Set<Job.Name>
     /// The notifiers that the jobs can name in `notify`. Their names are unique.
     public let notifiers: [Notifier]

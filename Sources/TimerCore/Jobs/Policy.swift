@@ -25,7 +25,7 @@ public struct Policy: Hashable, Sendable {
     /// The maximum random shift of all occurrences. The shift is always the same for one job on one
     /// machine. Not negative.
     public var randomOffset = Duration.zero
-    /// What to do after a failed run.
+    /// What to do after a failed run; by default nothing.
     public var retry = Retry()
     /// The notifiers for the job, each once.
     public var notify: [Notifier.Name] = []
@@ -42,7 +42,6 @@ public struct Policy: Hashable, Sendable {
     public var historyRuns = historyRunsDefault
     public static let historyRunsDefault = 100_000
 
-    /// The defaults.
     public init() {}
 
     /// What to do with missed occurrences: no daemon ran, or the machine was asleep or suspended.
@@ -55,7 +54,7 @@ public struct Policy: Hashable, Sendable {
         case runAll = "run-all"
     }
 
-    /// What resuming a paused job does.
+    /// What resuming a paused job does with its timer.
     public enum Resume: String, CaseIterable, Hashable, Sendable {
         /// Continue with the remaining time.
         case keepRemaining = "keep-remaining"
@@ -97,7 +96,7 @@ public struct Policy: Hashable, Sendable {
         public var delay = Duration.seconds(10)
         /// By which factor each delay is longer than the one before it; at least 1.
         public var backoff = 2.0
-        /// The longest delay.
+        /// The limit of the growing delay.
         public var delayMax = Duration.seconds(600)
 
         /// The defaults: no retries.

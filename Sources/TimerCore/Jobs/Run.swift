@@ -5,7 +5,6 @@
 public struct Firing: Hashable, Sendable {
     /// The identity of the firing: no two firings of one job have the same scheduled instant.
     public struct ID: Hashable, Sendable {
-        /// The name of the job.
         public var job: Job.Name
         /// The instant at which it was due, by the wall clock.
         public var scheduled: WallInstant
@@ -17,16 +16,15 @@ public struct Firing: Hashable, Sendable {
         }
     }
 
-    /// Which firing it is.
+    /// Its identity, which contains the instant at which it was due.
     public var id: ID
     /// How many further firings were missed before this one and are combined with it.
     public var missed: Int
     /// The total active time of the job when it fired.
     public var active: Duration
-    /// Why it was made.
+    /// Why it was made: by the schedule, for a user or for a fleet.
     public var cause: Cause
 
-    /// Creates a firing.
     public init(id: ID, missed: Int, active: Duration, cause: Cause = .schedule) {
         self.id = id
         self.missed = missed
@@ -45,7 +43,7 @@ public struct Run: Hashable, Sendable {
         /// The number of the attempt; 1 is the first.
         public var attempt: Int
 
-        /// The attempt with this number at `firing`.
+        /// An attempt at `firing`; by default the first one.
         public init(firing: Firing.ID, attempt: Int = 1) {
             self.firing = firing
             self.attempt = attempt
@@ -71,15 +69,15 @@ public struct Run: Hashable, Sendable {
         }
     }
 
-    /// The identity of the attempt.
+    /// Its firing and the number of the attempt.
     public var id: ID
-    /// The firing it is an attempt at.
+    /// The firing with all its facts; `id` has only its identity.
     public var firing: Firing
     /// The job as it was when it fired, which defines what is executed. A later reload does not
     /// change it.
     @Boxed public var job: Job
 
-    /// The attempt with this number at `firing`.
+    /// An attempt at `firing`; by default the first one. The job is what it executes.
     public init(firing: Firing, attempt: Int = 1, job: Job) {
         self.init(firing: firing, attempt: attempt, job: Boxed(wrappedValue: job))
     }
@@ -124,20 +122,18 @@ public struct RunUsage: Hashable, Sendable {
 
 /// What is kept in memory about the latest run of a job that ended.
 public struct RunSummary: Hashable, Sendable {
-    /// Which run.
     public var id: Run.ID
     /// When its process started, by the wall clock; nil if no process started.
     public var began: WallInstant?
     /// When it ended, by the wall clock; nil if that is not known.
     public var ended: WallInstant?
-    /// How it ended.
+    /// How it ended. Whether that is a failure is in `failed`.
     public var outcome: RunOutcome
-    /// The resources that it used.
+    /// The resources that it used; zero if it had no process.
     public var usage: RunUsage
     /// Whether it failed, by the success exit codes that were configured when it ended.
     public var failed: Bool
 
-    /// Creates a summary.
     public init(
         id: Run.ID, began: WallInstant? = nil, ended: WallInstant? = nil, outcome: RunOutcome,
         usage: RunUsage = RunUsage(), failed: Bool = false

@@ -6,7 +6,7 @@ extension Firing {
     /// `resume`, `requested(ada)`, `requested-with-variables(ada)`, and `claimed(4711, schedule)`
     /// with the fence of the run.
     public enum Cause: Hashable, Sendable, LosslessStringConvertible {
-        /// Its schedule.
+        /// The schedule of the job.
         case schedule
         /// Its schedule, for a missed occurrence: no daemon ran, or the machine was suspended.
         case catchUp
@@ -17,14 +17,13 @@ extension Firing {
         /// This machine claimed it for a fleet.
         case claimed(Boxed<Claim>)
 
-        /// The request of a user.
+        /// Who requested a run, and what for this run alone.
         public struct Request: Hashable, Sendable {
-            /// Who requested the run.
+            /// The user who requested the run, whose name is a part of the cause as text.
             public var by: Initiator
-            /// The variables for this run.
+            /// Variables for this run alone. They are not stored.
             public var variables: RunVariables
 
-            /// Creates a request.
             public init(by: Initiator, variables: RunVariables = RunVariables()) {
                 self.by = by
                 self.variables = variables
@@ -41,7 +40,6 @@ extension Firing {
             /// the daemon, which starts nothing any more.
             public var before: BootInstant?
 
-            /// Creates a claim.
             public init(cause: Cause, fence: Int64, before: BootInstant?) {
                 self.cause = cause
                 self.fence = fence
@@ -49,7 +47,7 @@ extension Firing {
             }
         }
 
-        /// A decision of a fleet.
+        /// The cause of a run that a fleet gave to this machine.
         public static func claimed(_ claim: Claim) -> Cause {
             .claimed(Boxed(wrappedValue: claim))
         }
@@ -59,7 +57,7 @@ extension Firing {
             if case .claimed(let claim) = self { claim.wrappedValue } else { nil }
         }
 
-        /// A request of this user.
+        /// The cause of a run that this user requested.
         public static func requested(
             by initiator: Initiator, variables: RunVariables = RunVariables()
         ) -> Cause {

@@ -18,7 +18,7 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
     /// The process could not be started: the name of the errno, and the step that failed with its
     /// object.
     case spawnFailed(errno: String, what: String)
-    /// How it ended is not known.
+    /// How it ended is not known, for this reason.
     case lost(Loss)
 
     /// Why the end of a run is not known.
@@ -38,7 +38,7 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         case machine
     }
 
-    /// Whether the run succeeded.
+    /// Whether it ended by itself, with one of these exit codes.
     public func isSuccess(_ codes: Set<Int32> = [0]) -> Bool {
         if case .exited(let code) = self { codes.contains(code) } else { false }
     }
@@ -100,7 +100,7 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
-    /// The kind of end in one word.
+    /// The kind of end in one word, without its details.
     public var reason: String {
         switch self {
         case .exited: "exited"

@@ -33,7 +33,7 @@ public enum RunState: Hashable, Sendable {
 
 /// An event that can change the state of a run.
 enum RunTransition {
-    /// It has to wait.
+    /// It has to wait, also if it waited for something else before.
     case wait(RunState.Wait)
     /// It is started, as decided at the event with this number.
     case start(event: UInt64)
@@ -105,7 +105,7 @@ extension RunState {
         }
     }
 
-    /// Whether it is being ended.
+    /// Whether it has to end and has not ended yet.
     var isStopping: Bool {
         switch self {
         case .stopping, .stoppingAtStart: true
@@ -116,9 +116,9 @@ extension RunState {
 
 /// A run that has not ended.
 public struct ActiveRun: Hashable, Sendable {
-    /// The identity of the run.
+    /// The identity. A started run keeps it when its job is renamed.
     public internal(set) var id: Run.ID
-    /// The state of the run.
+    /// The state, which changes only as `RunState.after` says.
     public internal(set) var state: RunState
     /// The firing it is an attempt at, with the current name of the job. The identity of a started
     /// run keeps the old name.

@@ -9,8 +9,8 @@ extension RunVariables {
 
     /// What is wrong with a name in `run-environment`, as the end of a sentence; nil if nothing is.
     ///
-    /// Hundreds of programs take options, files or code from variables of their own, and a list of these is never complete.
-    /// So a name must have the prefix, unless it is named in `run-environment-any`.
+    /// Hundreds of programs take options, files or code from variables of their own, and a list of these is never
+    /// complete. So a name must have the prefix, unless it is named in `run-environment-any`.
     public static func fault(inOwnName name: String) -> String? {
         if let fault = fault(inName: name) { return fault }
         guard name.hasPrefix(ownPrefix), name.utf8.count > ownPrefix.utf8.count else {
@@ -21,8 +21,8 @@ extension RunVariables {
         return nil
     }
 
-    /// What is wrong with a name in `run-environment-any`, as the end of a sentence; nil if nothing is. This is a second
-    /// wall: it knows only the names that are known to be dangerous.
+    /// What is wrong with a name in `run-environment-any`, as the end of a sentence; nil if nothing is. This is a
+    /// second wall: it knows only the names that are known to be dangerous.
     public static func fault(inName name: String) -> String? {
         let upper = name.uppercased()
         guard !reserved.contains(upper), !reservedPrefixes.contains(where: { upper.hasPrefix($0) })

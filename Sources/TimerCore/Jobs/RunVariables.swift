@@ -4,7 +4,7 @@
 /// The variables that a user sets for one run, in addition to those of its job. They may contain
 /// secrets, so they are kept only in memory, and their values are never printed.
 public struct RunVariables: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
-    /// The maximum number of variables.
+    /// The maximum number of variables of one run; a request with more is refused.
     public static let countMax = 64
     /// The maximum total size of all names and values in bytes.
     public static let bytesMax = 32 << 10
@@ -18,7 +18,7 @@ public struct RunVariables: Hashable, Sendable, CustomStringConvertible, CustomR
     /// No variables.
     public init() { (values, areLost) = ([:], false) }
 
-    /// These variables.
+    /// Values by name, which are not checked; see `fault(allowed:)`.
     public init(_ values: [String: String]) { (self.values, areLost) = (values, false) }
 
     private init(areLost: Bool) { (values, self.areLost) = ([:], areLost) }

@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The names of environment variables.
+/// The rules for names of environment variables.
 public enum VariableName {
     /// Whether it is a name as POSIX requires: ASCII letters, digits and underscores, and no digit first.
     ///

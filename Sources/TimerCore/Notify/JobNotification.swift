@@ -4,9 +4,9 @@
 /// Something that a notifier must report. The agenda decides on it, and the store keeps it in
 /// the outbox, in the transaction that records what happened.
 public struct JobNotification: Hashable, Sendable {
-    /// Which notifier sends it.
+    /// The notifier that sends it. Each notifier gets a notification of its own.
     public var notifier: Notifier.Name
-    /// What happened.
+    /// What happened; it determines which of the other properties have values.
     public var kind: NotificationKind
     /// The job that it is about; nil only for a test.
     public var job: Job.Name?
@@ -32,7 +32,7 @@ public struct JobNotification: Hashable, Sendable {
     /// For a recovery: the kinds of the incidents that are over, at least one.
     public var recoveredFrom: [NotificationKind]
 
-    /// Creates a notification.
+    /// By default it is about no run and no incident.
     public init(
         notifier: Notifier.Name, kind: NotificationKind, job: Job.Name?, run: Run.ID? = nil,
         at: WallInstant, outcome: RunOutcome? = nil, failedInARow: Int = 0,
@@ -59,14 +59,13 @@ public struct JobNotification: Hashable, Sendable {
 public struct IncidentRecord: Hashable, Sendable {
     /// Identifies an incident: a job has at most one of each kind for each notifier.
     public struct ID: Hashable, Sendable {
-        /// The name of the job.
+        /// The current name of the job.
         public var job: Job.Name
-        /// The notifier that reports it.
+        /// The notifier that reports it. Others have incidents of their own.
         public var notifier: Notifier.Name
-        /// The kind of incident.
+        /// One of `NotificationKind.incidents`.
         public var kind: NotificationKind
 
-        /// Creates an identity.
         public init(job: Job.Name, notifier: Notifier.Name, kind: NotificationKind) {
             self.job = job
             self.notifier = notifier
@@ -74,7 +73,6 @@ public struct IncidentRecord: Hashable, Sendable {
         }
     }
 
-    /// Which incident it is.
     public var id: ID
     /// When it began, by the wall clock.
     public var since: WallInstant
@@ -85,7 +83,7 @@ public struct IncidentRecord: Hashable, Sendable {
     /// says.
     public var notified: WallInstant?
 
-    /// Creates a record.
+    /// By default an incident without a notification yet.
     public init(id: ID, since: WallInstant, count: Int, notified: WallInstant? = nil) {
         self.id = id
         self.since = since
@@ -108,7 +106,6 @@ public enum IncidentChange: Hashable, Sendable {
     /// It is over.
     case remove(IncidentRecord.ID)
 
-    /// Which incident.
     public var id: IncidentRecord.ID {
         switch self {
         case .set(let record): record.id

@@ -27,7 +27,7 @@ extension JobWatch {
         }
     }
 
-    /// A firing was skipped.
+    /// Counts a skipped firing in the incident of each notifier that asks for `skipped`.
     mutating func noteSkip(
         _ firing: Firing, _ reason: Notice.SkipReason, _ facts: Facts, into result: inout Result
     ) {
@@ -39,7 +39,7 @@ extension JobWatch {
         }
     }
 
-    /// A run ended.
+    /// Notifies of the end of a run, and counts or ends incidents about failures.
     mutating func noteEnd(
         _ run: RunSummary, _ facts: Facts, willRetry: Bool, hasOutput: Bool,
         into result: inout Result

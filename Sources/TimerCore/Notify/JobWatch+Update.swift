@@ -33,11 +33,10 @@ extension JobWatch {
         /// A run ended; whether the same firing is tried again, and whether the run had written
         /// output.
         case ended(RunSummary, willRetry: Bool, hasOutput: Bool)
-        /// A firing was skipped.
         case skipped(Firing, Notice.SkipReason)
     }
 
-    /// What follows from an event.
+    /// What follows from an event, for the agenda to write and to set its timer for.
     struct Result {
         var notifications: [JobNotification] = []
         var changes: [IncidentChange] = []

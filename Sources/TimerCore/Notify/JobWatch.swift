@@ -51,7 +51,7 @@ struct JobWatch: Hashable, Sendable {
     /// The incidents about which a notification was sent.
     var notifiedIncidents: [IncidentRecord] { incidents.filter { $0.notified != nil } }
 
-    /// The job has another name.
+    /// Moves the incidents to the new name of the job.
     mutating func rename(_ name: Job.Name) {
         incidents = incidents.map { $0.renamed(name) }
     }

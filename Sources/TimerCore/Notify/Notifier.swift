@@ -6,9 +6,9 @@
 public struct Notifier: Hashable, Sendable {
     /// Its name, which jobs give in `notify`.
     public var name: Name
-    /// How messages are sent.
+    /// How messages are sent, and to where.
     public var transport: Transport
-    /// The kinds of notifications that it sends.
+    /// The kinds of notifications that it sends. It has no incidents of other kinds.
     public var on: Set<NotificationKind>
     /// How many firings in a row must fail before a failure is sent; at least 1.
     public var after: Int
@@ -48,7 +48,6 @@ public struct Notifier: Hashable, Sendable {
 
     /// The name of a notifier. The same characters are allowed as in the name of a job.
     public struct Name: Hashable, Comparable, Sendable, CustomStringConvertible {
-        /// The text of the name.
         public let description: String
 
         /// Returns nil if `text` is not a valid name.
@@ -67,12 +66,12 @@ public struct Notifier: Hashable, Sendable {
         }
     }
 
-    /// How messages are sent.
+    /// A way to send messages, with what it needs.
     public enum Transport: Hashable, Sendable {
         /// A mail to these addresses, at least one. `from` is the sender, and `contentType` the type
         /// of the text; nil: the standard ones.
         case mail(to: [String], from: String?, contentType: String?)
-        /// A POST request.
+        /// A POST request to this address, in this format.
         case webhook(Address, WebhookFormat)
         /// A request for each run, to a service that raises an alarm when no request comes.
         case ping(Address, PingFormat)
@@ -99,7 +98,7 @@ public struct Notifier: Hashable, Sendable {
         public var isPing: Bool { if case .ping = self { true } else { false } }
     }
 
-    /// Where a request goes.
+    /// The URL of requests, or where the runner finds it.
     public enum Address: Hashable, Sendable {
         /// This URL: `https://`, or `http://` of this machine.
         case url(String)
@@ -113,28 +112,25 @@ public struct Notifier: Hashable, Sendable {
         case json
         /// A message of Slack, which Mattermost accepts too.
         case slack
-        /// A message of Discord.
+        /// A message of Discord, with the text as its `content`.
         case discord
-        /// A message of ntfy.
+        /// A message of ntfy, with the text as the body and the rest in headers.
         case ntfy
     }
 
-    /// The paths and parameters of a ping.
+    /// The monitoring service that a ping is for, which decides about its path and parameters.
     public enum PingFormat: String, CaseIterable, Hashable, Sendable {
-        /// Healthchecks.
         case healthchecks
-        /// Cronitor.
         case cronitor
-        /// Uptime Kuma.
         case kuma
     }
 }
 
-/// What a message is about.
+/// What a message is about, by its word in `on` of the configuration.
 public enum NotificationKind: String, CaseIterable, Hashable, Sendable {
-    /// A run starts.
+    /// A run is about to start.
     case start
-    /// A run succeeded.
+    /// A run succeeded, by the exit codes that its job counts as success.
     case success
     /// Firings failed: all attempts of as many firings in a row as `after` says.
     case failure
@@ -152,7 +148,7 @@ public enum NotificationKind: String, CaseIterable, Hashable, Sendable {
     case skipped
     /// A job has been paused for longer than `paused-after`.
     case pausedLong = "paused-long"
-    /// A run ended and had written output.
+    /// A run ended and had written output, and no other notification about its end was sent.
     case output
     /// A test, which a user requested.
     case test

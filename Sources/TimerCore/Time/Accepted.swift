@@ -27,7 +27,7 @@ public enum Accepted {
     public static let accruedNanoseconds: ClosedRange<Int64> = -31_000_000 ... .max
     /// How often something happened: enough for once a millisecond during 31 000 years.
     public static let count: ClosedRange<Int64> = 0...1_000_000_000_000_000
-    /// The numbers of daemon instances.
+    /// Numbers of daemon instances, which are counted from 1.
     public static let instance: ClosedRange<Int64> = 1...1_000_000_000_000_000
 }
 

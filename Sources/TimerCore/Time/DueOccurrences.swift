@@ -8,7 +8,7 @@ struct DueOccurrences {
 
     /// One grid point or occurrence.
     struct Point {
-        /// The scheduled time of its firing.
+        /// By the wall clock. The identity of its firing contains it.
         var scheduled: WallInstant
         /// How long ago it was due.
         var age: Duration

@@ -8,12 +8,12 @@ public struct PackedInstant: Hashable, Sendable, CustomStringConvertible {
     /// No clock reads the least number (`Accepted.clockMicroseconds`), which stands for none.
     private var microseconds: Int64
 
-    /// Packs an instant, or none.
+    /// Packs an instant; nil is the smallest number.
     public init(wrappedValue: WallInstant?) {
         microseconds = wrappedValue?.microsecondsSinceEpoch ?? .min
     }
 
-    /// The instant, or none.
+    /// The instant that was packed; nil if that was nil.
     public var wrappedValue: WallInstant? {
         get { microseconds == .min ? nil : WallInstant(microsecondsSinceEpoch: microseconds) }
         set { self = Self(wrappedValue: newValue) }

@@ -19,6 +19,6 @@ extension StringProtocol {
         }
     }
 
-    /// Whether this text contains another one.
+    /// Whether `firstOccurrence(of:)` finds `text`.
     package func hasOccurrence(of text: String) -> Bool { firstOccurrence(of: text) != nil }
 }

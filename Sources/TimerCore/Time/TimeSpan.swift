@@ -287,7 +287,7 @@ public enum TimeSpan {
 public struct TimeSpanError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The place in the text, in bytes from its start.
     public var offset: Int
-    /// The reason.
+    /// What is wrong with the text, for its author.
     public var message: String
 
     public var description: String { message }
