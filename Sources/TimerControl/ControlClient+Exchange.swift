@@ -51,16 +51,16 @@ extension ControlClient {
 struct AnswerReader {
     struct Fault: Error {}
 
-    /// How the body is framed.
+    /// How the end of the body is found, and what of it comes next.
     private enum Body {
         case empty
-        /// This many bytes are missing.
+        /// A body with a Content-Length, of which this many bytes are missing.
         case length(Int)
         /// The length of the next chunk comes next.
         case chunkHead
         /// This many bytes of a chunk are missing, including the line end after it.
         case chunk(Int)
-        /// The lines after the last chunk.
+        /// The lines after the last chunk, up to an empty one.
         case trailer
         case untilEnd
     }
@@ -85,7 +85,7 @@ struct AnswerReader {
         }
     }
 
-    /// Whether the connection may end here.
+    /// Whether the server may close the connection here: a body without a length ends with it.
     var mayEnd: Bool { if case .untilEnd? = body { true } else { isComplete } }
 
     mutating func add(

@@ -4,7 +4,7 @@
 import Glibc
 
 extension ControlClient {
-    /// How a stream ended.
+    /// How a stream ended, if the connection did not fail.
     public enum StreamEnd: Hashable, Sendable {
         /// The daemon ended it.
         case complete

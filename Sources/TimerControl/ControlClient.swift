@@ -10,29 +10,28 @@ public struct ControlClient: Sendable {
     /// The most bytes of an answer that are read.
     public static let replyBytesMax = 1 << 30
 
-    /// Why there is no answer.
+    /// Why there is no answer, as a sentence for the user.
     public enum Failure: Error, Hashable, Sendable {
-        /// No daemon listens at the path.
+        /// No daemon listens at the socket.
         case noDaemon(String)
-        /// The exchange failed.
+        /// The connection failed, or what came is not an answer.
         case broken(String)
     }
 
-    /// The answer of the daemon.
+    /// The answer of the daemon, whatever its status.
     public struct Reply: Hashable, Sendable {
-        /// The status of HTTP.
+        /// The status of HTTP; from 400 on, the body is an `ErrorReply`.
         public var status: Int
-        /// JSON.
+        /// JSON, except for metrics.
         public var body: [UInt8]
 
-        /// An answer as described.
         public init(status: Int, body: [UInt8]) {
             self.status = status
             self.body = body
         }
     }
 
-    /// The socket's path.
+    /// The absolute path of the control socket.
     public let path: String
     /// How long to wait for the daemon at each step, in seconds.
     public var timeoutSeconds = 30
@@ -66,7 +65,7 @@ public struct ControlClient: Sendable {
     /// the attempts take about six seconds.
     private static let retryDelayMax: UInt32 = 3_200_000
 
-    /// Asks once, and waits for the answer.
+    /// The same without another attempt if the daemon has too many connections.
     public func sendOnce(_ request: ControlRequest) throws(Failure) -> Reply {
         let socket = try connect()
         defer { close(socket) }
@@ -198,7 +197,7 @@ private struct PartialReply {
         return false
     }
 
-    /// The answer, if it is complete.
+    /// The answer; nil while bytes of it are missing.
     var whole: ControlClient.Reply? {
         guard let head, bytes.count >= head.bodyStart + head.bodyCount else { return nil }
         return ControlClient.Reply(

@@ -4,17 +4,17 @@
 import TimerCore
 
 extension ControlRequest {
-    /// Why an HTTP request is not valid.
+    /// Why an HTTP request is not valid, with what the answer says about it.
     public enum Fault: Error, Hashable, Sendable {
-        /// The API does not have this path.
+        /// The API does not have this path. 404.
         case notFound(String)
         /// The path exists, but not with this method; these methods are allowed.
         case methodNotAllowed([String])
-        /// The body cannot be used.
+        /// The body cannot be used, as this sentence explains.
         case badBody(String)
         /// The query after the path cannot be used.
         case badQuery(String)
-        /// Parts of the request contradict each other.
+        /// Parts of the request contradict each other, as this sentence explains.
         case conflict(String)
         /// This is not a valid identity of a run.
         case noSuchRun(String)
@@ -29,7 +29,7 @@ extension ControlRequest {
     /// The most bytes of a body that names many jobs: enough for 100 000 of them.
     public static let orderBytesMax = 8 << 20
 
-    /// What a path names.
+    /// What a path names, independently of the method.
     private enum Resource {
         case jobs, job(Job.Name), verb(Order.Verb), why(Job.Name), log(Job.Name), kill(Job.Name)
         case order(Order.Verb, Job.Name)
@@ -39,7 +39,7 @@ extension ControlRequest {
         case messages, retryMessage(Int64), notifiers, testNotifier(Notifier.Name)
         case loginLinks, login, session, logout, revoke, web, fleet
 
-        /// The allowed methods.
+        /// The methods that a resource allows, for the answers to OPTIONS and to another method.
         var methods: [String] {
             switch self {
             case .jobs, .job, .why, .log, .runs, .run, .upcoming, .document, .oneOffs, .session,
@@ -294,7 +294,7 @@ extension ControlRequest {
         }
     }
 
-    /// The body of requests without keys.
+    /// The body of requests without keys: it may be `{}`, or be left out.
     private struct NoBody: Decodable, RequestBody {
         static var example: String { "{}" }
     }

@@ -135,7 +135,7 @@ public enum ControlRequest: Hashable, Sendable {
         }
     }
 
-    /// The method of HTTP.
+    /// POST for what changes something, and for what begins or ends sessions; otherwise GET.
     public var method: String {
         switch self {
         case .loginLink, .login, .logout, .revokeSessions: "POST"
@@ -143,7 +143,7 @@ public enum ControlRequest: Hashable, Sendable {
         }
     }
 
-    /// The path and the query.
+    /// The path and the query, percent-encoded.
     public var path: String {
         switch self {
         case .list: "/v1/jobs"
@@ -205,9 +205,10 @@ public enum ControlRequest: Hashable, Sendable {
     }
 }
 
-/// The default places of the control socket.
+/// Where a client looks for the control socket, and a daemon creates it, if no option says
+/// otherwise.
 public enum ControlPath {
-    /// The socket's name in the runtime directory.
+    /// The control socket in the runtime directory.
     public static let fileName = "control.sock"
     /// The name of a datagram socket in the runtime directory of a daemon, to which clients can connect as long as it
     /// is running. Nothing is sent there.
@@ -216,11 +217,11 @@ public enum ControlPath {
     /// for a session of the status page, or a token.
     public static let webName = "web.sock"
 
-    /// The owner of a daemon.
+    /// Whose daemon it is.
     public enum Owner: Hashable, Sendable {
-        /// The system.
+        /// The system's daemon, which root starts.
         case system
-        /// The user.
+        /// The daemon of one user.
         case user
     }
 

@@ -5,13 +5,13 @@ public import TimerCore
 
 /// The daemon and all its jobs, in the form of the API.
 public struct DaemonStatus: Codable, Hashable, Sendable {
-    /// The daemon's version.
+    /// The version of timerd.
     public var version: String
-    /// Its process.
+    /// The process ID of the scheduler.
     public var pid: Int32
-    /// When it started.
+    /// When the daemon started, RFC 3339. Another value means another daemon instance.
     public var since: String
-    /// When the daemon answered.
+    /// When the daemon answered, RFC 3339: all spans are counted from then.
     public var now: String
     /// The absolute path of the configuration it reads.
     public var config: String
@@ -26,7 +26,6 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
     /// The jobs in the order of the configuration.
     public var jobs: [JobStatus]
 
-    /// A daemon as described.
     public init(
         version: String, pid: Int32, since: String, now: String, config: String,
         refusal: String? = nil, rejected: [String], failingNotifiers: [String]? = nil,
@@ -48,24 +47,23 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
 /// The part of `DaemonStatus` that a table of all jobs shows. Decoding all of it would take most of
 /// the time if there are many jobs.
 public struct JobTable: Decodable, Hashable, Sendable {
-    /// One job, as in `JobStatus`.
+    /// The part of `JobStatus` that a table shows.
     public struct Row: Decodable, Hashable, Sendable {
-        /// The job's name.
         public var job: String
-        /// `armed`, `paused`, `stopped`, `finished` or `retrying`.
+        /// `JobStatus.state`: `armed`, `paused`, `stopped`, `finished` or `retrying`.
         public var state: String
         /// When the next firing is due if nothing changes until then.
         public var next: String?
         /// When the next further attempt starts, and how long until then.
         public var nextAttempt: String?
         public var nextAttemptUsec: Int64?
-        /// The active time left until then.
+        /// The active time left until `next`; absent if nothing is due.
         public var remainingUsec: Int64?
-        /// The active time in all.
+        /// The active time in total, in microseconds.
         public var activeUsec: Int64
-        /// Its runs that are active or waiting.
+        /// The runs that are active or waiting; of other machines too, for a job of a fleet.
         public var running: [RunStatus]
-        /// Its latest ended run.
+        /// The latest run that ended; absent if none is known.
         public var last: RunStatus?
         /// Its pause: who paused it, when and why.
         public var paused: PauseStatus?
@@ -92,11 +90,10 @@ public struct JobTable: Decodable, Hashable, Sendable {
     public var jobs: [Row]
 }
 
-/// The names of the jobs in `DaemonStatus`.
+/// The part of `DaemonStatus` that a command for all jobs needs.
 public struct JobNames: Decodable, Hashable, Sendable {
-    /// One job, as in `JobStatus`.
+    /// The part of `JobStatus` that names the job.
     public struct Row: Decodable, Hashable, Sendable {
-        /// The job's name.
         public var job: String
     }
 
@@ -106,14 +103,13 @@ public struct JobNames: Decodable, Hashable, Sendable {
 
 /// Notifications that a notifier does not send yet, because of its limit `per-hour`.
 public struct HeldNotifications: Codable, Hashable, Sendable {
-    /// How many there are.
+    /// How many notifications are held back, above zero.
     public var heldCount: Int
-    /// The notifier.
+    /// The name of the notifier.
     public var notifier: String
     /// When the next message with them is sent, RFC 3339.
     public var until: String
 
-    /// Notifications as described.
     public init(notifier: String, heldCount: Int, until: String) {
         self.heldCount = heldCount
         self.notifier = notifier
@@ -134,7 +130,7 @@ extension DaemonStatus {
             self.snapshot = snapshot
         }
 
-        /// In alphabetical order.
+        /// Writes the members in alphabetical order, so that they need not be sorted.
         public func encode(to encoder: any Encoder) throws {
             var members = encoder.container(keyedBy: CodingKeys.self)
             try members.encode(daemon.config, forKey: .config)

@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a request failed.
+/// The answer to a request that failed, and what timerctl prints for it with `--json`.
 public struct ErrorReply: Codable, Hashable, Sendable, Error {
     /// The kind of error, for programs. The sentences may change, these words do not.
     public enum Code: String, CaseIterable, Sendable {
@@ -11,7 +11,7 @@ public struct ErrorReply: Codable, Hashable, Sendable, Error {
         case unknownKey = "unknown-key"
         /// The query has a parameter that this request does not know.
         case unknownParameter = "unknown-parameter"
-        /// The client may not change anything.
+        /// The client may read, but not change anything.
         case forbidden
         /// The client is not logged in: it has no session, or its session has ended.
         case unauthorized
@@ -19,15 +19,15 @@ public struct ErrorReply: Codable, Hashable, Sendable, Error {
         case misdirected
         /// The body is not of the type that the request must have.
         case unsupportedMediaType = "unsupported-media-type"
-        /// The API does not have this path.
+        /// The path is not in the API.
         case notFound = "not-found"
-        /// No job has this name.
+        /// No job of this name is configured.
         case noSuchJob = "no-such-job"
-        /// There is no record of this run.
+        /// The run is neither active nor in the history, which keeps runs only for some time.
         case noSuchRun = "no-such-run"
-        /// There is no record of this message.
+        /// The message does not exist, or not any more.
         case noSuchMessage = "no-such-message"
-        /// No notifier has this name.
+        /// No notifier of this name is configured.
         case noSuchNotifier = "no-such-notifier"
         /// The path exists, but not with this method.
         case methodNotAllowed = "method-not-allowed"
@@ -37,16 +37,16 @@ public struct ErrorReply: Codable, Hashable, Sendable, Error {
         case conflict
         /// The body or the header has too many bytes.
         case tooLarge = "too-large"
-        /// The configuration has errors.
+        /// The configuration has errors, so the current one is kept.
         case invalidConfiguration = "invalid-configuration"
         /// The daemon or its database is too busy at the moment; try again.
         case busy
-        /// Anything else.
+        /// Anything else, which `error` explains.
         case failed
         // These codes come only from timerctl and the web server.
-        /// Nothing listens at the socket.
+        /// Nothing listens at the control socket.
         case noDaemon = "no-daemon"
-        /// The connection to the daemon failed.
+        /// The connection to the daemon failed, or ended before the answer was complete.
         case connectionFailed = "connection-failed"
         /// The answer does not have the form that this version of timerctl expects.
         case unexpectedResponse = "unexpected-response"
@@ -54,14 +54,14 @@ public struct ErrorReply: Codable, Hashable, Sendable, Error {
         case usage
     }
 
-    /// The kind of error: one of `Code`.
+    /// One of `Code`; a newer daemon may send others.
     public var code: String
     /// Its parts, such as the errors of a configuration, one per line.
     public var details: [String]?
     /// What is wrong, and what to do next.
     public var error: String
 
-    /// Creates an error.
+    /// By default a failure of no particular kind.
     public init(_ error: String, code: Code = .failed, details: [String]? = nil) {
         self.error = error
         self.code = code.rawValue

@@ -3,29 +3,29 @@
 
 public import TimerCore
 
-/// Which events are asked for.
+/// Which events are requested, and for how long.
 public struct EventQuery: Hashable, Sendable {
     /// How many of the latest events the daemon keeps.
     public static let kept = 4096
 
-    /// Where the answer begins.
+    /// With which event the answer begins.
     public enum Start: Hashable, Sendable {
         /// With the next event that happens.
         case now
-        /// Behind the event with this number.
+        /// With the event after the one with this number. If it is not kept any more, there is a
+        /// gap.
         case after(UInt64)
         /// With the last events, at most so many: 0 to `kept`.
         case last(Int)
     }
 
-    /// Where the answer begins.
     public var start: Start
     /// Only events of this job; nil: of all, and those of the daemon itself.
     public var job: Job.Name?
     /// Whether the answer continues with later events; otherwise it ends after the latest one.
     public var follows: Bool
 
-    /// A query as described.
+    /// By default the events from now on, of all jobs, without an end.
     public init(start: Start = .now, job: Job.Name? = nil, follows: Bool = true) {
         self.start = start
         self.job = job
@@ -52,16 +52,15 @@ public struct EventStatus: Codable, Hashable, Sendable {
     public var job: String?
     /// `debug`, `info`, `notice`, `warning`, `error` or `critical`.
     public var level: String
-    /// The sentence of the journal.
+    /// The sentence of the journal, which is for people.
     public var message: String
     /// Its number, from 1; each start of the daemon begins with 1 again.
     public var number: UInt64
     /// The run that it is about; absent if it is not about one.
     public var run: String?
-    /// When it happened, or was decided.
+    /// When it happened, or was decided, RFC 3339.
     public var time: String
 
-    /// An event as described.
     public init(
         event: String, job: String? = nil, level: String, message: String, number: UInt64,
         run: String? = nil, time: String
@@ -83,27 +82,25 @@ public struct EventsHello: Codable, Hashable, Sendable {
     /// The number of the latest event; 0 if there is none yet.
     public var number: UInt64
 
-    /// A message as described.
     public init(instance: String, number: UInt64) {
         self.instance = instance
         self.number = number
     }
 }
 
-/// A message with events.
+/// A message with events that happened, and with the jobs as they are after them.
 public struct EventsFrame: Codable, Hashable, Sendable {
-    /// The events, in their order.
+    /// The events, in the order of their numbers.
     public var events: [EventStatus]
     /// The jobs that they are about, as they are after them.
     public var jobs: [JobStatus]
-    /// When this was said.
+    /// When the daemon wrote this, RFC 3339: the spans of the jobs are counted from then.
     public var now: String
     /// Whether jobs that are not in `jobs` may have changed as well, so that all must be listed again; absent if not.
     public var relist: Bool?
     /// The jobs that they are about and that are not configured any more.
     public var removedJobs: [String]
 
-    /// A message as described.
     public init(
         events: [EventStatus], jobs: [JobStatus], now: String, relist: Bool? = nil,
         removedJobs: [String] = []
@@ -128,7 +125,6 @@ public struct EventsGap: Codable, Hashable, Sendable {
     /// The number of the first event behind them.
     public var nextNumber: UInt64
 
-    /// A message as described.
     public init(after: UInt64, nextNumber: UInt64) {
         self.after = after
         self.nextNumber = nextNumber

@@ -3,7 +3,7 @@
 
 import TimerCore
 
-/// What could prevent the next run.
+/// What could prevent the next run, although nothing does so now.
 extension Explanation {
     mutating func explainHindrances(of job: JobStatus) {
         if let skips = job.skips {

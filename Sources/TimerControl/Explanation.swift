@@ -5,9 +5,9 @@ import TimerCore
 
 /// Explains why a job has not run, when it will run, and what could prevent that.
 public struct Explanation {
-    /// The reasons, the most important first.
+    /// The most important one first, which is the answer to the question.
     public private(set) var reasons: [WhyReply.Reason] = []
-    /// The same in sentences.
+    /// The reasons for people, in the same order.
     public var sentences: [String] { reasons.map(\.text) }
     let reply: WhyReply
     let show: (String) -> String

@@ -5,22 +5,22 @@ public import TimerCore
 
 /// The fleet that the machine belongs to, and its connection to it.
 public struct FleetReply: Codable, Hashable, Sendable {
-    /// The name of the fleet.
+    /// The name in the configuration of all its machines.
     public var fleetName: String
-    /// The name of this machine in it.
+    /// The name of the machine that answers.
     public var machine: String
     /// `connected`; `away` while etcd cannot be reached; `unusable` if it must not be used; `standby`
     /// if this machine is connected and may not start runs.
     public var state: String
     /// What is wrong, and what to do next; absent if nothing is.
     public var problem: String?
-    /// The address of etcd that answered last.
+    /// The address of etcd that answered last; absent before any has.
     public var endpoint: String?
-    /// The version of etcd there.
+    /// The version of etcd there; absent if it is not known.
     public var etcdVersion: String?
     /// Since when the whole fleet is held; absent if it is not.
     public var heldSince: String?
-    /// Who holds it.
+    /// Who holds it; absent if it is not held.
     public var heldBy: String?
     /// Whether this machine starts nothing any more until it is undrained.
     public var drained: Bool
@@ -57,13 +57,13 @@ public struct FleetReply: Codable, Hashable, Sendable {
         }
     }
 
-    /// A machine of the fleet.
+    /// A machine that is connected to the fleet.
     public struct Machine: Codable, Hashable, Sendable {
-        /// Its name.
+        /// Its name in the fleet.
         public var machine: String
-        /// Its labels.
+        /// Its labels, for jobs that select machines by them.
         public var labels: [String]
-        /// Whether it may start runs.
+        /// Whether it may start runs; if not, `unfit` says why.
         public var fit: Bool
         /// Why it may not: `drained`; `clock` if its clock is wrong; `joining` if it has just joined.
         /// Absent if it may, or if it has an older version of timerd, which does not say it.
@@ -73,10 +73,9 @@ public struct FleetReply: Codable, Hashable, Sendable {
         public var skewMsecMax: Int64?
         /// The jobs of which it has another definition than this machine.
         public var driftedJobs: [String]
-        /// The version of timerd.
+        /// The version of timerd that runs on it.
         public var version: String
 
-        /// A machine as described.
         public init(
             machine: String, labels: [String], fit: Bool, unfit: String? = nil,
             skew: ClosedRange<Int64>?, drifted: [String], version: String
@@ -92,7 +91,6 @@ public struct FleetReply: Codable, Hashable, Sendable {
         }
     }
 
-    /// A fleet as described.
     public init(
         fleet: String, machine: String, state: String, problem: String? = nil,
         endpoint: String? = nil, etcdVersion: String? = nil, heldSince: String? = nil,
@@ -112,7 +110,7 @@ public struct FleetReply: Codable, Hashable, Sendable {
     }
 }
 
-/// What the fleet knows of a job.
+/// What the fleet knows of a job that its machines share.
 public struct FleetJobStatus: Codable, Hashable, Sendable {
     /// Up to when all that is due counts as started or skipped, because the clock of a machine was ahead;
     /// absent if that is not in the future.
@@ -137,15 +135,15 @@ public struct FleetJobStatus: Codable, Hashable, Sendable {
 
     /// A run on a machine of the fleet.
     public struct Run: Codable, Hashable, Sendable {
-        /// When its process started.
+        /// When its process started; absent if it has not, or if that is not known.
         public var began: String?
-        /// When it ended.
+        /// When it ended or was skipped; absent while it is active.
         public var ended: String?
-        /// The machine.
+        /// The machine that has it, or that skipped it.
         public var machine: String
-        /// How it ended.
+        /// How it ended, as in `RunStatus.outcome`; absent while it is active.
         public var outcome: String?
-        /// The run.
+        /// The identity of the run.
         public var run: String
         /// `requested`, `claimed`, `began`, `ended`, `skipped`, `unstarted` or `lost`.
         public var state: String
@@ -174,17 +172,17 @@ public struct FleetJobStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// A command for the fleet.
+/// A command for the fleet, as a client sends it.
 public struct FleetOrder: Codable, Hashable, Sendable {
-    /// What to do.
+    /// What to do with the fleet, with one machine or with one job.
     public enum Verb: String, CaseIterable, Codable, Hashable, Sendable {
-        /// Start nothing on any machine.
+        /// Start nothing on any machine, until `release`.
         case hold
-        /// End that.
+        /// Let the machines of the fleet start runs again.
         case release
-        /// Start nothing on this machine.
+        /// Start nothing on this machine, until `undrain`.
         case drain
-        /// End that.
+        /// Let this machine start runs again.
         case undrain
         /// Form the fleet, or accept that etcd has another state than this machine knew.
         case adopt
@@ -193,16 +191,14 @@ public struct FleetOrder: Codable, Hashable, Sendable {
         /// Remove what the fleet has of a job that is not configured any more.
         case forget
 
-        /// Whether it is about a job.
+        /// Whether the command needs a job; the others refuse one.
         public var namesJob: Bool { self == .define || self == .forget }
     }
 
-    /// What to do.
     public var verb: Verb
-    /// The job, for `define` and `forget`.
+    /// The job; only for `define` and `forget`, which need it.
     public var job: String?
 
-    /// A command.
     public init(_ verb: Verb, job: Job.Name? = nil) {
         self.verb = verb
         self.job = job?.description
@@ -226,9 +222,8 @@ extension FleetOrder: RequestBody {
 
 /// The answer to a command for the fleet that was executed.
 public struct FleetOrderReply: Codable, Hashable, Sendable {
-    /// What was done.
+    /// The verb of the command.
     public var verb: String
 
-    /// A command that was executed.
     public init(_ verb: FleetOrder.Verb) { self.verb = verb.rawValue }
 }

@@ -7,12 +7,11 @@ public import TimerCore
 public struct HistoryCursor: Hashable, Sendable, CustomStringConvertible {
     /// When the run ended, or the skipped firing was skipped, in microseconds since 1970.
     public var microseconds: Int64
-    /// Whether it is a skipped firing.
+    /// Whether it is a skipped firing (`s`) or a run (`r`).
     public var isSkip: Bool
-    /// Its number in the database.
+    /// Its number in its table of the database, which orders what ended at the same time.
     public var row: Int64
 
-    /// A place as described.
     public init(microseconds: Int64, isSkip: Bool, row: Int64) {
         self.microseconds = microseconds
         self.isSkip = isSkip
@@ -32,18 +31,18 @@ public struct HistoryCursor: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "\(isSkip ? "s" : "r")\(microseconds).\(row)" }
 }
 
-/// Which of the ended runs are requested.
+/// Which of the runs that ended, and skipped firings, are requested.
 public struct HistoryQuery: Hashable, Sendable {
-    /// The most runs of one answer.
+    /// The maximum of `limit`.
     public static let limitMax = 1000
 
     /// The runs of this job; nil for all jobs.
     public var job: Job.Name?
     /// Only failed runs, by the rules that applied when they ended.
     public var failed: Bool
-    /// Only what ended since then.
+    /// Only what ended at this instant or later; nil: everything.
     public var since: WallInstant?
-    /// Only what ended before then.
+    /// Only what ended before this instant; nil: everything.
     public var until: WallInstant?
     /// How many at most, from 1 to `limitMax`.
     public var limit: Int
@@ -51,10 +50,10 @@ public struct HistoryQuery: Hashable, Sendable {
     public var output: Bool
     /// Whether skipped runs are requested as well; `limit` counts both.
     public var skipped: Bool
-    /// Only what comes behind this place.
+    /// Only what is behind this place; nil: from the latest on.
     public var cursor: HistoryCursor?
 
-    /// A query as described.
+    /// By default the latest 20 runs of all jobs, with their output.
     public init(
         job: Job.Name? = nil, failed: Bool = false, since: WallInstant? = nil,
         until: WallInstant? = nil, limit: Int = 20, output: Bool = true, skipped: Bool = false,
@@ -80,16 +79,15 @@ public struct HistoryQuery: Hashable, Sendable {
     }
 }
 
-/// The requested runs, the latest first.
+/// The requested runs, and where the next answer continues.
 public struct HistoryReply: Codable, Hashable, Sendable {
     /// What to pass as `cursor` for what comes behind; absent if there is no more.
     public var nextCursor: String?
-    /// The runs.
+    /// The runs that ended, the latest first.
     public var runs: [RunStatus]
     /// Runs that were skipped, the latest first; absent if they were not requested.
     public var skippedRuns: [SkippedRuns]?
 
-    /// An answer as described.
     public init(
         runs: [RunStatus], skippedRuns: [SkippedRuns]? = nil, nextCursor: String? = nil
     ) {
@@ -101,22 +99,21 @@ public struct HistoryReply: Codable, Hashable, Sendable {
 
 /// Runs in a row that were skipped for the same reason, on one day in UTC.
 public struct SkippedRuns: Codable, Hashable, Sendable {
-    /// When the last of them was skipped.
+    /// When the last of them was skipped, RFC 3339.
     public var at: String
     /// The run because of which they were skipped; absent if there was none.
     public var blockedBy: String?
-    /// When the first of them was due.
+    /// When the first of them was due, RFC 3339.
     public var firstScheduled: String
-    /// The job, by its name now.
+    /// The job by its present name, also for runs from before it was renamed.
     public var job: String
-    /// When the last of them was due.
+    /// When the last of them was due, RFC 3339; the same as `firstScheduled` if it is one.
     public var lastScheduled: String
-    /// The reason, as the journal has it.
+    /// The reason in the word of the journal, as in `SkipStatus.reason`.
     public var reason: String
-    /// How many there were.
+    /// How many there were, with the missed ones that each stands for.
     public var skippedCount: Int
 
-    /// Skipped runs as described.
     public init(
         job: String, reason: String, blockedBy: String? = nil, skippedCount: Int,
         firstScheduled: String, lastScheduled: String, at: String
@@ -145,12 +142,12 @@ public struct RecentReply: Codable, Hashable, Sendable {
         public var durations: [Int64]
         /// When each of them ended, in microseconds since 1970.
         public var endTimes: [Int64]
-        /// The job, by its name now.
+        /// The job by its present name.
         public var job: String
         /// A letter for each of them: `s` succeeded, `f` failed, `i` was stopped or replaced on request.
         public var verdicts: String
 
-        /// The runs of a job.
+        /// The three lists have one element for each run.
         public init(job: String, verdicts: String, endTimes: [Int64], durations: [Int64]) {
             self.durations = durations
             self.endTimes = endTimes
@@ -164,7 +161,6 @@ public struct RecentReply: Codable, Hashable, Sendable {
     /// The jobs that have runs, by their names.
     public var recent: [Runs]
 
-    /// An answer as described.
     public init(recent: [Runs], nextJob: String? = nil) {
         self.nextJob = nextJob
         self.recent = recent
@@ -177,20 +173,19 @@ public struct DaysReply: Codable, Hashable, Sendable {
     public static let counts = 1...366
     public static let countDefault = 182
 
-    /// One day.
+    /// The runs of one day, by the day on which they ended.
     public struct Day: Codable, Hashable, Sendable {
-        /// Which day it is, such as 2026-11-22.
+        /// The day in the zone of the answer, such as 2026-11-22.
         public var day: String
-        /// How long the runs took together.
+        /// How long the runs took together, in microseconds.
         public var elapsedUsec: Int64
-        /// How many runs failed.
+        /// How many of them failed, by the rules that applied when they ended.
         public var failedCount: Int64
-        /// How many runs ended.
+        /// How many runs ended, however they did.
         public var runCount: Int64
         /// How many runs were skipped; of several in a row, the day of the last one has all.
         public var skippedCount: Int64
 
-        /// A day as described.
         public init(
             day: String, runCount: Int64, failedCount: Int64, skippedCount: Int64,
             elapsedUsec: Int64
@@ -205,14 +200,13 @@ public struct DaysReply: Codable, Hashable, Sendable {
 
     /// The days on which a run ended or was skipped, the earliest first.
     public var days: [Day]
-    /// The job.
+    /// The job by its present name.
     public var job: String
     /// The time zone of the days; absent for that of the machine.
     public var timezone: String?
     /// The last of the days that were requested: today.
     public var today: String
 
-    /// An answer as described.
     public init(job: String, timezone: String?, today: String, days: [Day]) {
         self.days = days
         self.job = job

@@ -4,7 +4,7 @@
 /// The decoder of one node of a document.
 struct JSONDecoding: Decoder, SingleValueDecodingContainer {
     let document: JSONDocument
-    /// Which node it is.
+    /// Its index in the nodes of the document.
     let node: Int
 
     // Errors name the place in the text. A path would cost an array for each value.
@@ -31,7 +31,8 @@ struct JSONDecoding: Decoder, SingleValueDecodingContainer {
 
     func decode<Value: Decodable>(_: Value.Type) throws -> Value { try value(Value.self) }
 
-    /// The value, whatever it is.
+    /// The value as this type. Common types are read directly, which is faster than asking each for
+    /// its decoder.
     func value<Value: Decodable>(_: Value.Type) throws -> Value {
         if Value.self == String.self { return try cast(text()) }
         if Value.self == Bool.self { return try cast(flag()) }
@@ -115,7 +116,7 @@ private struct JSONObject<Key: CodingKey>: KeyedDecodingContainerProtocol {
         }
     }
 
-    /// The nodes of the names.
+    /// The nodes that are names of members; the node behind each is its value.
     private var names: some Sequence<Int> {
         let nodes = decoding.document.nodes
         let end = Int(nodes[decoding.node].next)
@@ -173,7 +174,7 @@ private struct JSONObject<Key: CodingKey>: KeyedDecodingContainerProtocol {
     private enum SuperKey: String, CodingKey { case `super` }
 }
 
-/// The elements of an array.
+/// The elements of an array, which are read in order.
 private struct JSONArray: UnkeyedDecodingContainer {
     private let decoding: JSONDecoding
     private let end: Int

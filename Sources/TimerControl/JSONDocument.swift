@@ -14,14 +14,14 @@ final class JSONDocument: Sendable {
 
     struct Node {
         var kind: Kind
-        /// Its text, without quotation marks.
+        /// Where its text starts in the bytes, and where it ends, without quotation marks.
         var start: UInt32
         var end: UInt32
         /// The index of the node after this one and all it contains.
         var next: UInt32
     }
 
-    /// Why a text is not JSON.
+    /// Why a text is not JSON, and where: in bytes from the start.
     struct Fault: Error, CustomStringConvertible {
         var offset: Int
         var message: String

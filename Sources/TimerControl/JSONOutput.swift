@@ -5,13 +5,13 @@
 final class JSONOutput {
     private var text = JSONText()
 
-    /// The bytes so far.
+    /// What was written so far; incomplete while anything is open.
     var bytes: [UInt8] { text.bytes }
 
-    /// Starts an object and returns its depth.
+    /// Starts an object and returns its depth, which its members must be given.
     func openObject() -> Int { text.open("{", "}") }
 
-    /// Starts an array and returns its depth.
+    /// Starts an array and returns its depth, which its elements must be given.
     func openArray() -> Int { text.open("[", "]") }
 
     /// Starts an element of the array at this depth.
@@ -56,11 +56,11 @@ final class JSONOutput {
     }
 }
 
-/// The encoder of one value.
+/// The encoder of one value, which is written where the output is now.
 struct JSONEncoding: Encoder, SingleValueEncodingContainer {
     let output: JSONOutput
 
-    // No error here names a place.
+    // No error here names a place, so there is nothing to collect.
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
@@ -79,7 +79,7 @@ struct JSONEncoding: Encoder, SingleValueEncodingContainer {
     func encode<Value: Encodable>(_ value: Value) throws { try output.write(value) }
 }
 
-/// An open object.
+/// The members of an open object.
 private struct JSONMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let output: JSONOutput
     let depth: Int
@@ -116,7 +116,7 @@ private struct JSONMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
     }
 }
 
-/// An open array.
+/// The elements of an open array.
 private struct JSONElements: UnkeyedEncodingContainer {
     let output: JSONOutput
     let depth: Int

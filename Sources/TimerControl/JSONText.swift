@@ -7,7 +7,7 @@ import Glibc
 struct JSONText {
     private struct Frame {
         var closing: UInt8
-        /// Where its members or elements start.
+        /// The index of the byte after its opening bracket.
         var start: Int
         /// The index of its first member in `members`.
         var firstMember: Int
@@ -20,7 +20,7 @@ struct JSONText {
     /// outer ones.
     private var members: [Int] = []
 
-    /// How many objects and arrays are open.
+    /// How many objects and arrays are open; the innermost one has this depth.
     var depth: Int { frames.count }
 
     /// Starts an object or an array and returns its depth.

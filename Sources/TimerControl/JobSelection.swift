@@ -3,11 +3,11 @@
 
 public import TimerCore
 
-/// The jobs of a command.
+/// The jobs that a command is for.
 public enum JobSelection: Hashable, Sendable {
     /// These jobs, at least one.
     case jobs([Job.Name])
-    /// All jobs of the configuration.
+    /// All jobs of the configuration when the command is executed.
     case all
     /// The jobs with these pauses, at least one, each named once. A job whose pause has changed
     /// meanwhile is left as it is.
@@ -16,20 +16,19 @@ public enum JobSelection: Hashable, Sendable {
 
 /// The pause of one job, as a list showed it.
 public struct NamedPause: Codable, Hashable, Sendable {
-    /// The job's name.
     public var job: String
-    /// When it was paused, RFC 3339.
+    /// When the pause began, RFC 3339.
     public var since: String
-    /// Who paused it.
+    /// Who paused it, as it was displayed.
     public var by: String
-    /// The note about it.
+    /// What the user wrote about it; absent if nothing.
     public var note: String?
-    /// When it ends by itself, RFC 3339.
+    /// When it ends by itself, RFC 3339; absent if it does not.
     public var until: String?
     /// Whether active runs are suspended as well; absent if not.
     public var withRun: Bool?
 
-    /// The pause of a job.
+    /// The pause of a job, as a list showed it.
     public init(job: String, _ pause: PauseStatus) {
         self.job = job
         (since, by, note) = (pause.since, pause.by, pause.note)
@@ -38,7 +37,7 @@ public struct NamedPause: Codable, Hashable, Sendable {
 
     enum CodingKeys: CodingKey, CaseIterable { case by, job, note, since, until, withRun }
 
-    /// Any name of a member.
+    /// Accepts every name of a member, so that an unknown one can be refused.
     private struct Name: CodingKey {
         var stringValue: String
         var intValue: Int? { nil }

@@ -58,7 +58,7 @@ extension JobStatus {
         guard let end = view.last, end.outcome != nil, last?.id != end.run.description else {
             return
         }
-        // Instants sort as their texts do.
+        // Instants sort as their texts do, because all have the same number of digits.
         if (end.ended?.rfc3339Micros ?? "") > (last?.ended ?? "") { last = RunStatus(end) }
     }
 
@@ -91,7 +91,6 @@ extension JobStatus {
 }
 
 extension PauseStatus {
-    /// The API's form of a pause.
     public init(_ pause: Pause) {
         self.init(
             since: pause.since.rfc3339Micros, by: pause.by.description, note: pause.note,
@@ -137,7 +136,6 @@ extension PolicyStatus {
 }
 
 extension IncidentStatus {
-    /// The API's form of an incident.
     public init(_ incident: IncidentRecord) {
         self.init(
             failedCount: incident.count > 0 ? incident.count : nil, kind: incident.id.kind.rawValue,

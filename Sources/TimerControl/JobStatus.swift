@@ -6,9 +6,8 @@ import TimerCore
 /// The API's form of a job. In JSON the names are in snake_case, instants are RFC 3339 in UTC with
 /// six digits of fraction, and spans are microseconds. A member without a value is left out.
 public struct JobStatus: Codable, Hashable, Sendable {
-    /// The job's name.
     public var job: String
-    /// The description in its configuration.
+    /// What the author of the configuration wrote about it.
     public var description: String?
     /// `armed`, `paused`, `stopped` or `finished`; `retrying` if a retry waits for its delay, none
     /// of its runs is active, and the job is neither paused nor stopped.
@@ -17,12 +16,12 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var command: [String]?
     /// The line for the shell, if it runs one.
     public var shell: String?
-    /// The interval of an `every` job.
+    /// The interval of an `every` job; absent for another one.
     public var everyUsec: Int64?
     /// `end` if the interval is counted from the end of each run; absent if it is counted from run
     /// to run.
     public var from: String?
-    /// The delay of an `after` job.
+    /// The delay of an `after` job; absent for another one.
     public var afterUsec: Int64?
     /// How long after each boot of the machine an `on-boot` job fires.
     public var onBootUsec: Int64?
@@ -44,13 +43,13 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var next: String?
     /// When the next retry starts; absent if none waits for its delay, and while the job is paused.
     public var nextAttempt: String?
-    /// How long until the next retry starts.
+    /// The time from the answer until `nextAttempt`.
     public var nextAttemptUsec: Int64?
     /// The active time left until the next run.
     public var remainingUsec: Int64?
     /// The active time since the last grid point.
     public var elapsedUsec: Int64
-    /// The active time in total.
+    /// The active time in total, in microseconds.
     public var activeUsec: Int64
     /// What the fleet knows of it; absent for a job of this machine alone.
     public var fleet: FleetJobStatus?
@@ -58,11 +57,11 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var firings: Int
     /// Its pause: who paused it, when and why.
     public var paused: PauseStatus?
-    /// Its runs that are active or waiting.
+    /// The runs that are active or waiting; of other machines too, for a job of a fleet.
     public var running: [RunStatus]
-    /// Its latest ended run.
+    /// The latest run that ended; absent if none is known.
     public var last: RunStatus?
-    /// When its time record was last saved.
+    /// When its time record was last saved: a power failure can cost what was counted since then.
     public var checkpoint: String
     /// Which time its schedule counts, if it counts time: `active`, `uptime`, `boottime` or `wall`.
     public var count: String?
@@ -71,7 +70,7 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var uncertainUsec: Int64?
     /// How many of the next runs a command skips; absent if none.
     public var skips: Int?
-    /// The latest run that was skipped since the daemon started.
+    /// The latest run that was skipped, also before this start of the daemon; absent if the history has none.
     public var skipped: SkipStatus?
     /// The incidents with a notification that are not over; absent if none.
     public var incidents: [IncidentStatus]?
@@ -103,10 +102,9 @@ public struct JobStatus: Codable, Hashable, Sendable {
 public struct HistoryDeletion: Codable, Hashable, Sendable {
     /// Finished runs that ended before this may be missing.
     public var before: String
-    /// `history-runs` or `history-max`.
+    /// The key of the limit: `history-runs` or `history-max`.
     public var limit: String
 
-    /// A deletion as described.
     public init(before: String, limit: String) {
         self.before = before
         self.limit = limit
@@ -115,13 +113,13 @@ public struct HistoryDeletion: Codable, Hashable, Sendable {
 
 /// The policy of a job; an absent member has its default.
 public struct PolicyStatus: Codable, Hashable, Sendable {
-    /// `skip` or `run-all`.
+    /// `skip` or `run-all`; by default `run-once`.
     public var onMissed: String?
-    /// How late a run may start.
+    /// How old a firing may be when its run starts.
     public var startingDeadlineUsec: Int64?
-    /// What resuming does.
+    /// `keep-remaining`, `next-slot`, `fire-if-due` or `restart`.
     public var onResume: String?
-    /// `queue`, `replace` or `allow`.
+    /// `queue`, `replace` or `allow`; by default `forbid`.
     public var concurrency: String?
     /// How many runs of the job may run at once.
     public var concurrencyMax: Int?
@@ -144,9 +142,9 @@ public struct IncidentStatus: Codable, Hashable, Sendable {
     public var failedCount: Int?
     /// `failure`, `late`, `long`, `stale`, `lost`, `skipped` or `paused-long`.
     public var kind: String
-    /// The notifier.
+    /// The name of the notifier that sent it.
     public var notifier: String
-    /// When it began.
+    /// When it began, RFC 3339.
     public var since: String
 
     /// What is wrong, in words that can follow the name of the job.
@@ -165,28 +163,28 @@ public struct IncidentStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// A skipped run.
+/// The latest firing of a job that was skipped, with those that it stands for.
 public struct SkipStatus: Codable, Hashable, Sendable {
     /// When it was due; the first of several.
     public var scheduled: String
-    /// How many were skipped at once.
+    /// How many were skipped at once, at least 1.
     public var skippedCount: Int
     /// Why: `still-running`, `concurrency-max`, `queue-full`, `missed`, `catch-up-max`, `deadline`, `clock-set` or
     /// `by-order`.
     public var reason: String
-    /// When it was skipped.
+    /// When it was decided to skip it, RFC 3339.
     public var at: String
 }
 
-/// Who paused a job, when and why.
+/// The pause that a job is in.
 public struct PauseStatus: Codable, Hashable, Sendable {
-    /// Since when.
+    /// When it began, RFC 3339.
     public var since: String
-    /// By whom.
+    /// Who paused the job: the name of a user, or what else caused it in words.
     public var by: String
-    /// The note about it.
+    /// What the user wrote about it; absent if nothing.
     public var note: String?
-    /// When it ends by itself.
+    /// When it ends by itself; absent if only a user ends it.
     public var until: String?
     /// Whether active runs were suspended as well; absent if not.
     public var withRun: Bool?

@@ -1,14 +1,14 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A format of metrics.
+/// A format in which `/metrics` answers.
 public enum MetricsFormat: Hashable, Sendable {
     /// The text format 0.0.4 of Prometheus.
     case text
     /// OpenMetrics 1.0.
     case openMetrics
 
-    /// The content type of such a text.
+    /// The value of the header `Content-Type`.
     public var contentType: String {
         switch self {
         case .text: "text/plain; version=0.0.4; charset=utf-8"

@@ -6,7 +6,7 @@
 /// meaning away. Unlike fnmatch(3) it takes no exponential time, so the daemon can apply the
 /// patterns of its clients.
 public struct NamePattern: Hashable, Sendable {
-    /// The most characters of a pattern.
+    /// The maximum length, in characters, that a query may give a pattern.
     public static let lengthMax = 256
 
     private enum Part: Hashable {

@@ -9,11 +9,11 @@ public struct NotificationQuery: Hashable, Sendable {
     public static let limits = 1...200
     public static let limitDefault = 20
 
-    /// What became of a message.
+    /// How far a message is: it waits, was sent, or is given up.
     public enum State: String, CaseIterable, Hashable, Sendable {
-        /// It is sent at the next attempt.
+        /// It is sent at the next attempt, which may be the first.
         case waiting
-        /// It was sent.
+        /// An attempt succeeded.
         case sent
         /// It could not be sent, and is not tried again by itself.
         case dead
@@ -24,12 +24,12 @@ public struct NotificationQuery: Hashable, Sendable {
     public var job: Job.Name?
     /// Only messages in this state; nil: all.
     public var state: State?
-    /// How many at most, one of `limits`.
+    /// How many at most: one of `limits`.
     public var limit: Int
-    /// Only messages with a lower number.
+    /// Only messages with a lower number; nil: from the latest on.
     public var cursor: Int64?
 
-    /// A query as described.
+    /// By default the latest messages in any state, about any job.
     public init(
         job: Job.Name? = nil, state: State? = nil, limit: Int = NotificationQuery.limitDefault,
         cursor: Int64? = nil
@@ -69,7 +69,7 @@ public struct NotificationQuery: Hashable, Sendable {
 
 /// Something that people or a service get to know.
 public struct NotificationStatus: Codable, Hashable, Sendable {
-    /// When it happened.
+    /// When it happened, RFC 3339.
     public var at: String
     /// How many firings of the job had failed in a row; absent if none.
     public var failedInARow: Int?
@@ -77,12 +77,11 @@ public struct NotificationStatus: Codable, Hashable, Sendable {
     public var job: String?
     /// The kind, as in the key `on`: `failure`, `recovery`, …
     public var kind: String
-    /// How the run ended.
+    /// How the run ended; absent if it is not about a run that ended.
     public var outcome: String?
-    /// The run.
+    /// The identity of the run; absent if it is not about one.
     public var run: String?
 
-    /// A notification as described.
     public init(
         at: String, failedInARow: Int? = nil, job: String?, kind: String, outcome: String? = nil,
         run: String? = nil
@@ -96,33 +95,32 @@ public struct NotificationStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// One mail or one request.
+/// One mail or one request, with at least one notification.
 public struct MessageStatus: Codable, Hashable, Sendable {
     /// The most notifications that an answer has of one message.
     public static let notificationsMax = 5
 
-    /// How often it was tried.
+    /// How many attempts there were to send it.
     public var attempts: Int
-    /// When it was put together.
+    /// When its notifications were put together, RFC 3339.
     public var created: String
     /// What went wrong at the last attempt; absent if nothing did.
     public var error: String?
     /// When it is tried next; only of a message that waits.
     public var next: String?
-    /// How many notifications it has.
+    /// How many notifications it has in all.
     public var notificationCount: Int
-    /// The first of them.
+    /// The first `notificationsMax` of them; with a job in the query, of those about it.
     public var notifications: [NotificationStatus]
-    /// The notifier that sends it.
+    /// The name of the notifier that sends it.
     public var notifier: String
-    /// Its number.
+    /// Its number, which is higher for later messages.
     public var number: Int64
-    /// When it was sent.
+    /// When it was sent, RFC 3339; absent before that.
     public var sent: String?
-    /// `waiting`, `sent` or `dead`.
+    /// `NotificationQuery.State`: `waiting`, `sent` or `dead`.
     public var state: String
 
-    /// A message as described.
     public init(
         number: Int64, notifier: String, state: String, created: String, attempts: Int,
         next: String? = nil, error: String? = nil, sent: String? = nil, notificationCount: Int,
@@ -141,16 +139,15 @@ public struct MessageStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// The requested messages, the latest first.
+/// The requested messages, and where the next answer continues.
 public struct NotificationsReply: Codable, Hashable, Sendable {
-    /// The messages.
+    /// The messages, the latest first.
     public var messages: [MessageStatus]
     /// What to pass as `cursor` for the messages behind; absent if there are no more.
     public var nextCursor: String?
     /// How many notifications are being collected for the next messages.
     public var pendingCount: Int
 
-    /// An answer as described.
     public init(messages: [MessageStatus], nextCursor: String? = nil, pendingCount: Int) {
         self.messages = messages
         self.nextCursor = nextCursor
@@ -160,14 +157,13 @@ public struct NotificationsReply: Codable, Hashable, Sendable {
 
 /// The result of a request to send a message again.
 public struct MessageRetryReply: Codable, Hashable, Sendable {
-    /// Whether it is sent again.
+    /// Whether it is sent again. If not, `reason` says why.
     public var changed: Bool
-    /// The message, if it is still there.
+    /// The message after the request; empty if it is not there any more.
     public var messages: [MessageStatus]
-    /// Why it is not sent again.
+    /// Why it is not sent again; absent if it is.
     public var reason: String?
 
-    /// An answer as described.
     public init(changed: Bool, reason: String? = nil, messages: [MessageStatus]) {
         self.changed = changed
         self.messages = messages
@@ -179,7 +175,7 @@ public struct MessageRetryReply: Codable, Hashable, Sendable {
 public struct NotifierStatus: Codable, Hashable, Sendable {
     /// The name of the credential with the address.
     public var credential: String?
-    /// How many messages could not be sent.
+    /// How many of its messages are given up (`dead`).
     public var deadCount: Int
     /// What went wrong at the latest attempt that failed; absent if none failed.
     public var error: String?
@@ -193,22 +189,22 @@ public struct NotifierStatus: Codable, Hashable, Sendable {
     public var heldUntil: String?
     /// Whether its latest message could not be sent, or not yet.
     public var isFailing: Bool
-    /// The job that it runs.
+    /// The job that it runs; absent for other transports.
     public var job: String?
-    /// Its name.
+    /// Its name, as jobs give it in `notify`.
     public var notifier: String
     /// What it tells about, as in the configuration.
     public var on: [String]
-    /// When it last sent a message.
+    /// When it last sent a message, RFC 3339; absent if it never did.
     public var sent: String?
-    /// The addresses of its mails.
+    /// The addresses of its mails; absent for other transports.
     public var to: [String]?
-    /// `mail`, `webhook`, `ping` or `job`.
+    /// The transport: `mail`, `webhook`, `ping` or `job`.
     public var transport: String
-    /// How many messages wait.
+    /// How many of its messages wait for an attempt.
     public var waitingCount: Int
 
-    /// A notifier that has sent nothing.
+    /// A notifier that has sent nothing and whose receiver is not known.
     public init(notifier: String, transport: String, on: [String]) {
         deadCount = 0
         isFailing = false
@@ -219,12 +215,11 @@ public struct NotifierStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// All notifiers, by their names.
+/// How each notifier of the configuration is doing.
 public struct NotifiersReply: Codable, Hashable, Sendable {
-    /// The notifiers.
+    /// The notifiers in the order of their names.
     public var notifiers: [NotifierStatus]
 
-    /// An answer as described.
     public init(notifiers: [NotifierStatus]) { self.notifiers = notifiers }
 }
 
@@ -238,11 +233,11 @@ public struct NotifierTestReply: Codable, Hashable, Sendable {
     public var dryRun: Bool
     /// How long it took; absent if nothing was sent.
     public var elapsedUsec: Int64?
-    /// What went wrong; absent if nothing did.
+    /// What went wrong, as a sentence; absent if nothing did.
     public var error: String?
     /// The lines of the header of a request.
     public var headers: [String]?
-    /// The status of HTTP of the answer.
+    /// The HTTP status of the answer; absent without one.
     public var httpStatus: Int?
     /// Whether it was sent; false for a dry run.
     public var isSent: Bool
@@ -250,14 +245,13 @@ public struct NotifierTestReply: Codable, Hashable, Sendable {
     public var job: String?
     /// The method of HTTP; absent for a mail.
     public var method: String?
-    /// The notifier.
     public var notifier: String
     /// What is added to the path of the address.
     public var pathSuffix: String?
     /// What is added to the query of the address.
     public var query: String?
 
-    /// A test that sent nothing.
+    /// A test before anything is sent.
     public init(notifier: String, dryRun: Bool) {
         self.notifier = notifier
         self.dryRun = dryRun

@@ -15,7 +15,6 @@ public struct OneOffsReply: Codable, Hashable, Sendable {
     /// An unused name, if a base was given.
     public var name: String?
 
-    /// An answer as described.
     public init(config: String, name: String?) {
         self.config = config
         self.name = name

@@ -6,7 +6,7 @@ public import TimerCore
 extension OrderBody: RequestBody {
     static let example = #"{"note": "disk swap"}"#
 
-    /// The keys of this command.
+    /// The keys that the body of this command may have; any other key is an error.
     static func keys(of verb: Order.Verb) -> [String] {
         switch verb {
         case .pause: ["for_usec", "note", "until", "with_run"]

@@ -5,19 +5,19 @@ public import TimerCore
 
 /// Which of the pauses that ended are requested.
 public struct PauseQuery: Hashable, Sendable {
-    /// The most pauses of one answer.
+    /// The maximum of `limit`.
     public static let limitMax = 1000
 
     /// The pauses of this job; nil for all jobs.
     public var job: Job.Name?
     /// Only pauses that ended at this instant or later.
     public var since: WallInstant?
-    /// Only pauses that began before this instant.
+    /// Only pauses that began before this instant; nil: all.
     public var until: WallInstant?
     /// How many at most, from 1 to `limitMax`.
     public var limit: Int
 
-    /// A query as described.
+    /// By default the 100 of all jobs that ended last.
     public init(
         job: Job.Name? = nil, since: WallInstant? = nil, until: WallInstant? = nil,
         limit: Int = 100
@@ -44,26 +44,25 @@ public struct PauseQuery: Hashable, Sendable {
     }
 }
 
-/// A pause that ended.
+/// A pause that ended, from the history.
 public struct PastPauseStatus: Codable, Hashable, Sendable {
-    /// Who paused the job.
+    /// Who paused the job, or changed the terms of the pause last.
     public var by: String
-    /// When the pause ended.
+    /// When the pause ended, RFC 3339.
     public var ended: String
     /// Who ended it; absent if it ended by itself at `until`.
     public var endedBy: String?
-    /// The job, by its name now.
+    /// The job by its present name.
     public var job: String
-    /// The note about it.
+    /// What the user wrote about it; absent if nothing.
     public var note: String?
-    /// Since when the job was paused.
+    /// When the pause began, RFC 3339.
     public var since: String
-    /// When it was to end by itself.
+    /// When it would have ended by itself; absent if it had no end.
     public var until: String?
     /// Whether active runs were suspended as well; absent if not.
     public var withRun: Bool?
 
-    /// A pause as the API shows it.
     public init(_ past: PastPause) {
         by = past.pause.by.description
         ended = past.ended.rfc3339Micros
@@ -80,7 +79,7 @@ public struct PastPauseStatus: Codable, Hashable, Sendable {
 public struct PausesReply: Codable, Hashable, Sendable {
     /// Whether there are more than were requested; absent if not.
     public var hasMore: Bool?
-    /// The pauses.
+    /// The pauses; the one that ended last comes first.
     public var pauses: [PastPauseStatus]
 
     /// An answer with the first so many of these pauses.

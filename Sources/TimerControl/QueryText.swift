@@ -25,7 +25,7 @@ struct QueryText {
         }
     }
 
-    /// The value of a known parameter.
+    /// The value of a parameter, which is known from then on; nil if it is missing.
     mutating func take(_ name: String) -> String? {
         taken.append(name)
         return values.removeValue(forKey: name)
@@ -141,7 +141,7 @@ extension QueryText {
         return number
     }
 
-    /// The name of a job.
+    /// The name of a job; nil if the parameter is missing.
     mutating func job(_ name: String) throws(ControlRequest.Fault) -> Job.Name? {
         guard let text = take(name) else { return nil }
         guard let job = Job.Name(text) else { throw .badQuery("\"\(text)\" is not a job name") }

@@ -5,18 +5,17 @@ public import TimerCore
 
 /// The result of a command for a job.
 public struct OrderReply: Codable, Hashable, Sendable {
-    /// Whether anything changed.
+    /// Whether the command changed anything. If not, `reason` says why.
     public var changed: Bool
-    /// Why nothing changed.
+    /// Why nothing changed; absent if something did.
     public var reason: String?
     /// If the terms of a pause changed: the pause before.
     public var formerPause: PauseStatus?
     /// For `run` and `retry`: the recorded run, which starts now or waits.
     public var run: String?
-    /// The job after the command.
+    /// The job as it is after the command.
     public var status: JobStatus
 
-    /// An answer as described.
     public init(
         changed: Bool, reason: String?, formerPause: PauseStatus? = nil, run: String? = nil,
         status: JobStatus
@@ -31,13 +30,12 @@ public struct OrderReply: Codable, Hashable, Sendable {
 
 /// The result of a command for many jobs, which is saved as a whole or not at all.
 public struct OrdersReply: Codable, Hashable, Sendable {
-    /// The result for one job.
+    /// What the command did to one job.
     public struct Result: Codable, Hashable, Sendable {
-        /// The job's name.
         public var job: String
-        /// Whether anything changed.
+        /// Whether the command changed anything. If not, `reason` says why.
         public var changed: Bool
-        /// Why nothing changed.
+        /// Why nothing changed, or why the command was refused; absent if something changed.
         public var reason: String?
         /// If the terms of a pause changed: the pause before.
         public var formerPause: PauseStatus?
@@ -51,10 +49,9 @@ public struct OrdersReply: Codable, Hashable, Sendable {
         /// The state after the command: `armed`, `paused`, `stopped` or `finished`; absent for a
         /// job that a reload has just removed.
         public var state: String?
-        /// The time left to its next firing.
+        /// The active time left until its next run; absent if none is due.
         public var remainingUsec: Int64?
 
-        /// A result as described.
         public init(
             job: String, changed: Bool, reason: String? = nil, formerPause: PauseStatus? = nil,
             paused: PauseStatus? = nil, refused: Bool? = nil, run: String? = nil,
@@ -80,21 +77,19 @@ public struct OrdersReply: Codable, Hashable, Sendable {
     /// One for each job, in the order in which they were named or are configured.
     public var results: [Result]
 
-    /// An answer as described.
     public init(results: [Result]) { self.results = results }
 }
 
-/// What a reload changed, or would change.
+/// What a reload changed; of a preview, what it would change.
 public struct ReloadReply: Codable, Hashable, Sendable {
-    /// One changed job.
+    /// A job that is new, changed or removed.
     public struct Change: Codable, Hashable, Sendable {
-        /// Its name.
+        /// The name of the job.
         public var job: String
         /// Its active time since its last grid point; for a removed job, the time that is saved
         /// under its name. Only in a preview.
         public var elapsedUsec: Int64?
 
-        /// A change as described.
         public init(job: String, elapsedUsec: Int64? = nil) {
             self.job = job
             self.elapsedUsec = elapsedUsec
@@ -103,7 +98,7 @@ public struct ReloadReply: Codable, Hashable, Sendable {
 
     /// Whether this is a preview, and nothing was changed.
     public var dryRun: Bool
-    /// Jobs that are new.
+    /// Jobs that the configuration did not have before.
     public var added: [Change]
     /// Jobs whose definition changed; their saved state is kept.
     public var redefined: [Change]
@@ -115,10 +110,9 @@ public struct ReloadReply: Codable, Hashable, Sendable {
     public var warnings: [String]
     /// The files of `jobs.d` that have errors; their jobs do not change.
     public var refusedFiles: [String]
-    /// The errors of these files.
+    /// The errors of `refusedFiles`, one per line.
     public var errors: [String]
 
-    /// A reload as described.
     public init(
         dryRun: Bool = false, added: [Change], redefined: [Change], removed: [Change], kept: Int,
         warnings: [String] = [], refusedFiles: [String] = [], errors: [String] = []
@@ -133,7 +127,7 @@ public struct ReloadReply: Codable, Hashable, Sendable {
         self.warnings = warnings
     }
 
-    /// The API's form of a preview.
+    /// The changes of a preview, with the elapsed time of each job.
     public init(
         _ preview: ReloadPreview, warnings: [String] = [], refusedFiles: [String] = [],
         errors: [String] = []
@@ -150,20 +144,20 @@ public struct ReloadReply: Codable, Hashable, Sendable {
     }
 }
 
-/// The values of a command.
+/// The values of a command; each belongs to some verbs only.
 public struct OrderBody: Codable, Hashable, Sendable {
-    /// The most bytes a note may have.
+    /// The maximum length of a note, in bytes.
     public static let noteBytesMax = 1000
     /// The longest pause that ends by itself: a hundred years of 365.25 days each.
     public static let forUsecMax: Int64 = 100 * 31_557_600 * 1_000_000
-    /// The most runs that one command skips.
+    /// The maximum of `count`.
     public static let countMax = 1_000_000
 
-    /// The note for it.
+    /// For a pause: what the user writes about it.
     public var note: String?
     /// For a pause: when it ends by itself, RFC 3339.
     public var until: String?
-    /// For a pause: how long it lasts.
+    /// For a pause: how long it lasts, in microseconds; not together with `until`.
     public var forUsec: Int64?
     /// For a pause: whether active runs are suspended as well.
     public var withRun: Bool?
@@ -189,7 +183,7 @@ public struct OrderBody: Codable, Hashable, Sendable {
             + String(repeating: "0", count: 4 - code.utf8.count) + code
     }
 
-    /// The body of a command.
+    /// By default a command without values.
     public init(
         note: String? = nil, until: String? = nil, forUsec: Int64? = nil, withRun: Bool? = nil,
         count: Int? = nil, environment: [String]? = nil, machine: String? = nil
@@ -206,12 +200,11 @@ public struct OrderBody: Codable, Hashable, Sendable {
 
 /// A job in the configuration that the daemon could not accept.
 public struct Rejection: Codable, Hashable, Sendable {
-    /// Its name, or the file.
+    /// The name of the job; or the file, for errors that are about no single job.
     public var name: String
-    /// Its errors.
+    /// What is wrong with it, one error per line.
     public var errors: [String]
 
-    /// A rejection as described.
     public init(name: String, errors: [String]) {
         self.name = name
         self.errors = errors

@@ -3,30 +3,29 @@
 
 public import TimerCore
 
-/// Everything about one run.
+/// A run, active or not, with what surrounds it.
 public struct RunReply: Codable, Hashable, Sendable {
     /// The run; if it has ended, with the last part of its output.
     public var runStatus: RunStatus
-    /// `waiting`, `starting`, `running`, `stopping` or `ended`.
+    /// `RunState.word`: `waiting`, `starting`, `running`, `stopping` or `ended`.
     public var state: String
-    /// The number of the attempt, from 1.
+    /// The number of the attempt; 1 is the first.
     public var attempt: Int
     /// How many retries may follow the first attempt; absent for a job that is not configured any
     /// more.
     public var retries: Int?
     /// The next attempt after it, if there is one.
     public var followingAttempt: RunStatus?
-    /// When its job runs next.
+    /// When its job runs next, RFC 3339; absent if no run is due.
     public var next: String?
     /// How many runs of all jobs are active, and how many may be.
     public var live: Int
     public var maxConcurrent: Int
-    /// When the daemon answered.
+    /// When the daemon answered, RFC 3339.
     public var now: String
-    /// When the daemon started.
+    /// When the daemon started, RFC 3339.
     public var since: String
 
-    /// A run as described.
     public init(
         runStatus: RunStatus, state: String, attempt: Int, retries: Int? = nil,
         followingAttempt: RunStatus? = nil, next: String? = nil, live: Int = 0,
@@ -47,7 +46,8 @@ public struct RunReply: Codable, Hashable, Sendable {
 }
 
 extension RunState {
-    /// The word for the state in JSON.
+    /// The word for the state in JSON. What is being ended is `stopping`, whether its process
+    /// started or not.
     public var word: String {
         switch self {
         case .waiting: "waiting"

@@ -5,11 +5,11 @@ public import TimerCore
 
 /// The API's form of a run, wherever an answer contains one.
 public struct RunStatus: Codable, Hashable, Sendable {
-    /// The run's identity.
+    /// The identity, with the name that the job had when the run started.
     public var id: String
-    /// Its job, by its present name.
+    /// The job by its present name, which may differ from the one in `id`.
     public var job: String
-    /// When it was due.
+    /// When it was due, RFC 3339.
     public var scheduled: String
     /// When its process started; absent while it waits and if it never did.
     public var began: String?
@@ -57,7 +57,7 @@ public struct RunStatus: Codable, Hashable, Sendable {
     /// The last part of its output; invalid UTF-8 is replaced. Only in answers about runs.
     public var output: String?
 
-    // In alphabetical order, as for a job.
+    // In alphabetical order, so that they need not be sorted when they are written.
     enum CodingKeys: CodingKey, CaseIterable {
         case began, cause, detail, elapsedUsec, ended, exitCode, failed, id, job, machine, missed,
             outcome
@@ -79,7 +79,7 @@ extension RunStatus {
         requestedBy = cause.requester
     }
 
-    /// The API's form of an active run.
+    /// An active or waiting run. Spans are counted up to `now`.
     public init(_ run: ActiveRun, of job: Job.Name, at now: Now) {
         id = run.id.description
         self.job = job.description
@@ -96,7 +96,7 @@ extension RunStatus {
         }
     }
 
-    /// The API's form of an ended run.
+    /// A run that ended, as the agenda remembers it: without its cause and its output.
     public init(_ run: RunSummary, of job: Job.Name) {
         id = run.id.description
         self.job = job.description

@@ -4,7 +4,7 @@
 import Glibc
 import TimerCore
 
-/// Runs in plain words.
+/// Runs in plain words, for the commands and the notifications alike.
 public enum RunWords {
     /// The end of a run in words, from the word of the API: `exit status 1` for `exited(1)`. An
     /// unknown text is not changed.
@@ -63,7 +63,7 @@ public enum RunWords {
         }
     }
 
-    /// The number of the attempt.
+    /// The number of the attempt in the identity of a run; 1 for a text that is not one.
     public static func attempt(of run: String) -> Int { Run.ID(run)?.attempt ?? 1 }
 
     private static let signals: [String: Int32] = [

@@ -3,22 +3,21 @@
 
 import Glibc
 
-/// The output of a job.
+/// Lines that a job wrote, and of which runs they are.
 public struct LogReply: Codable, Hashable, Sendable {
-    /// One line of output.
+    /// One line that a run wrote.
     public struct Line: Codable, Hashable, Sendable {
-        /// The run that wrote it.
+        /// The identity of the run that wrote it.
         public var run: String
         /// Its number among the lines of the run, from 1. Missing numbers belong to dropped lines.
         public var number: Int
-        /// When the daemon received it.
+        /// When the daemon received it, RFC 3339.
         public var at: String?
-        /// Whether it was written to standard error.
+        /// Whether it was written to standard error, not to standard output.
         public var isError: Bool
         /// The line; invalid UTF-8 is replaced.
         public var text: String
 
-        /// A line as described.
         public init(run: String, number: Int, at: String? = nil, isError: Bool, text: String) {
             self.at = at
             self.run = run
@@ -28,14 +27,13 @@ public struct LogReply: Codable, Hashable, Sendable {
         }
     }
 
-    /// How much a run has written.
+    /// How much a run has written since the daemon started.
     public struct Written: Codable, Hashable, Sendable {
-        /// Which run.
+        /// The identity of the run.
         public var run: String
         /// How many lines since the daemon started, including dropped ones.
         public var lineCount: Int
 
-        /// The number of lines of a run.
         public init(run: String, lineCount: Int) {
             self.run = run
             self.lineCount = lineCount
@@ -44,9 +42,9 @@ public struct LogReply: Codable, Hashable, Sendable {
 
     /// The ended run, if it was requested or is the latest known run.
     public var past: RunStatus?
-    /// The active runs of the job.
+    /// The runs of the job that have not ended.
     public var active: [RunStatus]
-    /// The latest ended run of the job.
+    /// The identity of the run that ended last; absent if none is known.
     public var lastEnded: String?
     /// When the daemon started: it has lines and line numbers only since then.
     public var since: String?
@@ -63,7 +61,6 @@ public struct LogReply: Codable, Hashable, Sendable {
     /// The value of `after` for the next request.
     public var cursor: UInt64
 
-    /// An answer as described.
     public init(
         past: RunStatus?, lines: [Line], unfinished: [Line]? = nil, written: [Written] = [],
         cursor: UInt64,
@@ -82,7 +79,7 @@ public struct LogReply: Codable, Hashable, Sendable {
     }
 }
 
-/// The values of a kill.
+/// What a kill sends.
 public struct KillBody: Codable, Hashable, Sendable {
     /// The signals that may be sent, by their names without SIG.
     public static let signals: [(name: String, number: Int32)] = [
@@ -94,7 +91,7 @@ public struct KillBody: Codable, Hashable, Sendable {
     /// The name of a signal; nil to end the run with SIGTERM, and with SIGKILL after its time.
     public var signal: String?
 
-    /// The body of a kill.
+    /// By default it ends the runs.
     public init(signal: String? = nil) { self.signal = signal }
 
     /// The full name of an allowed signal, such as SIGHUP.
@@ -110,18 +107,17 @@ public struct KillBody: Codable, Hashable, Sendable {
     }
 }
 
-/// The result of a kill.
+/// What a kill did.
 public struct KillReply: Codable, Hashable, Sendable {
-    /// Whether any run was affected.
+    /// Whether any run was affected. If not, `reason` says why.
     public var changed: Bool
-    /// Why none was.
+    /// Why no run was affected; absent if one was.
     public var reason: String?
     /// The identities of the runs that are being ended or got a signal.
     public var signalled: [String]
     /// The identities of the waiting runs that were cancelled.
     public var cancelled: [String]
 
-    /// An answer as described.
     public init(
         changed: Bool, reason: String? = nil, signalled: [String] = [], cancelled: [String] = []
     ) {

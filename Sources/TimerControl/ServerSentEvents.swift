@@ -8,10 +8,9 @@ public struct ServerSentEvent: Hashable, Sendable {
     public var event: String
     /// The identity from which a client can go on later; nil if no message had one yet.
     public var id: String?
-    /// What it says.
+    /// The lines of the message, with a newline between them.
     public var data: [UInt8]
 
-    /// A message as described.
     public init(event: String, id: String? = nil, data: [UInt8]) {
         self.event = event
         self.id = id
@@ -36,7 +35,7 @@ public struct ServerSentEventReader {
     /// The stream is none, or has a message that is too long.
     public struct Fault: Error {}
 
-    /// The most bytes of a message.
+    /// The maximum length of a message, in bytes.
     static let bytesMax = 256 << 20
 
     private var line: [UInt8] = []
@@ -55,7 +54,8 @@ public struct ServerSentEventReader {
         var found: [ServerSentEvent] = []
         var rest = bytes
         while let end = rest.firstIndex(where: { $0 == 10 || $0 == 13 }) {
-            // LF behind CR ends the same line.
+            // LF behind CR is the second half of one line end, also in the next piece of the
+            // stream.
             let isSecond = isAfterReturn && end == rest.startIndex && rest[end] == 10
             isAfterReturn = rest[end] == 13
             if !isSecond {

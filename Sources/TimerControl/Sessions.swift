@@ -10,7 +10,6 @@ public struct LoginLinkReply: Codable, Hashable, Sendable {
     /// Where the status page is served: the first of the configured hosts, with https; absent without any.
     public var url: String?
 
-    /// A link as described.
     public init(path: String, until: String, url: String?) {
         self.path = path
         self.until = until
@@ -18,30 +17,28 @@ public struct LoginLinkReply: Codable, Hashable, Sendable {
     }
 }
 
-/// A new session.
+/// A session that has just begun.
 public struct LoginReply: Codable, Hashable, Sendable {
     /// What the web server sends with each request of the session.
     public var session: String
     /// When it ends without a further request, RFC 3339.
     public var until: String
 
-    /// A session as described.
     public init(session: String, until: String) {
         self.session = session
         self.until = until
     }
 }
 
-/// Who asks.
+/// Who asks, as the daemon sees it.
 public struct SessionReply: Codable, Hashable, Sendable {
-    /// Whether they may change things.
+    /// Whether the user may change anything; otherwise only read.
     public var mayChange: Bool
     /// When the session ends without a further request, RFC 3339; absent if it is no session of the status page.
     public var until: String?
-    /// The name of the user.
+    /// The name of the user; of the control socket, from the credentials of the client.
     public var user: String
 
-    /// An answer as described.
     public init(user: String, mayChange: Bool, until: String?) {
         self.user = user
         self.mayChange = mayChange
@@ -49,14 +46,13 @@ public struct SessionReply: Codable, Hashable, Sendable {
     }
 }
 
-/// The result of ending sessions.
+/// How many sessions a request ended.
 public struct SessionsReply: Codable, Hashable, Sendable {
-    /// Whether any session ended.
+    /// Whether there was a session to end.
     public var changed: Bool
-    /// How many ended.
+    /// How many sessions ended.
     public var sessions: Int
 
-    /// An answer as described.
     public init(sessions: Int) {
         changed = sessions > 0
         self.sessions = sessions
@@ -68,11 +64,10 @@ public struct WebReply: Codable, Hashable, Sendable {
     /// The hosts under which the status page is served beside the local ones.
     public var hosts: [String]
 
-    /// An answer as described.
     public init(hosts: [String]) { self.hosts = hosts }
 }
 
-/// What begins a session.
+/// The body of the request that begins a session: the token of a link.
 struct LoginBody: Codable, RequestBody {
     static var example: String { #"{"token": "…"}"# }
 
@@ -81,15 +76,15 @@ struct LoginBody: Codable, RequestBody {
 
 /// Whose sessions of the status page a request means.
 public enum SessionOwner: Hashable, Sendable {
-    /// The client.
+    /// The user who asks.
     case client
     /// The user with this name, which may belong to no user any more.
     case user(String)
-    /// All users.
+    /// All users, for which the client must be allowed to make changes.
     case all
 }
 
-/// Whose sessions end.
+/// The body of the request that ends sessions; `all` and `user` exclude each other.
 struct RevokeBody: Codable, RequestBody {
     static var example: String { #"{"user": "alice"}"# }
     /// The most bytes of a name; useradd(8) allows 32.

@@ -3,13 +3,13 @@
 
 public import TimerCore
 
-/// Which of the next runs are requested.
+/// Which of the next runs are requested, and how they are listed.
 public struct UpcomingQuery: Hashable, Sendable {
-    /// The most runs of one answer.
+    /// The maximum of `limit`.
     public static let limitMax = 1000
     /// How far ahead an answer looks without `until`.
     public static let standardSpan = Duration.seconds(3600)
-    /// The most patterns of one request.
+    /// The maximum number of patterns in `match`.
     public static let patternsMax = 16
 
     /// The runs of this job; nil for all jobs.
@@ -24,7 +24,7 @@ public struct UpcomingQuery: Hashable, Sendable {
     /// so that it does not hide other jobs.
     public var isGrouped: Bool
 
-    /// A query as described.
+    /// By default the next 50 runs of all jobs within an hour.
     public init(
         job: Job.Name? = nil, match: [String] = [], until: WallInstant? = nil, limit: Int = 50,
         isGrouped: Bool = false
@@ -67,7 +67,7 @@ public struct UpcomingQuery: Hashable, Sendable {
 
 /// The next runs of several jobs, the earliest first.
 public struct UpcomingReply: Codable, Hashable, Sendable {
-    /// One of them.
+    /// A run that becomes due if nothing changes until then.
     public struct Run: Codable, Hashable, Sendable {
         /// When it is due, RFC 3339.
         public var at: String
@@ -75,7 +75,7 @@ public struct UpcomingReply: Codable, Hashable, Sendable {
         public var furtherCount: Int?
         /// Whether there may be more than `furtherCount`; absent if not.
         public var hasMore: Bool?
-        /// Its job.
+        /// The name of its job.
         public var job: String
         /// `run`, `retry`, or `skipped` because a user requested it.
         public var kind: String
@@ -87,13 +87,13 @@ public struct UpcomingReply: Codable, Hashable, Sendable {
         }
     }
 
-    /// The next runs.
+    /// The next runs, the earliest first.
     public var upcoming: [Run]
     /// Whether there are more runs within the requested time.
     public var hasMore: Bool
     /// The jobs that are paused without an end.
     public var pausedJobs: [String]
-    /// When the daemon answered.
+    /// When the daemon answered, RFC 3339.
     public var now: String
 
     /// The answer to a query.

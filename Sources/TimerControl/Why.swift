@@ -40,11 +40,11 @@ public struct WhyReply: Codable, Hashable, Sendable {
 
         /// The instant of the reason, such as when a run is due or when a pause ends.
         public var at: String?
-        /// The kind of reason: one of `Code`.
+        /// One of `Code`; a newer daemon may send others.
         public var code: String
         /// The identity of the run that the reason concerns.
         public var run: String?
-        /// The reason as a sentence.
+        /// The reason as a sentence, for people.
         public var text: String
 
         init(_ code: Code, _ text: String, at: String?, run: String?) {
@@ -57,17 +57,16 @@ public struct WhyReply: Codable, Hashable, Sendable {
 
     /// How many runs of all jobs are active.
     public var activeRuns: Int
-    /// The job's name.
     public var job: String
     /// How many runs may be active at once.
     public var maxConcurrent: Int
-    /// When the daemon answered.
+    /// When the daemon answered, RFC 3339.
     public var now: String
-    /// The reasons, the most important first.
+    /// The reasons, the most important first. Empty before `explained`.
     public var reasons: [Reason]
     /// The errors of the job, if its configuration was not accepted.
     public var rejection: Rejection?
-    /// The job; absent if it is rejected.
+    /// The job; absent if it is not loaded because of an error.
     public var status: JobStatus?
 
     /// The data from which `explained` computes the reasons.
