@@ -6,9 +6,9 @@ public import TimerCore
 /// A configuration of which only the changed files were parsed. The jobs of the other files do not
 /// change.
 public struct ConfigChange: Sendable {
-    /// The jobs that do not change.
+    /// The jobs of the files that were not parsed.
     public let kept: [Job.Name]
-    /// The files of all jobs.
+    /// The files of all jobs, as they are with the change.
     public let origins: ConfigOrigins
     private let pieces: JobPieces
     private let notifiers: [Notifier]

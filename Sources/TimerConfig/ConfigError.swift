@@ -6,12 +6,11 @@ import TimerCore
 
 /// A place in a file; both count from 1, columns in code points.
 public struct SourceMark: Hashable, Comparable, Sendable {
-    /// The line.
+    /// From 1.
     public var line: Int
-    /// The column.
+    /// From 1, in code points.
     public var column: Int
 
-    /// The place at this line and column.
     public init(line: Int, column: Int) {
         self.line = line
         self.column = column
@@ -28,7 +27,7 @@ public struct SourceMark: Hashable, Comparable, Sendable {
 /// "interval"?)`. Without a place it is `FILE: MESSAGE`. It contains no value that can be a secret,
 /// because users who cannot read the file can read it in the log and in answers of the API.
 public struct ConfigError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The file.
+    /// The path of the file, with escapes in place of control characters.
     public var file: String
     /// The place in it; nil if the error concerns the whole file.
     public var mark: SourceMark?
@@ -41,7 +40,7 @@ public struct ConfigError: Error, Hashable, Sendable, CustomStringConvertible {
     /// one job.
     public var job: String?
 
-    /// The most characters of a message.
+    /// The most characters of a message, because it can contain text of the file.
     static let messageMax = 1000
 
     /// Creates an error. A message that is too long, because it contains a text of the file, ends
@@ -99,7 +98,7 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
         public static let limitLowered = Code(rawValue: "limit-lowered")
         /// A resource limit is unlimited, and the kernel allows no more than a number.
         public static let highestLimit = Code(rawValue: "highest-limit")
-        /// The machine did not answer in time.
+        /// The machine did not answer in time, so some checks are missing.
         public static let notChecked = Code(rawValue: "not-checked")
         /// This process has no right to look at a program or directory.
         public static let notExamined = Code(rawValue: "not-examined")
@@ -123,24 +122,23 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
         /// Whether it is only information, and not a warning.
         public var isNote: Bool { Self.notes.contains(self) }
 
-        /// The codes of notes.
+        /// The codes that are only information.
         public static let notes = [highestLimit, notExamined, differsFromCron]
     }
 
-    /// The kind of warning.
+    /// The kind of warning, for programs.
     public var code: Code
     /// Whether it is only information, and not a warning.
     public var isNote: Bool { code.isNote }
-    /// The file.
+    /// The path of the file.
     public var file: String
-    /// The place in it.
+    /// The place of the value that the warning is about.
     public var mark: SourceMark
     /// What will happen, and what to write if that is not intended.
     public var message: String
     /// The line and a caret under the column, which only who reads the file may see.
     public var excerpt: String?
 
-    /// A warning as described.
     public init(
         code: Code, file: String, mark: SourceMark, message: String, excerpt: String? = nil
     ) {

@@ -7,17 +7,17 @@ import HostFiles
 /// The files of a configuration. The checks apply to the open descriptor that is read. A link is
 /// followed only if everything on its path is as safe as the file must be.
 struct ConfigFiles {
-    /// The most bytes a file may have.
+    /// The most bytes of a file; a larger one is refused as a whole.
     static let bytesMax = 8 << 20
-    /// The most files `jobs.d` may have.
+    /// The most files in `jobs.d`.
     static let filesMax = 1000
-    /// The most definitions of one-off jobs.
+    /// The most definitions of one-off jobs, each in a file of its own.
     static let oneOffsMax = 100_000
 
     let main: String
     let ownerUID: UInt32
 
-    /// One file in `jobs.d`.
+    /// A file in the directory `jobs.d` or `one-off.d`.
     struct Other {
         let path: String
         let name: String
@@ -203,7 +203,7 @@ struct ConfigFiles {
     private static let tooLarge =
         "is larger than \(bytesMax >> 20) MiB; is it the right file? Split it into jobs.d if it is"
 
-    /// Why the opened file is not trusted.
+    /// Why the opened file is not trusted, as the rest of a sentence; nil if it is.
     private func fault(of descriptor: Int32, kind: mode_t, _ kindName: String) -> String? {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return "cannot be examined: \(Self.reason())" }

@@ -16,9 +16,9 @@ struct ConfigLinks {
 
     let ownerUID: UInt32
 
-    /// Why the path is not opened.
+    /// Why the path is not followed to its end.
     enum Fault: Error {
-        /// The error of the system.
+        /// The errno of a call that failed.
         case system(Int32)
         /// A sentence without its subject.
         case unsafe(String)
@@ -40,7 +40,7 @@ struct ConfigLinks {
         private var directory: Int32 = -1
         /// The directories so far, as they are written, for messages.
         private var walked = ""
-        /// The remaining parts, the next one last.
+        /// The parts of the path that remain, the next one last.
         private var parts: [String] = []
         private var count = 0
 

@@ -20,7 +20,7 @@ public struct ConfigOrigins: Sendable {
     /// The jobs of each file, in the order of the file. Jobs of the main file are not here: a
     /// reload uses the whole file or nothing.
     var jobs: [String: [Job.Name]] = [:]
-    /// The files that have a table `[daemon]`.
+    /// The files that have a table of settings, such as `[daemon]`.
     var settings: Set<String> = []
 
     /// The origins of a configuration that is used as a whole.
@@ -35,7 +35,7 @@ public struct ConfigOrigins: Sendable {
         }
     }
 
-    /// The jobs of a file of `jobs.d`.
+    /// The jobs of a file of `jobs.d`; none if the file is not known.
     func jobs(of file: String) -> [Job.Name] { jobs[file] ?? [] }
 
     /// The jobs of these files of `jobs.d`, in any order.

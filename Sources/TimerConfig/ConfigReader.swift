@@ -23,9 +23,9 @@ public struct ConfigReading: Sendable {
     /// Possible mistakes that are no errors, if they were requested. Each file has at most
     /// `errorsMax` warnings, and as many notes.
     public var warnings: [ConfigWarning]
-    /// The number of warnings without the notes.
+    /// The number of all warnings, also those that are not in `warnings`; notes are not counted.
     public var warningCount: Int
-    /// The number of notes.
+    /// The number of all notes, also those that are not in `warnings`.
     public var noteCount: Int
     /// Why a reload cannot use everything; empty if there is no error.
     public var faults = ConfigFaults()
@@ -53,17 +53,17 @@ public struct ConfigReading: Sendable {
 public struct DaemonSettings: Hashable, Sendable {
     /// How many runs of all jobs may be active at once.
     public var maxConcurrent = 64
-    /// The most it may be.
+    /// The most that `max-concurrent` may be.
     static let concurrentMax: Int64 = 10_000
-    /// How long runs that ended are kept.
+    /// How long runs that ended are kept; the latest run of each job stays.
     public var history: Duration = .seconds(30 * 86_400)
     /// How many bytes the database may have before the oldest of them are deleted.
     public var historyMax: Int64 = 1 << 30
-    /// The least it may be.
+    /// The least that `history-max` may be, in bytes.
     static let historyMaxLeast: UInt64 = 16 << 20
     /// The users that jobs may run as; nil for all.
     public var allowedUsers: AllowedUsers?
-    /// How many jobs the configuration may have.
+    /// How many jobs the configuration may have, in all files.
     public var jobsMax = 100_000
     /// From one job to the most with which a start takes less than 10 s and nothing that concerns
     /// all jobs delays a firing by more than 0.1 s (Benchmarks/README.md).
@@ -79,7 +79,6 @@ public struct DaemonSettings: Hashable, Sendable {
     /// The fleet that this machine belongs to; nil: none.
     public var fleet: FleetSettings?
 
-    /// The defaults.
     public init() {}
 
     /// The `concurrency-max` of a job that allows runs at the same time and does not set one: three
@@ -99,7 +98,7 @@ public struct ConfigChecks: Sendable {
     /// Whether jobs without a user run as root, so that each of them causes a warning.
     public var runsAsRoot: Bool
 
-    /// Creates a list of checks.
+    /// By default only checks that ask nothing of the machine.
     public init(
         at now: WallInstant, asking machine: (any MachineQueries)? = nil, runsAsRoot: Bool = false
     ) {
@@ -109,9 +108,9 @@ public struct ConfigChecks: Sendable {
     }
 }
 
-/// Reads the configuration's files.
+/// Reads the files of a configuration, and finds what can be used of it.
 public enum ConfigReader {
-    /// The most bytes a file may have.
+    /// The most bytes of a file; a larger one is refused as a whole.
     public static let bytesMax = ConfigFiles.bytesMax
 
     /// Reads the file and, if there is a directory `jobs.d` beside it, the files `*.toml` in it, in

@@ -54,7 +54,7 @@ enum ConfigSchema {
             members(of: "A notifier.", keys), [oneOf(NotifierKey.transports)])
     }
 
-    /// Tables of one kind, by their names.
+    /// The schema of a table whose keys are names, each with a table of one kind.
     private static func named(
         _ help: String, _ one: [(String, JSONValue)], _ rules: [JSONValue]
     ) -> JSONValue {
@@ -71,7 +71,7 @@ enum ConfigSchema {
         ])
     }
 
-    /// Requires exactly one of these keys.
+    /// The rule that exactly one of these keys is there.
     private static func oneOf(_ names: [String]) -> JSONValue {
         .object([
             (

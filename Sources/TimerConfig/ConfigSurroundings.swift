@@ -7,7 +7,7 @@ public import TimerZones
 /// What a file gets from the other files of its configuration: their settings, and the tables that
 /// jobs refer to. With it a file can be checked before it is among them.
 public struct ConfigSurroundings: Sendable {
-    /// The main file.
+    /// The path of the main file.
     public let main: String
     let settings: DaemonSettings
     let hasFleet: Bool

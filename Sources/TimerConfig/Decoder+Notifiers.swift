@@ -5,7 +5,7 @@ import TimerCore
 
 /// The tables `[notify.NAME]`, and the rules about notifiers and jobs.
 extension Decoder {
-    /// The most notifiers of a configuration.
+    /// The most notifiers, in all files.
     static let notifiersMax = 100
 
     mutating func readNotifiers(_ entry: TomlEntry, _ reader: inout FileReader) {

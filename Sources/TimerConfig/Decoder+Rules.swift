@@ -96,7 +96,7 @@ extension Decoder {
     private func ruleFaults() -> RuleFaults {
         var found = RuleFaults(jobs: jobs)
         leaveOutDuplicateRenames(&found)
-        // Those that are left out already, too.
+        // Jobs that are left out already are checked too, so that all of their errors are reported.
         if !halfRead.isEmpty { found.jobs += halfRead.map(\.job) }
         leaveOutTooConcurrent(&found)
         leaveOutDisallowed(&found)
@@ -202,14 +202,14 @@ extension Decoder {
     }
 }
 
-/// What the rules about several tables find.
+/// What the rules find that are about several jobs or tables.
 struct RuleFaults {
-    /// The jobs that they apply to.
+    /// The jobs to which the rules apply.
     var jobs: [Job]
     /// The names of those that are left out.
     var wrong: Set<Job.Name> = []
     var errors: [ConfigError] = []
-    /// How many errors are not among `errors`.
+    /// How many errors are only counted.
     var unlisted = 0
     /// Whether a job refers to a table that is not there.
     var lacksTables = false

@@ -4,7 +4,7 @@
 import TimerCore
 import TimerZones
 
-/// The warnings and notes about a job.
+/// The warnings and notes about a job, each with its place.
 extension Decoder {
     /// Counts a warning or note. Returns whether it is reported: only the first ones of a file are.
     private mutating func isTold(_ code: ConfigWarning.Code) -> Bool {
@@ -93,7 +93,7 @@ extension Decoder {
         _ code: ConfigWarning.Code, _ job: Job, _ key: String, _ mark: SourceMark,
         _ message: String, _ reader: inout FileReader
     ) {
-        // It is reported by each reading.
+        // Each reading must report it again, so the file must be parsed each time.
         isLasting = false
         guard isTold(code) else { return }
         warnings.append(

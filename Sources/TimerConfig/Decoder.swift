@@ -43,7 +43,7 @@ struct Decoder {
     /// The files that a later reading need not parse if they have the same contents, with hashes of
     /// these.
     private(set) var lasting: [String: Int] = [:]
-    /// The files that were not parsed.
+    /// The files that were not parsed, because they have not changed.
     private(set) var unchanged: Set<String> = []
     /// How many files follow the one that is being read.
     var filesToCome = 0
@@ -84,7 +84,7 @@ struct Decoder {
         self.concurrentRunsMax = concurrentRunsMax
     }
 
-    /// Where a job is written.
+    /// Where the name of a job is written.
     struct Place {
         var file: String
         var mark: SourceMark
@@ -94,7 +94,7 @@ struct Decoder {
     struct HalfRead {
         /// Its right values, with a command and a schedule that may not be its own.
         var job: Job
-        /// The keys whose values are not known.
+        /// The keys whose values are not known, because they are wrong.
         var refused: Set<String>
     }
 
@@ -131,7 +131,7 @@ struct Decoder {
         // A job would run with settings that the file does not ask for: at once where `paused = "yes"` was refused.
         defaults.areRight = reader.count == 0
         reader.addToErrors("; no job of this file runs until this is right")
-        // Before the jobs, wherever it is.
+        // The settings are read before the jobs, wherever they are in the file.
         let tables = SettingsTable.all
         for entry in document.entries {
             guard let table = tables.first(where: { $0.name == entry.key }) else { continue }
@@ -152,7 +152,7 @@ struct Decoder {
             }
         }
         if reader.count > 0 {
-            // The first is the main file.
+            // The first file is the main file, of which everything is used or nothing.
             if ends.isEmpty { faults.isWhole = true } else { faults.files.insert(document.file) }
         } else if isLasting, let hash, !settingsFiles.contains(document.file) {
             lasting[document.file] = hash
@@ -307,7 +307,8 @@ struct Decoder {
         of name: Job.Name, _ job: Job, _ draft: Draft, _ key: TomlEntry, _ entries: [TomlEntry],
         _ reader: inout FileReader
     ) {
-        // What `ConfigReader.holds` cannot see in the job.
+        // This is what `ConfigReader.holds` cannot see in the job, so the file must be parsed
+        // again.
         if draft.renamedFrom != nil || draft.fleetMark != nil
             || draft.cron.contains(where: { !$0.spec.differences.isEmpty })
             || draft.namesAllZones

@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// One parsed file.
+/// One parsed file, with its text for the excerpts of errors.
 struct Document: Sendable {
     let file: String
     var text: SourceText

@@ -3,18 +3,18 @@
 
 import TimerCore
 
-/// The words of `io-class`.
+/// The words of the key `io-class`.
 enum IOClass: String, CaseIterable {
     case none, realtime
     case bestEffort = "best-effort"
     case idle
 }
 
-/// The words of `cpu-policy`.
+/// The words of the key `cpu-policy`.
 enum CPUPolicy: String, CaseIterable {
     case other, batch, idle, fifo, rr
 
-    /// Whether it has priorities.
+    /// Whether the policy has priorities, from 1 to 99.
     var isRealtime: Bool { self == .fifo || self == .rr }
 }
 
@@ -32,7 +32,8 @@ extension Draft {
         }
     }
 
-    /// The meaning of `cpu-policy` and `cpu-priority` together.
+    /// The meaning of `cpu-policy` and `cpu-priority` together. Without a priority, a realtime
+    /// policy has the lowest.
     var cpuScheduling: Priorities.CPU {
         switch cpuPolicy {
         case .other: .other
@@ -59,7 +60,7 @@ extension Draft {
     /// What a key goes with, and whether the job has that.
     private struct Companion: Sendable {
         var partner: String
-        /// The keys that decide it.
+        /// The keys that decide whether the job has it.
         var keys: [String]
         var isThere: @Sendable (Draft, [TomlEntry]) -> Bool
     }
@@ -94,7 +95,7 @@ extension Draft {
 }
 
 extension TomlNode {
-    /// The most bytes of a standard input.
+    /// The most bytes of a standard input that is written in the file.
     static let standardInputMax = 64 << 10
 
     /// A text for the standard input; nil if it is empty.

@@ -29,7 +29,7 @@ struct Draft {
     var policy = Policy()
     var concurrencyMax: (number: Int, mark: SourceMark)?
     var execution = Execution()
-    /// The names in `run-environment-any`.
+    /// The names in `run-environment-any`, which need no prefix.
     var otherRunVariables: Set<String> = []
     var ioClass: IOClass?
     var ioPriority: Int?
@@ -39,11 +39,11 @@ struct Draft {
     var hasDurationHistogram = false
     /// Where `fleet` is written; nil: it is not.
     var fleetMark: SourceMark?
-    /// Whether each machine runs it for itself.
+    /// Whether each machine of the fleet runs the job for itself.
     var isOnEachMachine = false
-    /// Applies to jobs with `fleet`.
+    /// The policy in the fleet; only jobs with `fleet` have one.
     var fleet = FleetPolicy()
-    /// Where `notify` is written.
+    /// Where `notify` is written, for errors about its notifiers; nil: it is not.
     var notifyMark: SourceMark?
     /// The keys whose values are not known, because they are wrong.
     var refused: Set<String> = []

@@ -9,7 +9,7 @@ struct FileRights: Hashable, Sendable {
     var uid: uid_t
     var groups: Set<gid_t>
 
-    /// Those of this process.
+    /// The rights of this process.
     static var own: FileRights {
         var groups = [gid_t](repeating: 0, count: 65_536)
         let count = getgroups(Int32(groups.count), &groups)
@@ -48,7 +48,7 @@ enum FileCheck: Hashable, Sendable {
     case bad(String)
     /// The job's user has no right to it. In the sentence `%` stands for the user.
     case closed(String)
-    /// Why it cannot be looked at.
+    /// It cannot be looked at, for this reason.
     case unknown(String)
 
     /// Looks at a program by its absolute path.
@@ -148,8 +148,8 @@ enum FileCheck: Hashable, Sendable {
         }
     }
 
-    /// The first directory above what a path leads to that is closed to a user. Links are followed: they have no rights of
-    /// their own, but the directories that they are in have.
+    /// The first directory above what a path leads to that is closed to a user. Links are followed: they have no rights
+    /// of their own, but the directories that they are in have.
     private static func closedDirectory(onWayTo path: String, with rights: FileRights) -> String? {
         guard rights.uid != 0 else { return nil }
         var ways = [path]

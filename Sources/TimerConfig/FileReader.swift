@@ -6,11 +6,11 @@ import TimerCore
 /// One file that is being read, with its errors so far.
 struct FileReader {
     var document: Document
-    /// The first errors, up to `ConfigReading.errorsMax`.
+    /// The first errors, up to `ConfigReading.errorsMax`; the others are counted.
     private(set) var errors: [ConfigError] = []
-    /// The number of all errors.
+    /// The number of all errors so far.
     private(set) var count = 0
-    /// The job that is being read.
+    /// The name of the job that is being read, for its errors; nil between jobs.
     var job: String?
 
     init(document: Document) { self.document = document }
@@ -123,11 +123,11 @@ struct FileReader {
     }
 }
 
-/// The values of `[defaults]` of a file.
+/// The values of the table `[defaults]`, which the jobs of the same file have.
 struct Defaults {
     var draft = Draft()
-    /// The keys whose values are not known.
+    /// The keys whose values are not known, because they are wrong.
     var refused: Set<String> = []
-    /// Whether it has no error.
+    /// Whether the table has no error. With one, the jobs of the file are left out.
     var areRight = true
 }

@@ -10,7 +10,7 @@ public struct FleetSettings: Hashable, Sendable {
     public var name = ""
     /// The name of this machine; nil: its hostname.
     public var machine: MachineName?
-    /// The labels of this machine.
+    /// The labels of this machine, by which jobs select machines.
     public var labels: Set<String> = []
     /// The addresses of the members of one etcd cluster, such as `https://10.0.0.1:2379`: 1 to 16.
     public var etcd: [String] = []
@@ -36,7 +36,7 @@ public struct FleetSettings: Hashable, Sendable {
     /// The possible values of `clockSkewMax`. The clock of etcd is known to a second, so that a
     /// smaller difference cannot be noticed.
     public static let clockSkews: ClosedRange<Duration> = .milliseconds(100) ... .seconds(60)
-    /// The most addresses of a cluster.
+    /// The most addresses in `etcd`.
     static let endpointsMax = 16
 
     /// The defaults; a name and an address are missing.

@@ -100,7 +100,7 @@ public struct HighestLimits: Sendable {
 }
 
 extension Execution.Limit {
-    /// Its number for getrlimit(2).
+    /// The number of the resource for getrlimit(2).
     fileprivate var resource: __rlimit_resource_t {
         let number =
             switch self {

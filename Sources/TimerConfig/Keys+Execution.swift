@@ -4,7 +4,7 @@
 import TimerCore
 
 extension JobKey {
-    /// The keys about the execution of runs.
+    /// The keys about how runs are executed.
     static let execution: [JobKey] = [
         JobKey(
             "timeout", .spanOrNone,

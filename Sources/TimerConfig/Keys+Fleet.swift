@@ -54,7 +54,7 @@ extension JobKey {
 }
 
 extension DaemonKey {
-    /// Those of `[fleet]`.
+    /// The keys of `[fleet]`.
     static let fleet: [DaemonKey] = [
         fleetKey(
             "name", .pattern(ValueShape.nameOfFleet), "The name of the fleet."
@@ -146,7 +146,7 @@ extension TomlNode {
         return name
     }
 
-    /// The names of machines, each once.
+    /// The names of machines; an error if one is there twice.
     func machineNames() throws(Fault) -> [MachineName] {
         var names: [MachineName] = []
         _ = try list("[\"web1\"]").readEach { (node) throws(Fault) in

@@ -3,7 +3,7 @@
 
 import TimerCore
 
-/// One key of a table `[notify.NAME]`.
+/// One key of a table `[notify.NAME]`, with its shape and its reader.
 struct NotifierKey: Sendable {
     let name: String
     let shape: ValueShape
@@ -117,7 +117,7 @@ struct NotifierKey: Sendable {
 }
 
 extension JobKey {
-    /// The keys of a job about notifications.
+    /// The keys of a job that are about notifications.
     static let notifications: [JobKey] = [
         JobKey(
             "notify", .array(.pattern("^[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}$"), min: 0),

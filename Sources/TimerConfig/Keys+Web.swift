@@ -4,7 +4,7 @@
 import TimerCore
 
 extension TomlNode {
-    /// The most hosts of a status page.
+    /// The most hosts in `hosts`.
     private static let hostsMax = 100
 
     /// Names of hosts as a browser sends them, some with a port, in small letters.

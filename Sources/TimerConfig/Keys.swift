@@ -11,7 +11,7 @@ import TimerZones
 struct JobKey: Sendable {
     let name: String
     let shape: ValueShape
-    /// Its meaning, in a sentence.
+    /// What the key means, in a sentence for the schema and the documentation.
     let help: String
     /// Its default value; nil if there is none, or none that can be written in the file.
     let standard: JSONValue?
@@ -31,11 +31,10 @@ struct JobKey: Sendable {
         self.read = read
     }
 
-    /// All keys by their names.
     static let named = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
     /// Each job has exactly one of these.
     static let commands = ["command", "shell"]
-    /// And exactly one of these.
+    /// Each job has exactly one of these too.
     static let schedules = ["every", "after", "on-boot", "calendar", "cron", "at"]
     /// The names of the keys that `[defaults]` may have.
     static let defaultNames = all.filter(\.isDefault).map(\.name)
@@ -199,7 +198,7 @@ struct JobKey: Sendable {
 /// A table of settings that are not of single jobs: its name, what it is for, and its keys.
 struct SettingsTable: Sendable {
     let name: String
-    /// What it is for, in a sentence.
+    /// What the table is for, in a sentence.
     let help: String
     let keys: [DaemonKey]
 
@@ -286,7 +285,7 @@ struct DaemonKey: Sendable {
         },
     ]
 
-    /// Those of `[control]`.
+    /// The keys of `[control]`.
     static let control: [DaemonKey] = [
         DaemonKey(
             "operators", .array(.pattern("^@?[A-Za-z_][A-Za-z0-9_-]{0,30}$"), min: 0),
@@ -296,7 +295,7 @@ struct DaemonKey: Sendable {
         }
     ]
 
-    /// Those of `[web]`.
+    /// The keys of `[web]`.
     static let web: [DaemonKey] = [
         DaemonKey(
             "hosts", .array(.pattern("^[A-Za-z0-9]"), min: 0),
@@ -306,7 +305,7 @@ struct DaemonKey: Sendable {
         }
     ]
 
-    /// Those of `[metrics]`.
+    /// The keys of `[metrics]`.
     static let metrics: [DaemonKey] = [
         DaemonKey(
             "jobs-max", .integer(0...DaemonSettings.jobsRange.upperBound),

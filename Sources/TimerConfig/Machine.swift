@@ -17,7 +17,7 @@ public protocol MachineQueries: Sendable {
 public final class Machine: MachineQueries {
     private let look: Mutex<MachineCheck>
 
-    /// As it is from now on.
+    /// What was found of the machine stays known as long as this value exists.
     public init(_ look: MachineCheck = MachineCheck()) { self.look = Mutex(look) }
 
     public func findings(for question: MachineCheck.Question) -> [MachineCheck.Finding] {

@@ -5,9 +5,9 @@ import Glibc
 import HostFiles
 public import TimerCore
 
-/// Looks on this machine for what the runs of jobs need: users, groups, directories and programs, with the rights of the
-/// job's user as far as the mode of files says. What cannot be looked up, because a directory is closed to this process
-/// or a directory service does not answer, is not said to be missing.
+/// Looks on this machine for what the runs of jobs need: users, groups, directories and programs, with the rights of
+/// the job's user as far as the mode of files says. What cannot be looked up, because a directory is closed to this
+/// process or a directory service does not answer, is not said to be missing.
 public struct MachineCheck: Sendable {
     /// What the runs of a job need of the machine. Many jobs ask the same.
     public struct Question: Hashable, Sendable {
@@ -28,7 +28,7 @@ public struct MachineCheck: Sendable {
         let limits: [Execution.Limit: UInt64?]
 
         struct File: Hashable, Sendable {
-            /// The key that names it.
+            /// The key that names the file.
             var key: String
             var path: String
             /// Whether it is read with the rights of the job's user, and not with the runner's.
@@ -68,7 +68,7 @@ public struct MachineCheck: Sendable {
     /// What a job names and this machine does not have.
     public struct Finding: Sendable {
         var code: ConfigWarning.Code
-        /// The key that names it.
+        /// The key that names what is missing.
         var key: String
         var message: String
     }
@@ -303,7 +303,7 @@ public struct MachineCheck: Sendable {
             switch FileCheck(program: file, with: rights, hidden: hidden) {
             case .good: return .good
             case .missing: break
-            // The program may be there.
+            // The program may be in this directory, so the search cannot go on.
             case .unknown(let why): return .unknown(why)
             case .bad(let found): other = other ?? .bad(found)
             case .closed(let found): other = other ?? .closed(found)

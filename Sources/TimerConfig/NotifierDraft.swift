@@ -3,7 +3,7 @@
 
 import TimerCore
 
-/// The values of a table `[notify.NAME]`.
+/// The values of a table `[notify.NAME]` as they are read, before they are a notifier.
 struct NotifierDraft {
     var mail: [String]?
     var mailFrom: (text: String, mark: SourceMark)?

@@ -8,7 +8,7 @@ import TimerCore
 public struct OwnPrivileges: Sendable {
     /// The lowest nice value (setrlimit(2), RLIMIT_NICE, and what it has).
     var lowestNice: Int
-    /// The highest realtime priority; 0: none (RLIMIT_RTPRIO).
+    /// The highest realtime priority (RLIMIT_RTPRIO); 0: none.
     var highestRealtime: Int
     /// Whether it may use the realtime class of I/O.
     var hasRealtimeIO: Bool
@@ -70,7 +70,7 @@ public struct OwnPrivileges: Sendable {
         return found
     }
 
-    /// Whether this process has this capability.
+    /// Whether the capability with this name is effective in this process.
     static func has(_ capability: String) -> Bool {
         var set = CapabilitySet()
         return set.insert(capability) && capabilities & set.bits != 0

@@ -7,13 +7,13 @@ import HostThreads
 /// next one on a thread of its own meanwhile. The jobs of one file are decoded in about the time in
 /// which the next one is parsed.
 struct Parsing {
-    /// Whether the next file is parsed meanwhile.
+    /// Whether the next file is parsed on another thread meanwhile.
     var isAhead: Bool
 
     /// Smaller files are parsed faster than a thread is started.
     private static let bytesMin = 64 << 10
 
-    /// A file that was read.
+    /// A file that was read, parsed or not.
     enum File {
         /// Its contents, which have this hash, are known.
         case unchanged(Int)

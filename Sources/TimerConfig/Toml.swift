@@ -18,7 +18,7 @@ enum TomlValue: Sendable {
     case float(Double)
     case dateOrTime
 
-    /// The kind of value, for messages.
+    /// The kind of value, as it follows "not" in messages.
     var kind: String {
         switch self {
         case .table: "a table"
@@ -126,7 +126,7 @@ enum Toml {
     }
 }
 
-/// Why a text is not valid TOML.
+/// Why a text is not valid TOML, and where.
 struct TomlFault: Error {
     var mark: SourceMark
     var message: String

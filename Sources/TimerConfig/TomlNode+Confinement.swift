@@ -9,7 +9,7 @@ extension TomlNode {
     /// are much shorter.
     static let labelBytesMax = 1024
 
-    /// The names of capabilities.
+    /// Names of capabilities, as a set.
     func capabilities() throws(Fault) -> CapabilitySet {
         guard case .array(let nodes) = value else {
             throw Fault(
@@ -36,7 +36,7 @@ extension TomlNode {
         return nearestName(whole, among: CapabilitySet.names)
     }
 
-    /// The most credentials of a job.
+    /// The most credentials of one job.
     static let credentialsMax = 100
 
     /// The paths of credentials, by their names, which become file names.

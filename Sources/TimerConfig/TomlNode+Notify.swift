@@ -3,7 +3,7 @@
 
 import TimerCore
 
-/// The values of keys about notifications.
+/// How the values of keys about notifications are read.
 extension TomlNode {
     private static let addressesMax = 100
     private static let notifiersMax = 20
@@ -58,7 +58,7 @@ extension TomlNode {
         return text
     }
 
-    /// The most bytes of a URL.
+    /// The most bytes of a URL in the configuration.
     private static let urlBytesMax = 2000
 
     /// A URL of https, or of http to this machine. Elsewhere http would show its secret to the
@@ -142,7 +142,7 @@ extension TomlNode {
             })
     }
 
-    /// The names of notifiers, each once.
+    /// The names of notifiers; an error if one is there twice.
     func notifierNames() throws(Fault) -> [Notifier.Name] {
         guard case .array(let nodes) = value else {
             throw Fault(mark, "must be an array such as [\"ops\"], not \(value.kind)")

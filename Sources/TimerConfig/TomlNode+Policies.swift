@@ -4,7 +4,7 @@
 import TimerCore
 
 extension TomlNode {
-    /// One of the words of an enumeration.
+    /// One of the words of an enumeration, which are its raw values.
     func word<Word: CaseIterable & RawRepresentable>() throws(Fault) -> Word
     where Word.RawValue == String {
         try choice(of: Word.allCases.map { ($0.rawValue, $0) })
@@ -17,7 +17,7 @@ extension TomlNode {
         return try span()
     }
 
-    /// A number, with or without a fraction.
+    /// A number in a range, with or without a fraction.
     func number(in range: ClosedRange<Double>) throws(Fault) -> Double {
         let number: Double
         switch value {
@@ -119,7 +119,7 @@ extension TomlNode {
         return name
     }
 
-    /// A file mode in octal digits.
+    /// A file mode, as octal digits in quotes.
     func mode() throws(Fault) -> UInt32 {
         if case .integer = value {
             throw Fault(mark, "must be octal digits in quotes, such as \"0022\"")

@@ -4,13 +4,13 @@
 import TimerCore
 
 extension TomlNode {
-    /// The shortest interval a job may have.
+    /// The shortest interval of a job.
     static let intervalMin: Duration = .milliseconds(1)
     /// The longest time span: a hundred years of 365.25 days each.
     static let spanMax: Duration = .seconds(100 * 31_557_600)
-    /// The most schedules of one job.
+    /// The most calendar events, or crontab lines, of one job.
     static let schedulesMax = 100
-    /// The most arguments of a command.
+    /// The most arguments of a command, with the program.
     static let argumentsMax = 4096
 
     func string() throws(Fault) -> String {
@@ -39,7 +39,7 @@ extension TomlNode {
         return Int(number)
     }
 
-    /// A finite time span.
+    /// A finite time span, as text with a unit.
     func span() throws(Fault) -> Duration {
         if case .integer(let number) = value {
             throw Fault(mark, "must be a time span in quotes, such as \"\(number)s\"")
@@ -62,7 +62,7 @@ extension TomlNode {
         return span
     }
 
-    /// The first bytes of a text.
+    /// The first bytes of a text, for a message; a character that is cut is replaced.
     private static func beginning(of text: String, _ length: Int) -> String {
         String(decoding: text.utf8.prefix(length), as: UTF8.self)
     }
@@ -89,7 +89,7 @@ extension TomlNode {
         }
     }
 
-    /// An instant of RFC 3339.
+    /// An instant of RFC 3339, in quotes: TOML's own instants are refused.
     func instant() throws(Fault) -> WallInstant {
         if case .dateOrTime = value {
             throw Fault(mark, "must be an instant in quotes, such as \"2026-12-24T18:00:00+01:00\"")
@@ -121,7 +121,7 @@ extension TomlNode {
         throw Fault(mark, "unknown value \"\(text)\"; \(known)")
     }
 
-    /// The arguments of a command.
+    /// The program and the arguments of a command.
     func arguments() throws(Fault) -> [String] {
         guard case .array(let nodes) = value else {
             throw Fault(
@@ -139,7 +139,7 @@ extension TomlNode {
         return arguments
     }
 
-    /// Environment variables for runs.
+    /// Environment variables for runs, by their names.
     func environment() throws(Fault) -> [String: String] {
         guard case .table(let entries) = value else {
             throw Fault(
@@ -178,7 +178,7 @@ extension TomlNode {
     private static func fault(inVariable name: String) -> String? {
         guard VariableName.isValid(name) else {
             let rule = "is not a valid variable name: letters, digits and '_', no digit first"
-            // What follows may be its value.
+            // What follows the `=` may be the value of the variable, which may be secret.
             guard name.utf8.contains(UInt8(ascii: "=")) else { return "\"\(name)\" \(rule)" }
             return "the text \(rule); it has a '=' and perhaps a value"
         }

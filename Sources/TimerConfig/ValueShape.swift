@@ -24,7 +24,7 @@ indirect enum ValueShape: Sendable {
     case record([(name: String, shape: ValueShape)])
     case either(ValueShape, ValueShape)
 
-    /// A time span contains a digit.
+    /// A time span; the pattern demands only a digit, and the reader checks the rest.
     static let span = ValueShape.pattern("[0-9]")
     static let spanOrNone = ValueShape.pattern("[0-9]|^(none|infinity)$")
     static let path = ValueShape.pattern("^/")
@@ -34,18 +34,18 @@ indirect enum ValueShape: Sendable {
     /// The same for one that begins with `RunVariables.ownPrefix`.
     static let ownVariable = "^RUN_[A-Za-z0-9_]+$"
 
-    /// One value, or an array of them.
+    /// One value of a shape, or an array of such values.
     static func oneOrMore(_ shape: ValueShape) -> ValueShape {
         .either(shape, .array(shape, min: 1))
     }
 
-    /// The words of an enumeration.
+    /// The words of an enumeration, which are its raw values.
     static func words<Word: CaseIterable & RawRepresentable>(of _: Word.Type) -> ValueShape
     where Word.RawValue == String {
         .words(Word.allCases.map(\.rawValue))
     }
 
-    /// The resource limits, each with its unit.
+    /// A table of resource limits, each with the unit that it has.
     static var limits: ValueShape {
         .record(
             Execution.Limit.allCases.map { limit in
@@ -62,7 +62,7 @@ indirect enum ValueShape: Sendable {
 
     private static let spanOrInfinity = ValueShape.pattern("[0-9]|^infinity$")
 
-    /// The members of a JSON Schema.
+    /// The members of a JSON Schema that accepts this shape.
     var schema: [(String, JSONValue)] {
         switch self {
         case .text: [("type", .string("string"))]
@@ -108,7 +108,7 @@ indirect enum JSONValue: Sendable {
     case number(Double)
     case boolean(Bool)
 
-    /// The text, with one member per line.
+    /// The value as JSON text, with one member per line.
     func text(indent: String = "") -> String {
         let inner = indent + "  "
         switch self {

@@ -45,32 +45,27 @@ enum PastRunColumn: Int32, Column {
     case job, scheduledUs, attempt, owner, outcome, failed, beganUs, endedUs
     case elapsedUs, userUs, systemUs, peakBytes, missed, cause, id, tail
 
-    /// The same, without reading the output.
+    /// The same columns with NULL in place of the output, which may be large.
     static var listWithoutOutput: String { list.replacing(", tail", with: ", NULL") }
 }
 
-/// The columns of skipped firings.
 enum SkipColumn: Int32, Column {
     case id, job, reason, blockedBy, count, firstUs, lastUs, atUs
 }
 
-/// The columns of pauses that ended.
 enum PauseColumn: Int32, Column {
     case job, sinceUs, endedUs, pausedBy, endedBy, note, untilUs, withRun
 }
 
-/// The columns of an incident.
 enum IncidentColumn: Int32, Column {
     case job, notifier, kind, sinceUs, count, notifiedUs
 }
 
-/// The columns of a notification.
 enum NotificationColumn: Int32, Column {
     case id, notifier, kind, job, run, atUs, outcome, failedInARow, sinceUs, isRepeat, willRetry
     case elapsedUs, userUs, systemUs, peakBytes, skipReason, recoveredFrom, owner
 }
 
-/// The columns of a message.
 enum MessageColumn: Int32, Column {
     case id, notifier, createdUs, state, attempts, nextUs, error, sentUs
 }
@@ -87,7 +82,6 @@ enum OpenRunColumn: Int32, Column {
     case released
 }
 
-/// An instance of the daemon.
 enum InstanceColumn: Int32, Column {
     case id, bootId, beganUs, beganAwakeNs, beganBootNs, endedUs, endedAwakeNs, endedBootNs
 }

@@ -12,13 +12,13 @@ final class Connection {
     private var statements: [String: OpaquePointer] = [:]
     /// The one that was used last: many rows are often written one after the other.
     private var last: (sql: String, statement: OpaquePointer)?
-    /// Written by SQLite at each commit.
+    /// The state of the log file, written by SQLite at each commit.
     private let log: UnsafeMutablePointer<csqlite_log>
 
-    /// Set once for all connections.
+    /// Turns off SQLite's counting of its memory, once for all connections.
     private static let countsNoMemory: Void = csqlite_count_no_memory()
 
-    /// How a database is opened.
+    /// For what a database is opened.
     enum Mode {
         /// Reads and writes the database, and creates it if it does not exist.
         case writing
@@ -73,7 +73,7 @@ final class Connection {
         return lstat(path, &status) != 0 || status.st_size == 0
     }
 
-    /// Escapes the path for a URI (uri.html).
+    /// Escapes the characters of a path that have a meaning in a URI (uri.html).
     private static func escaped(_ path: String) -> String {
         path.replacing("%", with: "%25").replacing("?", with: "%3f").replacing("#", with: "%23")
     }
@@ -182,7 +182,7 @@ final class Connection {
     }
 }
 
-/// A value bound to a statement.
+/// A value to bind to a parameter of a statement.
 enum Value {
     case integer(Int64)
     case text(String)

@@ -49,17 +49,18 @@ public struct JobPruning: Sendable {
         self.most = Int64(max(1, most))
     }
 
-    /// Whether its rows are counted.
+    /// Whether its rows are counted, so that the next steps delete.
     public var hasCounted: Bool { excess != nil }
 
-    /// Whether nothing more is to be deleted.
+    /// Whether nothing more has to be deleted.
     public var isDone: Bool { excess?.isZero == true }
 
     /// Counts the rows, or deletes the next ones, in one transaction that is not synced to the disk.
     ///
     /// - Parameters:
     ///   - store: the store to prune, outside of any transaction.
-    ///   - rows: how many rows are read or deleted. To count a row takes a small part of that, so that more are counted.
+    ///   - rows: how many rows are read or deleted. To count a row takes a small part of that, so that more are
+    ///     counted.
     /// - Returns: how many rows were read.
     /// - Throws: `StoreError`; this step had no effect and may be tried again.
     /// - Complexity: O(`rows`).
@@ -72,7 +73,7 @@ public struct JobPruning: Sendable {
             let step = try store.deleteSucceeded(
                 of: job, after: place, max: left.succeeded, rows: rows)
             guard let last = step.last else {
-                // The rows were deleted otherwise.
+                // Another deletion, such as that of old runs, was faster.
                 excess?.succeeded = 0
                 return 0
             }
@@ -90,7 +91,7 @@ public struct JobPruning: Sendable {
         return rows
     }
 
-    /// Counts about this many further rows.
+    /// Counts about this many further rows. Returns how many were read.
     private mutating func count(in store: Store, _ rows: Int64) throws(StoreError) -> Int64 {
         var next = counting
         var read: Int64 = 0
@@ -140,8 +141,8 @@ public struct JobPruning: Sendable {
 }
 
 extension Store {
-    /// How many rows of this kind the history of a job has after an instant, up to about this many, and the instant of the
-    /// last of them; nil if there are no more. They are read from indexes only.
+    /// How many rows of this kind the history of a job has after an instant, up to about this many, and the instant of
+    /// the last of them; nil if there are no more. They are read from indexes only.
     fileprivate func historyRows(
         _ kind: JobPruning.Kind, of job: Job.Name, after place: Int64, upTo most: Int64
     ) throws(StoreError) -> (count: Int64, last: Int64?) {
@@ -158,7 +159,7 @@ extension Store {
             doing: "count the history"
         ) { last = $0.integer(0) }
         var count: Int64 = 0
-        // Several rows may have the last instant.
+        // Several rows may have the last instant, and all of them are counted now.
         try connection.run(
             "SELECT count(*) FROM \(rows) AND \(instant) > ?2 AND \(instant) <= ?3",
             [.text(job.description), .integer(place), .integer(last ?? .max)],
@@ -262,7 +263,7 @@ extension Store {
     /// - Complexity: O(log *n*): rows are numbered in their order.
     public func instant(atShare share: Double) throws(StoreError) -> WallInstant? {
         var best: (rows: Int64, instant: Int64)?
-        // The one with the most rows decides.
+        // The table with the most rows takes the most space, so it decides.
         for (table, instant) in [("run", "ended_us"), ("skip", "at_us"), ("message", "created_us")]
         {
             guard

@@ -5,9 +5,9 @@ public import TimerCore
 
 /// The changes that the daemon writes, each commit in one transaction.
 extension Store {
-    /// A change to store.
+    /// A change to store. Later changes of a commit see the earlier ones.
     public enum Change: Hashable, Sendable {
-        /// The new instance of the daemon starts.
+        /// The new instance of the daemon starts, at this reading of the clocks.
         case beginInstance(Now)
         /// A run. If it is released, it starts as soon as this is written, or on the disk; otherwise
         /// it waits.
@@ -17,30 +17,30 @@ extension Store {
         /// Takes the time records of most jobs again, at a start: after `beginInstance`, which
         /// merges the staged records.
         case renew(RecordRenewal)
-        /// A job's time record.
+        /// A job's time record, which replaces the stored one.
         case save(JobRecord)
         /// The end of a run, with whether it failed and the last part of its output.
         case close(
             Run.ID, RunOutcome, RunUsage, failed: Bool, began: WallInstant? = nil,
             at: WallInstant, tail: [UInt8] = [])
-        /// A firing that was skipped.
+        /// A firing that was skipped, for the history.
         case skip(SkippedFiring)
-        /// A pause that ended.
+        /// A pause that ended, for the history.
         case pause(PastPause)
         /// Adds a notification to the outbox.
         case notify(JobNotification)
-        /// The state of an incident.
+        /// An incident that began, changed or ended.
         case incident(IncidentChange)
         /// Groups these rows of the outbox into a message with this number, which must be higher
         /// than those of all earlier messages (`lastMessage`). Rows that belong to a message
         /// already are left out, and without any row there is no message.
         case createMessage(
             Int64, notifier: Notifier.Name, notifications: [Int64], at: WallInstant)
-        /// What became of a message.
+        /// The result of an attempt to send a message.
         case messageResult(MessageResult)
         /// Sends a message again that is dead or waits. A message that was sent does not change.
         case retryMessage(Int64, at: WallInstant)
-        /// What this machine knows of its fleet.
+        /// What this machine must remember of its fleet.
         case fleet(FleetChange)
         /// Renames a job and everything stored under its old name.
         case rename(Renaming)
@@ -49,7 +49,7 @@ extension Store {
         /// Stages a job's time record, one of very many to be saved together: it counts from
         /// `applyStaged` on, and not at all if the daemon ends before.
         case stage(JobRecord)
-        /// Makes all staged records count.
+        /// Makes all staged records count, in one short write.
         case applyStaged
         /// Moves this many of the applied staged records to the main table; when all are moved,
         /// others can be staged.
@@ -85,7 +85,7 @@ extension Store {
     /// its pages in memory. SQLite would otherwise write most of them to the log several times.
     private static let largeCommit = 10_000
     private static let largeCacheKiB = 64 << 10
-    /// The default of SQLite (pragma.html#pragma_cache_size).
+    /// The default of SQLite in KiB (pragma.html#pragma_cache_size).
     private static let cacheKiB = 2000
 
     /// A lower limit frees the pages beyond it.

@@ -6,7 +6,7 @@ public import TimerCore
 /// What a machine knows of its fleet. What is shared is in the fleet's own store; this is what it must
 /// remember to notice that the shared store is another one, and to report its own runs.
 extension Store {
-    /// A change of it.
+    /// A change of what this machine remembers.
     public enum FleetChange: Hashable, Sendable {
         /// A run that this machine claimed, with its value as text. It replaces what was stored.
         case record(Run.ID, value: String)
@@ -23,7 +23,7 @@ extension Store {
 
     /// What a machine knows of the shared store.
     public struct KnownFleet: Hashable, Sendable {
-        /// The cluster; nil before the first contact.
+        /// The cluster of etcd; nil before the first contact.
         public var cluster: String?
         /// The identity of the fleet in it, as text; nil before the first contact.
         public var identity: String?
@@ -63,22 +63,21 @@ extension Store {
 
     /// A run that this machine claimed, and whose end the shared store does not have.
     public struct ClaimedRecord: Hashable, Sendable {
-        /// The run.
+        /// The run that this machine claimed.
         public var run: Run.ID
-        /// Its value as text.
+        /// The run's value in the shared store, as text.
         public var value: String
         /// Whether it is recorded as a run of this machine.
         public var isRecorded: Bool
         /// How it ended; nil: it has not ended, or is not recorded.
         public var end: End?
 
-        /// The end of a run.
+        /// How and when a run ended, as this machine recorded it.
         public struct End: Hashable, Sendable {
-            /// How it ended.
             public var outcome: RunOutcome
             /// When its process started; nil if none did.
             public var began: WallInstant?
-            /// When it ended.
+            /// When it ended, by the wall clock of this machine.
             public var at: WallInstant
         }
     }

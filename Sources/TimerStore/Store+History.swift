@@ -11,10 +11,9 @@ extension Store {
         public var instant: Int64
         /// Whether it is a skipped firing. Of the same instant, runs come first.
         public var isSkip: Bool
-        /// Its row.
+        /// Its number in its table, which orders what has the same instant.
         public var row: Int64
 
-        /// A place as described.
         public init(instant: Int64, isSkip: Bool, row: Int64) {
             self.instant = instant
             self.isSkip = isSkip
@@ -22,20 +21,20 @@ extension Store {
         }
     }
 
-    /// Which part of the history is read.
+    /// Which part of the history is read: the conditions must all be true.
     public struct HistoryRange: Hashable, Sendable {
         /// Only of this job; nil: of all jobs.
         public var job: Job.Name?
-        /// Only what ended since then.
+        /// Only what ended at this instant or later; nil: everything.
         public var since: WallInstant?
-        /// Only what ended before then.
+        /// Only what ended before this instant; nil: everything.
         public var until: WallInstant?
-        /// Only what comes behind this place.
+        /// Only what comes behind this place; nil: from the latest on.
         public var after: HistoryPlace?
         /// The most runs, and the most skipped firings.
         public var limit: Int
 
-        /// A range as described.
+        /// By default the latest rows of all jobs.
         public init(
             job: Job.Name? = nil, since: WallInstant? = nil, until: WallInstant? = nil,
             after: HistoryPlace? = nil, limit: Int
@@ -98,19 +97,19 @@ extension Store {
     public struct PastSkip: Hashable, Sendable {
         /// The current name of the job.
         public var job: Job.Name
-        /// The reason, as the journal names it.
+        /// The word for the reason, as in the journal (`SkipKind.word`).
         public var reason: String
         /// The run because of which they were skipped; nil if there was none.
         public var blockedBy: String?
-        /// How many occurrences were skipped.
+        /// How many occurrences were skipped, at least 1.
         public var count: Int
-        /// When the first of them was due.
+        /// When the first of them was due, by the wall clock.
         public var first: WallInstant
         /// When the last firing of them was due.
         public var last: WallInstant
-        /// When the last one was skipped.
+        /// When it was decided to skip the last one, by the wall clock.
         public var at: WallInstant
-        /// Its row.
+        /// The number of their row in the table.
         public var row: Int64
     }
 

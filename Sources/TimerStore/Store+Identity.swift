@@ -12,7 +12,6 @@ extension Store {
         /// something is written. Not negative.
         public var generation: Int64
 
-        /// An identity with these values.
         public init(id: String, generation: Int64) {
             self.id = id
             self.generation = generation

@@ -5,7 +5,7 @@ import TimerCore
 
 /// The incidents of jobs that are not over, such as a failure that notifiers were told of.
 extension Store {
-    /// The incidents that are not over.
+    /// The stored incidents, in no order of time. An incident that is over has no row.
     func incidents() throws(StoreError) -> [IncidentRecord] {
         var found: [IncidentRecord] = []
         try connection.run(

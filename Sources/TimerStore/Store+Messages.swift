@@ -10,11 +10,11 @@ extension Store {
     /// How many sent messages are kept at most.
     public static let sentMessagesKept: Int64 = 10_000
 
-    /// What became of a message.
+    /// How far a message is: it waits, was sent, or is given up.
     public enum MessageState: String, CaseIterable, Hashable, Sendable {
-        /// It is sent at the next attempt.
+        /// It is sent at the next attempt, which may be the first.
         case waiting
-        /// It was sent.
+        /// It was sent. The newest `sentMessagesKept` of these are kept.
         case sent
         /// It could not be sent and is not tried again, unless a user requests it.
         case dead
@@ -24,40 +24,38 @@ extension Store {
     public struct Message: Hashable, Sendable {
         /// Its number, which no other message of this database has, also after a deletion.
         public var id: Int64
-        /// Who sends it.
+        /// The notifier that sends it.
         public var notifier: Notifier.Name
         /// When it was created, by the wall clock.
         public var created: WallInstant
-        /// What became of it.
         public var state: MessageState
-        /// How often it was tried. Not negative.
+        /// How many attempts have ended. Not negative.
         public var attempts: Int
         /// When it is tried next; nil unless it waits.
         public var next: WallInstant?
         /// What went wrong at the last attempt; nil if nothing did.
         public var error: String?
-        /// When it was sent; nil before.
+        /// When it was sent; nil if it was not.
         public var sent: WallInstant?
-        /// How many notifications it contains.
+        /// How many notifications it contains, at least 1.
         public var count: Int
     }
 
     /// The result of an attempt to send a message.
     public struct MessageResult: Hashable, Sendable {
-        /// The message.
+        /// The number of the message.
         public var id: Int64
-        /// What became of it.
+        /// The state after the attempt.
         public var state: MessageState
-        /// How often it was tried so far.
+        /// How many attempts have ended, with this one.
         public var attempts: Int
         /// When it is tried next; only if it waits.
         public var next: WallInstant?
         /// What went wrong; nil if nothing did. Without any secret.
         public var error: String?
-        /// When the attempt ended.
+        /// When the attempt ended, by the wall clock.
         public var at: WallInstant
 
-        /// Creates a result.
         public init(
             id: Int64, state: MessageState, attempts: Int, next: WallInstant? = nil,
             error: String? = nil, at: WallInstant

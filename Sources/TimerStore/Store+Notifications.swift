@@ -6,9 +6,9 @@ public import TimerCore
 /// The notifications in the outbox. The agenda decides on them, and they are written in the
 /// transaction that records what happened. Later they are grouped into messages (`Store+Messages`).
 extension Store {
-    /// A notification in the outbox.
+    /// A notification with its row in the outbox.
     public struct StoredNotification: Hashable, Sendable {
-        /// Its row. Later notifications have higher numbers.
+        /// Its number. Later notifications have higher ones.
         public var id: Int64
         /// What happened. Once it belongs to a message, it keeps the name that the job has in it.
         public var notification: JobNotification

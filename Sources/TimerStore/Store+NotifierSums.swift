@@ -3,13 +3,13 @@
 
 public import TimerCore
 
-/// Readings about the outbox for people.
+/// What people are shown about the outbox.
 extension Store {
-    /// What the outbox knows about a notifier.
+    /// The messages of one notifier in numbers.
     public struct NotifierSums: Hashable, Sendable {
-        /// How many messages wait.
+        /// How many of its messages wait for an attempt.
         public var waiting = 0
-        /// How many messages could not be sent.
+        /// How many of its messages are given up.
         public var dead = 0
         /// When it last sent one; nil if it never did.
         public var sent: WallInstant?
@@ -53,7 +53,6 @@ extension Store {
     /// The state of the latest message of a notifier that was tried.
     static let lastAttemptQuery =
         "SELECT state FROM message WHERE notifier = ? AND attempts > 0 ORDER BY id DESC LIMIT 1"
-    /// The latest error of a notifier.
     static let lastErrorQuery =
         "SELECT error FROM message WHERE notifier = ? AND error IS NOT NULL ORDER BY id DESC LIMIT 1"
 

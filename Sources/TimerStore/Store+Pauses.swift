@@ -3,7 +3,6 @@
 
 public import TimerCore
 
-/// The pauses that ended.
 extension Store {
     /// The pauses that were, at least in part, within a range of time; the one that ended last comes
     /// first.

@@ -30,7 +30,7 @@ public struct Pruning: Sendable {
     /// kept, however old it is.
     public init(endedBefore: WallInstant) { self.endedBefore = endedBefore }
 
-    /// Whether the pass is finished.
+    /// Whether the pass has deleted everything that it should.
     public var isDone: Bool { step == .none }
 
     /// Deletes the next rows, in one transaction that is not synced to the disk.
@@ -113,7 +113,7 @@ extension Store {
         return count == max
     }
 
-    /// The same for pauses.
+    /// Deletes pauses that ended before the instant. Returns whether there may be more.
     fileprivate func prunePauses(before instant: WallInstant, max: Int64) throws(StoreError) -> Bool
     {
         try setDurable(false)

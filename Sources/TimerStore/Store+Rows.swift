@@ -52,19 +52,18 @@ extension Store {
 
     /// An ended run, with everything that is stored about it.
     public struct PastRun: Hashable, Sendable {
-        /// The current name of the job.
         public var job: Job.Name
-        /// The run.
+        /// The run, with the name that its job had when it started.
         public var summary: RunSummary
         /// When it ended, by the wall clock.
         public var ended: WallInstant
-        /// How many missed firings it stands for.
+        /// How many missed firings the run stands for, in addition to its own.
         public var missed: Int
-        /// Why it was made.
+        /// Why the firing was made.
         public var cause: Firing.Cause
         /// The last part of its output; empty if it was not read.
         public var tail: [UInt8]
-        /// Whether its output was read.
+        /// Whether its output was read, as the query asked.
         public var hasOutput = true
         /// Its row, which tells it from other runs that ended at the same instant.
         public var row: Int64
@@ -113,7 +112,7 @@ extension JobRecord {
         if case .paused(let pause) = phase { pause } else { nil }
     }
 
-    /// The stored value of a column.
+    /// What the column of a record has; null where the record has nil.
     fileprivate func value(of column: JobColumn) -> Value {
         switch column {
         case .name: .text(job.description)

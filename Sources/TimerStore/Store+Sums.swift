@@ -5,7 +5,7 @@ public import TimerCore
 
 /// What the history has of many runs, without the runs themselves.
 extension Store {
-    /// How a run ended, in one letter.
+    /// How a run ended, as the letter that the API uses for it.
     public enum Verdict: String, Hashable, Sendable {
         case succeeded = "s"
         case failed = "f"
@@ -17,7 +17,7 @@ extension Store {
     public struct RecentRuns: Hashable, Sendable {
         /// The current name of the job.
         public var job: Job.Name
-        /// How each of them ended.
+        /// How each of the runs ended. The three arrays have the same length.
         public var verdicts: [Verdict] = []
         /// When each of them ended, in microseconds since 1970.
         public var ends: [Int64] = []
@@ -64,9 +64,8 @@ extension Store {
         }
     }
 
-    /// The sums of a span of time.
+    /// The numbers of the history of one span of time.
     public struct Sums: Hashable, Sendable {
-        /// How many runs ended in it.
         public var runs: Int64 = 0
         /// How many of them were judged as failed when they ended.
         public var failed: Int64 = 0
@@ -75,7 +74,7 @@ extension Store {
         /// How long the runs took together, in microseconds.
         public var elapsed: Int64 = 0
 
-        /// No runs.
+        /// The sums of a span without runs.
         public init() {}
     }
 

@@ -26,7 +26,7 @@ public final class Store {
     private var isDurable = true
     /// How many pages the log may have before they are written into the database; 0: not set yet.
     var logPages: Int64 = 0
-    /// Whether there may be staged records.
+    /// Whether there may be staged records. If not, nothing looks for them.
     var hasStaged = true
     /// The identity and the generation of the database.
     public internal(set) var identity = Identity(id: "", generation: 0)
@@ -72,7 +72,7 @@ public final class Store {
         identity = try readIdentity()
     }
 
-    /// The file of the database.
+    /// The path of the database file.
     public var path: String { connection.path }
 
     /// Interrupts later operations after this time, with an error.

@@ -22,11 +22,11 @@ public enum StoreCopy {
         try connection.run("VACUUM INTO ?", [.text(copy)], doing: "copy it")
     }
 
-    /// The content of a copy.
+    /// What is in a copy, for the user who restores it.
     public struct Content: Hashable, Sendable {
         /// The identity of the original database, and its generation.
         public var identity: Store.Identity
-        /// The number of stored jobs.
+        /// How many jobs it has, with those that are not configured any more.
         public var jobs: Int
     }
 

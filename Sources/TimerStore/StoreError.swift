@@ -6,7 +6,7 @@ import Glibc
 
 /// The reason why an operation of the store failed. Its transaction was rolled back.
 public struct StoreError: Error, Hashable, CustomStringConvertible {
-    /// The kind of the error.
+    /// The kind of error, by what can be done about it.
     public enum Code: Hashable, Sendable {
         /// The file is not a database, or it is damaged.
         case corrupt
@@ -14,7 +14,7 @@ public struct StoreError: Error, Hashable, CustomStringConvertible {
         case empty
         /// The file was written by a newer version.
         case newer
-        /// Another process has it locked.
+        /// Another process has it locked, also after 5 s of waiting.
         case busy
         /// The disk or the quota of the user is full.
         case full
@@ -23,20 +23,18 @@ public struct StoreError: Error, Hashable, CustomStringConvertible {
         case refused
         /// An I/O error, or a missing permission.
         case inputOutput
-        /// Any other error of SQLite.
+        /// Another error of SQLite, as `what` says.
         case other
     }
 
-    /// The kind of the error.
     public var code: Code
-    /// The file.
+    /// The path of the database file.
     public var path: String
-    /// The operation, and its error.
+    /// What was being done, and the error of SQLite.
     public var what: String
-    /// What to do next.
+    /// What a user can do about it; nil if there is no advice.
     public var hint: String?
 
-    /// An error with these values.
     public init(code: Code, path: String, what: String, hint: String? = nil) {
         self.code = code
         self.path = path
