@@ -4,7 +4,6 @@
 import TimerCore
 import TimerRunnerProtocol
 
-/// Executes the commands of the scheduler.
 extension ClientLoop {
     mutating func execute(_ command: ClientMailbox.Command) {
         switch command {
@@ -58,7 +57,7 @@ extension ClientLoop {
         }
     }
 
-    /// How many runs may be added.
+    /// How many more runs can be requested before the limit.
     var room: Int { max(0, RunnerClient.waitingMax - runs.count) }
 
     /// Reports a run as failed because too many runs wait for the runner.

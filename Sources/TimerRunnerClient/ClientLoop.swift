@@ -120,7 +120,7 @@ struct ClientLoop: ~Copyable {
         }
     }
 
-    /// Waits for the runner and for commands.
+    /// Waits until the runner or the mailbox has something, or a time is over.
     private mutating func wait() {
         guard !hasFrames else { return }
         var wanted = [pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0)]

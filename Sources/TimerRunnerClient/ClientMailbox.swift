@@ -99,7 +99,7 @@ final class ClientMailbox: Sendable {
         state.withLock { $0.line.open(socket, room: room) }
     }
 
-    /// What was posted to the thread.
+    /// What was posted to the thread since it last looked.
     struct Taken {
         var commands: [Command]
         var seen: [UInt64: Seen]

@@ -18,7 +18,7 @@ struct Receipts {
     mutating func receive(_ number: UInt64) -> Bool {
         let isAgain = number <= last
         last = max(last, number)
-        // The runner did not receive the acknowledgement.
+        // The runner sends it again because it did not receive the acknowledgement.
         if isAgain { acknowledgedUpTo = min(acknowledgedUpTo, number &- 1) }
         return isAgain
     }

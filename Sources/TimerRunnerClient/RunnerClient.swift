@@ -23,9 +23,9 @@ public final class RunnerClient: Sendable {
     /// The most runs that are not forgotten: those that wait for a runner, and those of the runner.
     static let waitingMax = 100_000
 
-    /// An event of a client.
+    /// What a client reports to its owner.
     public enum Event: Sendable {
-        /// Something happened to a run.
+        /// Something happened to a run of this client.
         case event(RunnerEvent)
         /// The connection to the runner is lost, for this reason; the client tries to reconnect. It
         /// was announced if the runner reported before that it ends: after an upgrade, or when its
@@ -37,7 +37,7 @@ public final class RunnerClient: Sendable {
 
     /// A run that the runner had when the client first connected.
     public struct Holding: Hashable, Sendable {
-        /// The run.
+        /// The identity of the run.
         public var run: Run.ID
         /// When its process started; nil if it has not started yet.
         public var began: WallInstant?
@@ -50,7 +50,6 @@ public final class RunnerClient: Sendable {
         /// What is wrong, and what to do next.
         public let description: String
 
-        /// A failure with this description.
         public init(_ description: String) { self.description = description }
     }
 
@@ -153,7 +152,7 @@ public final class RunnerClient: Sendable {
     /// Suspends the process group of a run, and its time limit.
     public func suspend(_ run: Run.ID) { mailbox.post(.suspend(run)) }
 
-    /// Resumes a suspended run.
+    /// Resumes a suspended run, and its time limit.
     public func resume(_ run: Run.ID) { mailbox.post(.resume(run)) }
 
     /// Sends a signal to the process group of a run, if a runner is connected.
@@ -213,10 +212,10 @@ private final class SocketBox: Sendable {
     func take() -> FrameSocket? { socket.withLock { $0.take() } }
 }
 
-/// The handshake of a connection.
+/// What the runner says at the beginning of a connection.
 struct Greeting {
     var instance: UInt64
-    /// The identity of its memory of runs.
+    /// The identity of the runner's registry of runs (`WireReply.memory`).
     var memory: UInt64 = 0
     var holdings: [RunnerClient.Holding] = []
 

@@ -32,7 +32,7 @@ struct RunnerSearch: ~Copyable {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// The connection is lost.
+    /// The connection is lost: the search for the runner begins.
     mutating func begin(at now: Int64 = RunnerClock.awake()) {
         // If the connection lasted for a while, the client reconnects at once; otherwise the
         // interval grows.
@@ -49,7 +49,7 @@ struct RunnerSearch: ~Copyable {
         watchPath()
     }
 
-    /// The client is connected again.
+    /// The client is connected again: the search ends.
     mutating func end() {
         connectedAt = RunnerClock.awake()
         if descriptor >= 0 { close(descriptor) }
@@ -64,7 +64,7 @@ struct RunnerSearch: ~Copyable {
         Int32(clamping: max(0, (retryAt - RunnerClock.awake()) / 1_000_000 + 1))
     }
 
-    /// An attempt has failed.
+    /// An attempt has failed: plans the next one.
     mutating func fail(at now: Int64 = RunnerClock.awake()) {
         // A runner that each attempt starts must not be started twenty times a second.
         if path != nil, now < eagerUntil {
@@ -77,7 +77,8 @@ struct RunnerSearch: ~Copyable {
         watchPath()
     }
 
-    /// Handles a change in the watched directory.
+    /// Handles a change in the watched directory: the runner may be there now, so it is tried at
+    /// once.
     mutating func handleChange(at now: Int64 = RunnerClock.awake()) {
         // Without a name, the event is about the directory itself, or events were lost.
         let events = InotifyEvent.read(from: descriptor)

@@ -5,7 +5,7 @@ public import TimerCore
 
 /// The part of a job that defines what its runs execute and how, without its schedule.
 public struct Definition: Hashable, Sendable {
-    /// What a run executes.
+    /// What a run executes, with or without a shell.
     public var command: Job.Command
     /// The declared part of its environment.
     public var environment: [String: String] = [:]
@@ -21,7 +21,7 @@ public struct Definition: Hashable, Sendable {
         _execution = Boxed(wrappedValue: Execution())
     }
 
-    /// The definition of a job's runs.
+    /// The parts of a job that its runs need.
     public init(_ job: Job) {
         command = job.command
         environment = job.environment

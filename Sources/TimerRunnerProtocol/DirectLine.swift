@@ -7,7 +7,7 @@
 /// The line is open only while its owner waits and has nothing left to write, so that no two frames
 /// are mixed. A lock must protect it.
 package struct DirectLine {
-    /// What became of some frames.
+    /// How much of some frames was written.
     package enum Sent {
         /// They are written.
         case wholly

@@ -30,7 +30,7 @@ package struct FrameSocket: ~Copyable {
     /// The number of bytes that wait to be written.
     package var backlog: Int { outgoing.count - written }
 
-    /// Adds a frame to the buffer.
+    /// Adds a frame to the buffer, for `flush` to write.
     package mutating func send(_ payload: [UInt8]) { Self.append(payload, to: &outgoing) }
 
     /// Adds what another thread could not write; it may begin within a frame.
@@ -39,7 +39,7 @@ package struct FrameSocket: ~Copyable {
     /// Writes as much as the socket accepts now. False if the other end is gone.
     package mutating func flush() -> Bool {
         let count = Self.write(outgoing[written...], to: descriptor)
-        // The error of the last attempt.
+        // This is the error of the last write, before other calls change it.
         let code = errno
         written += count
         guard written == outgoing.count else {

@@ -9,19 +9,19 @@ public struct MessageOrder: Hashable, Sendable {
     /// The run that sends it, of the job `Job.Name.messages`. An attempt that is requested again is
     /// not started again.
     public var run: Run.ID
-    /// The notifier.
+    /// The name of the notifier, whose address the runner knows.
     public var notifier: Notifier.Name
-    /// What is sent.
+    /// The whole mail, or what is added to the address.
     public var content: Content
     /// How long the attempt may take: in `timeouts`. At its end the receiver counts as one that does
     /// not answer.
     public var timeout: Duration
 
-    /// The contents of a message.
+    /// What is sent, by the transport of the notifier.
     public enum Content: Hashable, Sendable {
         /// A whole mail, with its header.
         case mail([UInt8])
-        /// A request by HTTP.
+        /// A request by HTTP, to the address of the notifier.
         case request(Request)
     }
 
@@ -36,24 +36,22 @@ public struct MessageOrder: Hashable, Sendable {
         public var query: String
         /// The header fields, in this order.
         public var headers: [Header]
-        /// The body.
+        /// The body; empty if there is none.
         public var body: [UInt8]
 
-        /// A header field.
+        /// One field of the header.
         public struct Header: Hashable, Sendable {
-            /// Its name.
             public var name: String
             /// Printable ASCII characters.
             public var value: String
 
-            /// A field with this name and value.
             public init(_ name: String, _ value: String) {
                 self.name = name
                 self.value = value
             }
         }
 
-        /// A request with these parts.
+        /// By default an empty POST to the address itself.
         public init(
             method: String = "POST", path: String = "", query: String = "",
             headers: [Header] = [], body: [UInt8] = []
@@ -66,7 +64,7 @@ public struct MessageOrder: Hashable, Sendable {
         }
     }
 
-    /// The possible timeouts.
+    /// The allowed values of `timeout`.
     public static let timeouts: ClosedRange<Duration> = .seconds(6) ... .seconds(60)
     /// The most bytes of a mail or a body.
     public static let bytesMax = 256 << 10

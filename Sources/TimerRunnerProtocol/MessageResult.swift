@@ -5,7 +5,7 @@ import TimerCore
 
 /// The result of an attempt to send a message.
 public struct MessageResult: Hashable, Sendable {
-    /// What follows from it.
+    /// What the attempt means for the message.
     public enum Verdict: Hashable, Sendable {
         /// The receiver has accepted it.
         case sent
@@ -15,7 +15,7 @@ public struct MessageResult: Hashable, Sendable {
         case refused(String)
     }
 
-    /// What follows from it.
+    /// Whether the message is sent, is worth another attempt, or is refused.
     public var verdict: Verdict
     /// The status of the answer; nil for a mail, and if there was no answer.
     public var status: Int?
@@ -26,11 +26,11 @@ public struct MessageResult: Hashable, Sendable {
 
     /// What curl(1) writes before the status, on a line of its own after the answer.
     package static let statusMark = "timerd-http-status: "
-    /// What it writes behind that: the status, the header field `Retry-After`, and the address to which it was redirected,
-    /// with tabs between them.
+    /// What it writes behind that: the status, the header field `Retry-After`, and the address to which it was
+    /// redirected, with tabs between them.
     package static let statusFields = "%{http_code}\t%header{retry-after}\t%{redirect_url}"
 
-    /// A result with these values.
+    /// By default there was no answer.
     public init(
         _ verdict: Verdict, status: Int? = nil, answer: [UInt8] = [], retryAfter: Duration? = nil
     ) {

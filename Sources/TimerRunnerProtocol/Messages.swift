@@ -5,13 +5,13 @@ public import TimerCore
 
 /// A request to a runner to start a run.
 public struct RunRequest: Hashable, Sendable {
-    /// The run.
+    /// The identity of the run, by which all events name it.
     public var id: Run.ID
     /// What it executes, and how.
     public var definition: Definition
     /// How many missed firings this run stands for.
     public var missed: Int
-    /// The job's total active time.
+    /// The job's total active time when it fired.
     public var active: Duration
     /// The variables that are set for this run alone. Its definition may not allow them.
     public var variables: RunVariables
@@ -22,16 +22,15 @@ public struct RunRequest: Hashable, Sendable {
     /// Its program starts no earlier than this.
     public var notBefore = AwakeInstant(nanoseconds: 0)
 
-    /// A message to send.
+    /// What a run needs to send a message.
     public struct Message: Hashable, Sendable {
-        /// What the scheduler requests.
+        /// What to send, as the scheduler requested it.
         public var order: MessageOrder
         /// The notifier in the configuration that the runner has read.
         public var notifier: Notifier
         /// The path of the file with the address; nil if it has none.
         public var credential: String?
 
-        /// A message of this notifier.
         public init(_ order: MessageOrder, of notifier: Notifier, credential: String? = nil) {
             self.order = order
             self.notifier = notifier
@@ -39,7 +38,7 @@ public struct RunRequest: Hashable, Sendable {
         }
     }
 
-    /// The request for a run.
+    /// The request for a run of a job, with what its firing decided.
     public init(_ run: Run) {
         self.init(
             id: run.id, definition: Definition(run.job), missed: run.firing.missed,
@@ -67,7 +66,6 @@ public struct FleetStart: Hashable, Sendable {
     /// If its process is not created before this instant, it is not started at all.
     public var before: BootInstant
 
-    /// Creates a value.
     public init(fence: Int64, before: BootInstant) {
         self.fence = fence
         self.before = before
@@ -101,14 +99,14 @@ public enum RunnerEvent: Hashable, Sendable {
     /// From here on it is slowed down whenever it writes faster than its output is consumed;
     /// reported once.
     case slowed(Run.ID)
-    /// A run ended.
+    /// Its process ended, or could not be started.
     case ended(Run.ID, RunEnd)
     /// This many processes were left in the control group of a run after its end, and are being
     /// terminated. The first of them are named, as `sleep (4711), sh (4712)`; they chose these
     /// names themselves, so they can contain any bytes.
     case leftBehind(Run.ID, count: Int, named: [UInt8])
 
-    /// The run of the event.
+    /// The run that the event is about; each event has one.
     public var run: Run.ID {
         switch self {
         case .began(let run, _, _), .output(let run, _, _, _), .dropped(let run, _),
@@ -121,16 +119,16 @@ public enum RunnerEvent: Hashable, Sendable {
 
 /// How a run ended, and its resource usage and output.
 public struct RunEnd: Hashable, Sendable {
-    /// How it ended.
+    /// How it ended. Whether that is a failure is decided by the scheduler.
     public var outcome: RunOutcome
-    /// The resources that it used.
+    /// The resources that it used; zero if it had no process.
     public var usage: RunUsage
     /// When it ended, by the wall clock.
     public var at: WallInstant
     /// The last part of its output, of both streams.
     public var tail: [UInt8]
 
-    /// An end with these values.
+    /// By default without usage and without output.
     public init(
         _ outcome: RunOutcome, _ usage: RunUsage = RunUsage(), at: WallInstant, tail: [UInt8] = []
     ) {
@@ -141,10 +139,8 @@ public struct RunEnd: Hashable, Sendable {
     }
 }
 
-/// An output stream of a process.
+/// An output stream of a process, by its descriptor.
 public enum RunStream: UInt8, Hashable, Sendable {
-    /// Descriptor 1.
     case stdout = 1
-    /// Descriptor 2.
     case stderr = 2
 }

@@ -18,7 +18,7 @@ package enum RunnerClock {
         return BootInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// The wall clock.
+    /// CLOCK_REALTIME, which can be set.
     package static func wall() -> WallInstant {
         let time = read(CLOCK_REALTIME)
         return WallInstant(clockSeconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec))

@@ -6,11 +6,11 @@ package import TimerCore
 /// The protocol between a scheduler and a runner, over a stream socket: frames of a length (4
 /// bytes, little-endian), a kind (1 byte) and the payload.
 ///
-/// The scheduler starts with `hello`; the runner replies with the identity of its memory and the
-/// list of its runs, and then sends events. It sends them in two sequences: the output of runs in one, everything else in the other, so
-/// that no start or end waits for output. Each message has a number, counted in its sequence from 1 for
-/// each instance of the runner, and is kept until the scheduler has acknowledged it with `seen`. On
-/// a new connection the messages that were not acknowledged are sent again.
+/// The scheduler starts with `hello`; the runner replies with the identity of its memory and the list of its runs, and
+/// then sends events. It sends them in two sequences: the output of runs in one, everything else in the other, so that
+/// no start or end waits for output. Each message has a number, counted in its sequence from 1 for each instance of the
+/// runner, and is kept until the scheduler has acknowledged it with `seen`. On a new connection the messages that were
+/// not acknowledged are sent again.
 package enum Wire {
     /// The version of the protocol; both sides must have the same.
     package static let version: UInt64 = 9
@@ -21,7 +21,7 @@ package enum Wire {
     /// The most bytes of a frame from the scheduler: `runsPerFrame` runs with the longest names fit,
     /// and the longest message of a notifier.
     package static let requestBytesMax = 288 << 10
-    /// The most runs named in one frame.
+    /// The most runs that one frame names; more are split over several frames.
     package static let runsPerFrame = 500
     /// The most bytes of variables in one frame, as `RunVariables.cost` counts them: those of any one run fit.
     package static let variableBytesPerFrame = RunVariables.bytesMax + RunVariables.countMax * 64

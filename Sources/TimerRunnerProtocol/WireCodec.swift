@@ -56,7 +56,7 @@ package struct WireWriter: FingerprintWriter {
         put(end.tail)
     }
 
-    /// Everything that affects a runner.
+    /// Writes everything in the definition that affects a runner.
     package mutating func put(_ definition: Definition) {
         switch definition.command {
         case .arguments(let arguments):
@@ -83,7 +83,7 @@ package struct WireReader {
 
     package init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
-    /// Checks that everything was read.
+    /// Throws if anything was not read: the frame has another form.
     package func finish() throws(Fault) { if !bytes.isEmpty { throw Fault() } }
 
     package mutating func byte() throws(Fault) -> UInt8 {

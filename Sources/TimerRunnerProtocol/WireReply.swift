@@ -3,7 +3,7 @@
 
 package import TimerCore
 
-/// What the runner sends.
+/// What the runner sends, one in each frame.
 package enum WireReply: Hashable {
     /// The reply to `hello`: the version, and a random number that identifies the instance of the
     /// runner.

@@ -3,7 +3,7 @@
 
 package import TimerCore
 
-/// What the scheduler sends.
+/// What the scheduler sends, one in each frame.
 package enum WireRequest: Hashable {
     case hello(version: UInt64)
     case start([RunOrder])
@@ -28,7 +28,7 @@ package enum WireRequest: Hashable {
     case forgetFormer
     /// These one-off jobs are over: their definitions can be removed.
     case discard([Job.Name])
-    /// Requests that a message is sent.
+    /// Send a message of a notifier, once.
     case send(MessageOrder)
 
     package var bytes: [UInt8] {

@@ -43,7 +43,7 @@ final class ConfigTrace: Sendable {
         /// The index in `names` of the file that defines each job.
         var files: [Job.Name: UInt32] = [:]
         var names: [String] = []
-        /// The files with a table `[daemon]`.
+        /// The files with a table of settings, such as `[daemon]`.
         var settingsFiles: Set<String> = []
         var rules = RunnerServer.RunRules()
         /// What it was read from; nil if the next reading must parse everything.

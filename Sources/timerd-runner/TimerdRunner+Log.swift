@@ -7,7 +7,7 @@ import Synchronization
 import Systemd
 import TimerCore
 
-/// The log of the runner itself.
+/// The log of the runner itself, not of its runs.
 extension TimerdRunner {
     /// Writes to the log. Under systemd, standard error is a stream to the journal, which blocks
     /// while the journal hangs and stays broken after the journal was restarted. Native entries

@@ -6,7 +6,7 @@ import HostFiles
 
 /// The users that the options name.
 extension TimerdRunner {
-    /// The user whose scheduler may connect.
+    /// The user whose scheduler may connect; by default the user of this process.
     func scheduler() throws -> UInt32 {
         guard let schedulerUser else { return geteuid() }
         switch UserDatabase.user(named: schedulerUser) {

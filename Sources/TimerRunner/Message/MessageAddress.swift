@@ -5,7 +5,7 @@ import TimerRunnerProtocol
 
 /// The address of a webhook or a ping. It usually contains a secret, so it is never printed.
 struct MessageAddress {
-    /// The most bytes of an address.
+    /// The most bytes of an address; a longer one is refused.
     static let bytesMax = 4096
 
     /// What is wrong with an address, as the end of a sentence. It contains nothing of the address.
@@ -153,7 +153,7 @@ struct MessageAddress {
         return String(decoding: code, as: UTF8.self)
     }
 
-    /// The text without percent-encoding.
+    /// The text without percent-encoding, as a program may print it.
     private static func decoded(_ text: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
@@ -176,7 +176,7 @@ struct MessageAddress {
 struct Redaction {
     /// Shorter texts are no secrets, and would be found in almost any output.
     static let lengthMin = 4
-    /// What replaces them.
+    /// What is printed in place of a secret.
     static let replacement = Array("[removed]".utf8)
 
     /// The texts, the longest first, in lower-case letters.

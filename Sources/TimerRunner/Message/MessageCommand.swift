@@ -27,7 +27,7 @@ struct MessageCommand: Sendable {
     var input: String
     /// What it reads from `bodyDescriptor`; nil for a mail.
     var body: [UInt8]?
-    /// Removes the secrets from its output.
+    /// Removes the secrets of the message from its output.
     var redaction = Redaction()
 
     /// The definition of the run that sends a message, without its input.
@@ -169,7 +169,7 @@ struct MessageCommand: Sendable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// A value in the configuration of curl(1).
+    /// A value in quotation marks, as the configuration of curl(1) has them.
     private static func quoted(_ text: String) -> String {
         var quoted = "\""
         for character in text.unicodeScalars {
@@ -195,7 +195,7 @@ extension Notifier.Transport {
 }
 
 extension [UInt8] {
-    /// Without white space at both ends.
+    /// The bytes without white space at both ends, such as the newline at the end of a file.
     fileprivate var trimmed: [UInt8] {
         let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0d).contains($0) }
         let begin = firstIndex { !isSpace($0) } ?? endIndex

@@ -5,8 +5,8 @@ import Glibc
 import TimerCore
 import TimerRunnerProtocol
 
-/// What the requests for one kind of receiver may have beside a body. The scheduler sends them, and is not trusted: what
-/// is not in these lists could make a receiver do something else, or send the message to others.
+/// What the requests for one kind of receiver may have beside a body. The scheduler sends them, and is not trusted:
+/// what is not in these lists could make a receiver do something else, or send the message to others.
 struct MessageService {
     let method: String
     /// Whether this may be added to the path of the address.

@@ -58,18 +58,18 @@ struct Child {
         redaction.map { $0.apply(to: tail.last, isCut: tail.isCut) } ?? tail.last
     }
 
-    /// A set-up in progress.
+    /// A process whose program does not run yet, because it is being set up.
     struct Launch {
-        /// The argument for `cspawn_poll_launch`.
+        /// The argument for `cspawn_poll_launch`, which names the set-up.
         var number: Int32
         var request: RunRequest
         var definition: Definition
         var account: Account
-        /// For a run in a PAM session.
+        /// The session of a run with `pam-service`; nil for any other run.
         var session: Session?
     }
 
-    /// A PAM session that `timerd-session` opens.
+    /// A PAM session that `timerd-session` opens, and closes after the run.
     struct Session {
         /// The argument for `cspawn_receive_report`; nil when no more reports will come.
         var socket: Int32?
@@ -87,10 +87,10 @@ struct Child {
         var isKnown: Bool
     }
 
-    /// Whether it is not being terminated.
+    /// Whether nothing has begun to terminate it.
     var isRunning: Bool { if case .running = stage { true } else { false } }
 
-    /// The progress of its termination.
+    /// How far its termination is.
     enum Stage {
         case running
         /// It got SIGTERM, will end with this outcome, and gets SIGKILL at this instant.

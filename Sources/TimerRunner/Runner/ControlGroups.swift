@@ -75,7 +75,7 @@ struct ControlGroups {
             throw Runner.Failure("cannot open the control group \(Self.leaf)", errno)
         }
         defer { close(file) }
-        // 0 is the process that writes.
+        // 0 stands for the process that writes.
         guard write(file, "0", 1) == 1 else {
             throw Runner.Failure("cannot enter the control group \(Self.leaf)", errno)
         }

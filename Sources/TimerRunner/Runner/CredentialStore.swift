@@ -17,10 +17,10 @@ import TimerCore
 /// - Complexity: linear in the number of credentials of a run; a run without any takes no system
 ///   call.
 struct CredentialStore {
-    /// The directory that contains all of them.
+    /// The directory of all runs, with a directory for each run that has credentials.
     let path: String
     private var directory: Int32
-    /// The names of the existing directories.
+    /// The names of the directories of runs that exist.
     private var names: Set<String> = []
 
     /// - Parameter path: an absolute path without a symbolic link. The directory exists, and no other user can write to

@@ -5,9 +5,9 @@ import TimerCore
 
 /// How many lines a job may write within a time interval.
 struct LineLimit: Hashable {
-    /// In nanoseconds, above zero.
+    /// In nanoseconds, above zero. It begins with a line.
     var interval: Int64
-    /// At least 1.
+    /// The most lines in the interval; at least 1.
     var burst: Int
 
     init(interval: Int64, burst: Int) {
@@ -29,10 +29,10 @@ struct LineWindow: Hashable {
     private let began: Int64
     private let burst: Int
     private var passed = 0
-    /// The instant at which it is over.
+    /// The instant from which on another window counts, in nanoseconds.
     let end: Int64
 
-    /// A window that starts now.
+    /// A window that starts now, with the first line.
     init(_ limit: LineLimit, at now: Int64) {
         began = now
         burst = limit.burst
@@ -60,7 +60,7 @@ struct LineLimits {
     /// The number of windows at which those that are over are removed.
     private var sweepAt = 1024
 
-    /// The number of windows.
+    /// How many windows are kept, with those that are over and not yet removed.
     var count: Int { windows.count }
 
     /// The window in which a line that a job writes now is counted.

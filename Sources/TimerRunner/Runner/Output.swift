@@ -105,7 +105,7 @@ struct LineCutter {
     }
 }
 
-/// The last bytes of a run's output.
+/// Keeps the last bytes of a run's output, for its row in the history.
 struct Tail {
     /// The most bytes that are kept of any run.
     static let bytesMax = 1 << 20

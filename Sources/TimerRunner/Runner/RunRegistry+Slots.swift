@@ -15,7 +15,7 @@ extension RunRegistry {
         private var pages: [UnsafeMutableRawPointer] = []
         /// The files before this one, while processes may still write into them.
         private(set) var former: [Former] = []
-        /// The slots of the recorded runs.
+        /// The slot of each recorded run.
         var places: [Run.ID: Int] = [:]
         /// The free slots; the one that was used last is used first, because it is in the CPU
         /// cache.
@@ -23,7 +23,7 @@ extension RunRegistry {
         /// What the registry is known by; nil in a new one.
         private(set) var memory: UInt64?
 
-        /// A file that was deleted.
+        /// A file that was deleted, and that processes still have open.
         struct Former {
             var file: Int32
             var pages: [UnsafeMutableRawPointer]
@@ -119,7 +119,7 @@ extension RunRegistry {
             return map()
         }
 
-        /// Maps the next page.
+        /// Maps the next page of the file, which has the next slots.
         private mutating func map() -> Bool {
             let page = mmap(
                 nil, Self.pageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file,

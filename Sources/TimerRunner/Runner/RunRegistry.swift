@@ -101,7 +101,7 @@ final class RunRegistry: Sendable {
         }
     }
 
-    /// A process as recorded.
+    /// A process as its run's record has it.
     struct Process: Hashable {
         var pid: Int32
         /// CLOCK_BOOTTIME in nanoseconds, between which it was created.
@@ -113,7 +113,7 @@ final class RunRegistry: Sendable {
         /// SIGTERM and SIGKILL.
         var deadline: Int64?
         var killTimeout: Duration
-        /// The name of its control group.
+        /// The name of its control group; nil if it has none.
         var controlGroup: String?
 
         /// When a process was created, in ticks since boot, according to its `stat`. The second
@@ -128,7 +128,7 @@ final class RunRegistry: Sendable {
             return Int64(String(decoding: fields[20], as: UTF8.self))
         }
 
-        /// The unit of that, in nanoseconds.
+        /// The length of such a tick in nanoseconds.
         static let tick = 1_000_000_000 / max(1, Int64(sysconf(Int32(_SC_CLK_TCK))))
 
         /// Whether the process that has this process id now is this one, according to its creation
@@ -144,7 +144,7 @@ final class RunRegistry: Sendable {
 
     /// The state of a run according to its record.
     enum RecoveredRun: Hashable {
-        /// It may still be running.
+        /// Its process was created, and may still be running.
         case begun(Process)
         case ended(RunEnd)
         case lost(RunOutcome.Loss)
@@ -152,7 +152,7 @@ final class RunRegistry: Sendable {
 
     /// Where the process of a run writes its process id; valid until the run is forgotten.
     struct Place {
-        /// The address in this process's memory.
+        /// The record in this process's memory.
         var record: UnsafeMutablePointer<cspawn_run_record>
         /// The position in the file, for the process of the run, which does not have that memory.
         var file: Int32
@@ -188,8 +188,8 @@ final class RunRegistry: Sendable {
         }
     }
 
-    /// Records a process that an earlier runner has started, and that has no record any more. Nothing happens if the run
-    /// has one, or if there is no room, in which case no other run can start either.
+    /// Records a process that an earlier runner has started, and that has no record any more. Nothing happens if the
+    /// run has one, or if there is no room, in which case no other run can start either.
     func adopt(_ run: Run.ID, _ process: Process) {
         let place = try? make(
             for: run, began: process.began, beganAt: process.beganAt, deadline: nil,

@@ -49,10 +49,10 @@ public final class Runner: Sendable {
     /// How many runs the limit of open files allows at once.
     let placesMax: Int
     private let requests = Atomic<RunnerMailbox.RequestNumber>(0)
-    /// Signalled when the thread has ended.
+    /// Signalled when the thread has ended, for which a shutdown waits.
     let done = DispatchSemaphore(value: 0)
 
-    /// Optional features of a runner.
+    /// The optional features of a runner, which are all off by default.
     public struct Options: Hashable, Sendable {
         /// Reap orphaned descendants of runs (PR_SET_CHILD_SUBREAPER). SIGCHLD must be blocked in
         /// every thread of this process (`blockSignals`), and no other code in it may have child
@@ -75,7 +75,6 @@ public final class Runner: Sendable {
         /// runs get it in their environment, and a later runner whose registry was deleted finds them by it.
         public var runtime: String?
 
-        /// No optional feature.
         public init() {}
     }
 
@@ -184,8 +183,8 @@ public final class Runner: Sendable {
         return initialState
     }
 
-    /// The recorded runs. If there may be others, of which the record is gone or was never complete, those that live are
-    /// found and recorded.
+    /// The recorded runs. If there may be others, of which the record is gone or was never complete, those that live
+    /// are found and recorded.
     private static func records(
         _ state: RunnerThread.InitialState
     ) -> [(run: Run.ID, recovered: RunRegistry.RecoveredRun, group: RunRegistry.Group?)] {
@@ -224,7 +223,7 @@ public final class Runner: Sendable {
 
     /// The reason why a runner could not be created.
     public struct Failure: Error, Hashable, CustomStringConvertible {
-        /// What failed, and why.
+        /// What failed, and the error of the system.
         public let description: String
 
         init(_ what: String, _ code: Int32) {

@@ -33,13 +33,13 @@ final class RunnerMailbox: Sendable {
     /// must not get what was found for the earlier request.
     typealias RequestNumber = UInt64
 
-    /// The work that waits for the thread.
+    /// How much work waits for the thread, so that the server can refuse more.
     struct Load: Sendable {
         /// The runs that wait for their start, and the bytes of memory that their preparations
         /// take.
         var starts = 0
         var startBytes = 0
-        /// The commands that have not been executed.
+        /// How many commands have not been executed.
         var commands = 0
 
         /// Adds a command that the thread has not executed.

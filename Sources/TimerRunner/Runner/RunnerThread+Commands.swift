@@ -5,7 +5,6 @@ import CSpawn
 import TimerCore
 import TimerRunnerProtocol
 
-/// Executes the commands of the server.
 extension RunnerThread {
     mutating func execute(_ command: RunnerMailbox.Command) {
         switch command {

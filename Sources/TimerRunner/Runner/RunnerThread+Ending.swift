@@ -29,7 +29,7 @@ extension RunnerThread {
         end(serial, .stopped, grace: grace)
     }
 
-    /// Cancels a run that has not started.
+    /// Cancels a run that has not started, and reports it as stopped.
     private mutating func cancel(_ run: Run.ID) {
         var end = RunnerClock.wall()
         if let index = waiting.firstIndex(where: { $0.request.id == run }) {
@@ -85,7 +85,7 @@ extension RunnerThread {
         switch child.stage {
         case .running:
             guard let deadline = child.deadline, now >= deadline else { return }
-            // The process may have ended just before.
+            // The process may have ended just before its time limit.
             reap(of: serial)
             end(serial, .timedOut, grace: child.killTimeout)
         case .ending(let outcome, let killAt):

@@ -105,7 +105,7 @@ extension RunnerThread {
         reportStart(of: serial)
     }
 
-    /// The program of a child runs.
+    /// The program of a child runs, so the set-up is over: reports the start.
     mutating func reportStart(of serial: UInt64) {
         releaseLaunch(of: serial)
         // A run that was terminated during its set-up never ran its program.

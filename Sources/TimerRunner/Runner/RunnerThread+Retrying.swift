@@ -15,19 +15,19 @@ extension RunnerThread {
     static let retryMax: Int64 = 5_000_000_000
     private static let retryDelays: ClosedRange<Int64> = 50_000_000...1_000_000_000
 
-    /// A run that could not start.
+    /// A run that could not start for a reason that may pass.
     struct Retry {
         var request: RunRequest
         /// When it could not start for the first time.
         var since: Int64
-        /// How long it waits this time.
+        /// How long it waits this time, in nanoseconds; the next time longer.
         var delay: Int64
         /// When it is tried again; nil while it is being tried.
         var at: Int64?
     }
 
-    /// Lets a run wait that could not start, if that may help. Nothing is left of it if the runner shuts down, as of one
-    /// that waits: another runner may start it.
+    /// Lets a run wait that could not start, if that may help. Nothing is left of it if the runner shuts down, as of
+    /// one that waits: another runner may start it.
     mutating func isTriedAgain(_ request: RunRequest, after failure: Spawner.Failure) -> Bool {
         guard failure.isTransient else { return false }
         guard !isShutDown else {

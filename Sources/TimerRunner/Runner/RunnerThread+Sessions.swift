@@ -14,7 +14,7 @@ extension RunnerThread {
     /// nanoseconds.
     private static let sessionCloseTimeout: Int64 = 2_000_000_000
 
-    /// Receives the reports of `timerd-session`.
+    /// Receives the reports of `timerd-session` that have arrived.
     mutating func receiveReports(of serial: UInt64) {
         while let launch = children[serial]?.launch, let socket = launch.session?.socket {
             var report = cspawn_report()

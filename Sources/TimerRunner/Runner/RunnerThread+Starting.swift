@@ -14,10 +14,10 @@ extension RunnerThread {
             && children.count < placesMax
     }
 
-    /// The same for the messages that wait.
+    /// Whether a waiting message can start: messages have a limit of their own.
     var maySend: Bool { !messages.isEmpty && activeMessages.count < Self.activeMessagesMax }
 
-    /// Starts some of the runs that wait.
+    /// Starts some of the runs that wait, as many as one loop iteration may.
     mutating func startPreparations() {
         guard mayStart || maySend else { return }
         for _ in 0..<Self.startsPerIteration {
@@ -25,7 +25,7 @@ extension RunnerThread {
             mailbox.finishStart(preparation)
             start(preparation)
         }
-        // Messages are not urgent.
+        // Messages are not urgent: they start when no run can.
         while maySend, !mayStart, let preparation = messages.popFirst() {
             mailbox.finishStart(preparation)
             start(preparation)
@@ -237,7 +237,7 @@ extension RunnerThread {
         ready.variables["CREDENTIALS_DIRECTORY"] = path
     }
 
-    /// Watches the socket of `timerd-session`.
+    /// Watches the socket of `timerd-session`, or ends the process if that fails.
     private func watchSession(
         _ socket: Int32, _ process: Spawner.Process
     ) throws(Spawner.Failure) {

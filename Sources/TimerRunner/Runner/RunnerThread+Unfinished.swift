@@ -28,7 +28,7 @@ extension RunnerThread {
         unfinishedAt = nil
         for (serial, ended) in noted {
             for stream in ended.indices { reportUnfinished(serial, stream, since: ended[stream]) }
-            // Another line may have begun.
+            // The output may have begun another line since then.
             noteUnfinished(serial)
         }
     }

@@ -70,7 +70,7 @@ struct RunnerThread: ~Copyable {
     var orphanedOutputs: [UInt64] = []
     /// The children whose output is not read for now, by their runs.
     var unread: [Run.ID: UInt64] = [:]
-    /// The recent output rates of the jobs.
+    /// The windows in which the lines of jobs are counted.
     var lineLimits = LineLimits()
     var timers = TimerHeap()
     /// The children whose set-up is in progress, the latest last; some may be done. `launchBy` is
@@ -80,8 +80,8 @@ struct RunnerThread: ~Copyable {
     /// The runs whose users are being looked up, or whose files are being read, and the deadline
     /// for that.
     var reading: [Run.ID: Reading] = [:]
-    /// The children with a line that is not ended, with the numbers of lines that their streams had ended then, and when
-    /// they are looked at next.
+    /// The children with a line that is not ended, with the numbers of lines that their streams had ended then, and
+    /// when they are looked at next.
     var unfinished: [UInt64: [Int]] = [:]
     var unfinishedAt: Int64?
     /// The runs that could not start for a reason that may be gone in a moment, until they start or fail, and when the
@@ -114,12 +114,12 @@ struct RunnerThread: ~Copyable {
     struct Reading {
         var request: RunRequest
         var number: RunnerMailbox.RequestNumber
-        /// Nil until its user is known.
+        /// The user of the run; nil until the look-up has ended.
         var account: Account?
         var until: Int64
     }
 
-    /// The initial state of a thread.
+    /// What the thread needs from the start on.
     struct InitialState {
         var mailbox: RunnerMailbox
         var registry: RunRegistry
@@ -172,7 +172,7 @@ struct RunnerThread: ~Copyable {
         return UInt64(before)
     }()
 
-    /// Enough for 1300 active runs.
+    /// Enough for 1300 active runs, with their pipes and pidfds.
     private static let descriptorsReady: rlim_t = 4096
 
     /// Enlarges the kernel's descriptor table of this process in advance. The kernel doubles the

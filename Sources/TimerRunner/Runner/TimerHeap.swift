@@ -15,7 +15,7 @@ struct TimerHeap {
         static func < (left: Timer, right: Timer) -> Bool { left.at < right.at }
     }
 
-    /// The earliest instant.
+    /// The earliest instant; nil if no timer is set.
     var next: Int64? { heap.min?.at }
 
     /// - Complexity: O(log n).

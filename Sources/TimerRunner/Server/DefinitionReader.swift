@@ -81,7 +81,7 @@ final class DefinitionReader: Sendable {
 
     private func start(_ body: @escaping @Sendable () -> Reading) {
         let code = WorkerThread.start("timerd.config") { [self] in
-            // Reading is not urgent; starting runs is.
+            // Reading is not urgent; starting runs is. So this thread gets the usual priority.
             ThreadNice.reset()
             ThreadSlice.reset()
             finish(body())

@@ -15,7 +15,7 @@ struct JobDefinitions: Sendable {
     private var keepsFormer = false
     /// Whether the current ones are all of the last reading.
     private var isWhole = false
-    /// Counts the calls of `keepFormer` and `forgetFormer`.
+    /// How often `keepFormer` and `forgetFormer` were called, to notice a call during a reading.
     private var changes: UInt64 = 0
 
     /// The result of one reading. It is a class, so that it can be freed on a chosen thread.
@@ -33,7 +33,7 @@ struct JobDefinitions: Sendable {
             self.content = Mutex(content)
         }
 
-        /// The number of definitions in it.
+        /// The number of definitions in the reading, with those of the former ones.
         var count: Int {
             content.withLock {
                 $0.definitions.count + $0.next.current.definitions.count

@@ -38,7 +38,7 @@ extension OutboundQueue {
         var tailBytes = 0
         /// Everything up to this number of `messages` is acknowledged.
         var seen: UInt64 = 0
-        /// The connection, while the server's thread waits.
+        /// The connection on which events are sent directly while the server's thread waits.
         var line = DirectLine()
 
         var hasUnsent: Bool { messages.hasUnsent || output.canSend }

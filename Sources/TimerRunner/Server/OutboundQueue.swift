@@ -110,7 +110,7 @@ final class OutboundQueue: Sendable {
         state.withLock { ($0.held.count, $0.tailBytes) }
     }
 
-    /// Whether a run is active.
+    /// Whether any run is active, so that the runner must not end.
     var hasLiveRun: Bool {
         state.withLock { $0.liveCount > 0 }
     }
@@ -145,14 +145,14 @@ final class OutboundQueue: Sendable {
     /// The scheduler has disconnected: runs are not slowed down for it.
     func disconnect() { state.withLock { $0.isConnected = false } }
 
-    /// The replies to send next.
+    /// The messages to send next, and what follows from sending them.
     struct Batch {
         var replies: [WireReply] = []
         /// The runs that were slowed down, and whose output may be read again.
         var reopened: [Run.ID] = []
         /// When there may be more, by CLOCK_MONOTONIC, even if no event happens until then.
         var nextAt: Int64?
-        /// Whether there is already more.
+        /// Whether there is more to send at once.
         var hasMore = false
     }
 

@@ -27,7 +27,7 @@ struct OutputQueue {
     static let windowBytes = 256 << 10
     /// A run with at least this many queued bytes is slowed down.
     static let slowBytes = 256 << 10
-    /// The most queued bytes of one run.
+    /// The most queued bytes of one run; further lines are dropped.
     static let runBytesMax = 2 << 20
     /// The most queued bytes of all runs, without the messages about dropped lines.
     static let bytesMax = 16 << 20
@@ -116,7 +116,7 @@ struct OutputQueue {
     private var unsent: [Run.ID: Int] = [:]
     /// Since when the output of these runs is not read, by CLOCK_MONOTONIC.
     private var closed: [Run.ID: Int64] = [:]
-    /// The runs whose slow-down was reported.
+    /// The runs whose slow-down was reported, each once.
     private var slowed: Set<Run.ID> = []
 
     private static func cost(of event: RunnerEvent) -> Int {
@@ -128,7 +128,7 @@ struct OutputQueue {
 
     var isEmpty: Bool { unacknowledged.isEmpty && queues.isEmpty }
 
-    /// Whether something could be sent now.
+    /// Whether something could be sent now: there is some, and the window has room.
     var canSend: Bool {
         (unacknowledged.hasUnsent || !queues.isEmpty) && unacknowledged.sentBytes < Self.windowBytes
     }
@@ -200,7 +200,7 @@ struct OutputQueue {
         }
     }
 
-    /// Counts lines that were discarded.
+    /// Counts lines that were discarded, for a message about them in their place.
     mutating func drop(_ lines: Int, of run: Run.ID) {
         guard lines > 0 else { return }
         // If the run has no queue, the message about the dropped lines is queued now.
@@ -266,7 +266,7 @@ struct OutputQueue {
 
     // MARK: - Sending
 
-    /// One sent event.
+    /// An event that is sent, with what follows for its run.
     struct SentEvent {
         var entry: UnacknowledgedQueue<RunnerEvent>.Entry
         /// Whether everything of this run is sent now.

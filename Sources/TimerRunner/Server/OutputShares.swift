@@ -10,7 +10,7 @@ import TimerCore
 /// of an equal share loses nothing: the job with the largest share loses output instead. In the
 /// same way the runs of a job share its part.
 struct OutputShares {
-    /// The most bytes for all jobs together.
+    /// The most bytes of queued output for all jobs together.
     let bytesMax: Int
     /// At most this many bytes are dropped at a time. It is large enough that drops are rare.
     static let portionMax = 64 << 10
@@ -20,13 +20,13 @@ struct OutputShares {
         var runs = 0
     }
 
-    /// The jobs with output in the queues.
+    /// The shares of the jobs that have output in the queues.
     private var parts: [Job.Name: Part] = [:]
     private(set) var bytes = 0
 
     init(bytesMax: Int) { self.bytesMax = bytesMax }
 
-    /// Whether there is room for more output.
+    /// Whether there is room for more output, and what must be dropped for it.
     enum Room: Hashable {
         case free
         /// There will be room once this many bytes of this job are dropped.
@@ -34,7 +34,7 @@ struct OutputShares {
         case none
     }
 
-    /// The number of bytes of a job.
+    /// How many bytes of a job are queued.
     func bytes(of job: Job.Name) -> Int { parts[job]?.bytes ?? 0 }
 
     /// Whether there is room for this many more bytes of a run.

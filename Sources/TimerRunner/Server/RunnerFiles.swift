@@ -36,7 +36,7 @@ public struct RunnerFiles: Sendable {
             Self.lockName, of: "timerd-runner", option: "--runtime")
     }
 
-    /// The directory of the run registry.
+    /// The directory of the run registry, which is made if it does not exist.
     public func registry() throws(Directory.Failure) -> Directory {
         try Directory.remake(directory).subdirectory(Self.registryName)
     }
@@ -49,7 +49,7 @@ public struct RunnerFiles: Sendable {
         return credentials
     }
 
-    /// A bound socket, which the caller closes.
+    /// Binds the socket, and returns it. The caller closes it.
     public func bind() throws(Directory.Failure) -> Int32 {
         try UnixSocket.bind(at: socket, allowing: .user(user))
     }

@@ -59,7 +59,7 @@ public enum RunnerProcess {
             self.descriptor = descriptor
         }
 
-        /// Makes the waiting process exit.
+        /// Lets the process that started this one exit with 0.
         public func notifyParent() { cspawn_notify_parent(descriptor) }
     }
 

@@ -4,34 +4,33 @@
 public import TimerCore
 public import TimerRunnerProtocol
 
-/// What a server is created with.
 extension RunnerServer {
     /// The definitions of each job's runs in the configuration.
     public typealias Definitions = [Job.Name: Definition]
 
     /// The rules in the configuration that apply to all runs.
     public struct RunRules: Hashable, Sendable {
-        /// The most active runs; further runs wait.
+        /// The most active runs; further runs wait. By default no limit.
         public var activeMax = Int.max
         /// The users as whom runs may execute; nil: any. A run of another user fails.
         public var allowedUsers: AllowedUsers?
         /// The notifiers, which say how messages are sent.
         public var notifiers: [Notifier.Name: Notifier] = [:]
 
-        /// No limits, and no notifiers.
+        /// No limits, all users, and no notifiers.
         public init() {}
     }
 
     /// The reason why the configuration cannot be read.
     public struct Unreadable: Error, Hashable {
-        /// What is wrong with the configuration.
+        /// What is wrong with the configuration, as a sentence.
         public var description: String
 
         /// A configuration that cannot be read, for this reason.
         public init(_ description: String) { self.description = description }
     }
 
-    /// The settings of a server.
+    /// What a server is created with, and what it calls.
     public struct Settings: Sendable {
         /// A bound socket; the server listens on it and closes it.
         public var socket: Int32
@@ -41,7 +40,6 @@ extension RunnerServer {
         public var registry: Int32
         /// The files to make again if they are deleted, among them those of the socket and of the registry; nil: none.
         public var files: RunnerFiles?
-        /// The optional features of the runner.
         public var options = Runner.Options()
         /// How long the server runs without a scheduler and without a run; nil: without limit.
         public var idleMax: Duration?
@@ -86,7 +84,7 @@ extension RunnerServer {
         /// Writes to the log of the runner itself.
         public var log: @Sendable (String) -> Void
 
-        /// Settings with these values.
+        /// The required settings; the others have defaults.
         public init(
             socket: Int32, users: [UInt32], registry: Int32,
             definitions: @escaping @Sendable (Definitions?) -> Result<Definitions, Unreadable>,

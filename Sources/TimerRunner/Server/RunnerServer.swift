@@ -32,7 +32,6 @@ public final class RunnerServer: Sendable {
         struct State {
             var grace: Duration?
             var isDown = false
-            /// Whether the configuration must be read again.
             var mustRefresh = false
         }
 
@@ -194,7 +193,8 @@ extension RunnerEvent {
 }
 
 extension ServerLoop {
-    /// Checks whether this program was replaced.
+    /// Checks whether the file of this program was replaced, so that a new process should take
+    /// over.
     mutating func checkProgram() {
         guard !mustYield, settings.isReplaced() else { return }
         mustYield = true

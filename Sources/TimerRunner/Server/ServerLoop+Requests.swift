@@ -5,7 +5,7 @@ import HostThreads
 import TimerCore
 import TimerRunnerProtocol
 
-/// Executes the requests of the scheduler.
+/// Executes the requests of the scheduler, and closes the connection at an invalid one.
 extension ServerLoop {
     mutating func execute(
         _ frame: ArraySlice<UInt8>, on connection: Connection
@@ -128,7 +128,7 @@ extension ServerLoop {
                 mustRead = true
             }
         }
-        // The reading in progress may have them.
+        // The reading in progress may have their definitions.
         if mustRead, !isReading, !mustCheck { isStale = true }
         try start(requests[...])
     }
@@ -141,7 +141,7 @@ extension ServerLoop {
                     runner.load.startBytes, settings.limits.startBytes,
                     "bytes for runs that wait to start")
             } catch {
-                // The scheduler may request them again.
+                // The scheduler may request these runs again, so nothing of them is kept.
                 outbound.cancelPending(rest.map(\.id))
                 throw error
             }

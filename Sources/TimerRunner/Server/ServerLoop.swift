@@ -26,7 +26,7 @@ struct ServerLoop {
     var waiting = WaitingOrders()
     /// The messages that wait for a reading of the configuration, with its number.
     var messages: [(order: MessageOrder, reading: UInt64)] = []
-    /// As of the reading in use.
+    /// The notifiers as of the reading in use.
     var notifiers: [Notifier.Name: Notifier] = [:]
     let reader: DefinitionReader
     /// Whether the configuration must be read once more.
@@ -36,7 +36,7 @@ struct ServerLoop {
     var mustCheck = false
     var isChecking = false
     var isReading = false
-    /// How many readings have started.
+    /// How many readings have started; the number of the latest.
     var readings: UInt64 = 0
     /// The number of the reading with which the previous definitions are forgotten; nil: none.
     var lastOfFormer: UInt64?
@@ -60,7 +60,7 @@ struct ServerLoop {
     /// When there may be more to send, by CLOCK_MONOTONIC, even if no event happens; nil if there
     /// will not.
     private var sendAt: Int64?
-    /// Whether there is already more to send.
+    /// Whether there is more to send at once.
     private var hasMore = false
 
     final class Connection {
@@ -101,7 +101,7 @@ struct ServerLoop {
         }
     }
 
-    /// The reason why a connection is closed.
+    /// Why a connection is closed, for the log.
     struct Closing: Error {
         let why: String
     }

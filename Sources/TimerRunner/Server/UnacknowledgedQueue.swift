@@ -24,8 +24,7 @@ struct UnacknowledgedQueue<Message> {
 
     var hasUnsent: Bool { head + sent < entries.count }
 
-    /// Appends a message.
-    /// - Returns: its number.
+    /// Appends a message, to be sent and kept until it is acknowledged. Returns its number.
     @discardableResult
     mutating func append(_ message: Message, cost: Int) -> UInt64 {
         number += 1

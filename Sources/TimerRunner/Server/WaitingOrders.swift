@@ -12,7 +12,7 @@ struct WaitingOrders {
         /// The number of the first reading of the configuration that starts after the request
         /// arrived.
         var reading: UInt64
-        /// The commands to execute after the start.
+        /// The commands for the run that came after its start, to execute after it.
         var commands: [WireRequest] = []
         /// When the files were first found not to have its job, by CLOCK_MONOTONIC; nil: not yet.
         var missingSince: Int64?
@@ -21,9 +21,9 @@ struct WaitingOrders {
 
     private var waiting: [Run.ID: Waiting] = [:]
     private var last: UInt64 = 0
-    /// The number of commands that wait.
+    /// How many commands wait with the runs, because they have a limit.
     private(set) var commands = 0
-    /// How many bytes of variables they have.
+    /// How many bytes of variables the waiting runs have, because these have a limit.
     private(set) var variableBytes = 0
 
     var isEmpty: Bool { waiting.isEmpty }
@@ -50,7 +50,7 @@ struct WaitingOrders {
         return waiting.values.sorted { $0.number < $1.number }
     }
 
-    /// Puts one back.
+    /// Puts a run back that must wait longer.
     mutating func keep(_ one: Waiting) {
         waiting[one.order.run] = one
         variableBytes += one.order.variables.cost

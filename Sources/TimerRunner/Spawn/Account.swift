@@ -5,11 +5,10 @@ import Glibc
 import HostFiles
 import TimerCore
 
-/// The user as whom a run executes.
+/// The user as whom a run executes, with what its environment needs.
 struct Account: Hashable, Sendable {
     /// The PATH in which programs named without a slash are searched, unless a job declares its own.
     static let searchPath = Execution.searchPath
-    /// The most supplementary groups of a user.
     static let groupsMax = 1024
 
     var name: String

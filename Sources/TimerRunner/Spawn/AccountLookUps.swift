@@ -10,7 +10,7 @@ import TimerRunnerProtocol
 /// server may not answer, so a thread may wait for ever. Nothing else waits for it, except further
 /// look-ups while `threadsMax` threads wait.
 final class AccountLookUps: Sendable {
-    /// The most look-ups at a time.
+    /// The most look-ups at the same time.
     static let threadsMax = 16
     /// The most look-ups of the same names at a time: the second one finds what the first one would
     /// wait for, and more of them would take the threads of other users.
@@ -46,7 +46,7 @@ final class AccountLookUps: Sendable {
 
     private struct Waiting {
         var lookUp: LookUp
-        /// In the order of `until`.
+        /// The callers that wait, in the order of `until`.
         var done: [(until: Int64, call: Done)] = []
 
         mutating func removeExpired(at now: Int64) {
@@ -59,7 +59,7 @@ final class AccountLookUps: Sendable {
         var waiting: [Key: Waiting] = [:]
         /// The keys of `waiting`, oldest first.
         var order: [Key] = []
-        /// How many threads look up each key.
+        /// How many threads look up each key at the moment.
         var active: [Key: Int] = [:]
         var threads = 0
 

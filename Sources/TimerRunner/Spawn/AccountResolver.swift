@@ -32,7 +32,7 @@ final class AccountResolver: Sendable {
                     "run as \(found.name), who is the user of the scheduler: give the job another user"
                 )
             }
-            // The rule is for jobs.
+            // The rule is for the users of jobs, and not for messages.
             if !key.isMessage, let allowed = allowedUsers.withLock(\.self) {
                 try found.check(isOneOf: allowed, named: key.user)
             }

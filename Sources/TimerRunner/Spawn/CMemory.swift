@@ -8,10 +8,10 @@ import Glibc
 /// the pointers.
 final class CMemory {
     private var blocks: [UnsafeMutableRawPointer] = []
-    /// The unused rest of the last block.
+    /// The rest of the last block, from which the next allocation is taken.
     private var free = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
-    /// Enough for most commands with their environments.
+    /// Enough for most commands with their environments, which then take one allocation.
     private static let blockBytes = 4096
 
     deinit { for block in blocks { Glibc.free(block) } }

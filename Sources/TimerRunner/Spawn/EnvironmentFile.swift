@@ -14,9 +14,9 @@ struct EnvironmentFile {
     /// The most bytes that a file may have.
     static let bytesMax = 1 << 20
 
-    /// What is wrong with a file.
+    /// What is wrong with a file, and in which line.
     struct Fault: Error, Hashable {
-        /// 1 for the first.
+        /// Counted from 1.
         var line: Int
         var what: String
     }
@@ -52,7 +52,7 @@ struct EnvironmentFile {
         }
     }
 
-    /// Reads the text of a file.
+    /// Parses a file in the format of systemd.exec(5), EnvironmentFile=.
     static func parse(_ bytes: [UInt8]) throws(Fault) -> [String: String] {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw Fault(line: 1, what: "the file is not UTF-8")
@@ -73,7 +73,7 @@ struct EnvironmentFile {
             return scalar
         }
 
-        /// The next variable; nil at the end.
+        /// Reads the next variable; nil at the end.
         mutating func next() throws(Fault) -> (String, String)? {
             while let first = rest.first {
                 switch first {

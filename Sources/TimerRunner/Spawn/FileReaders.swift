@@ -24,7 +24,7 @@ final class FileReaders: Sendable {
         var threads = 0
     }
 
-    /// By user; nil for the runner's own.
+    /// By the user who must be able to read the files; nil for the runner's own user.
     private let queues = Mutex<[UInt32?: UserQueue]>([:])
     /// Whether the memory limit of the runner allows the contents of more files.
     private let hasRoom: @Sendable () -> Bool

@@ -17,7 +17,7 @@ struct Preparation: Sendable {
         var account: Account
         var variables: [String: String]
         var credentials: [Credential] = []
-        /// For a run that sends a message.
+        /// What to send; nil for a run of a job.
         var message: MessageCommand?
     }
 

@@ -18,7 +18,7 @@ extension Priorities.IO {
 }
 
 extension Priorities.CPU {
-    /// The policy of sched_setscheduler(2).
+    /// The number of the policy for sched_setscheduler(2).
     var number: Int32 {
         switch self {
         case .other: SCHED_OTHER

@@ -4,7 +4,7 @@
 import Glibc
 import HostFiles
 
-/// Reads files of /proc.
+/// Reads files of /proc, whose size is not known before.
 enum ProcFile {
     /// The most bytes of such a file: a list of mounts can be long.
     private static let bytesMax = 64 << 20

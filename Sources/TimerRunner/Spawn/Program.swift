@@ -5,7 +5,7 @@ import TimerCore
 
 /// A command resolved to the files to try and the arguments.
 struct Program {
-    /// As the command names it.
+    /// The program as the command names it, for errors.
     var name: String
     var candidates: [String]
     var arguments: [String]

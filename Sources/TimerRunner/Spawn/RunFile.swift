@@ -16,7 +16,7 @@ struct RunFiles: Sendable {
     /// The path of the file with the address of a message.
     var address: String?
 
-    /// Nil if a run needs no files.
+    /// Nil if a run needs no files, so that it need not wait for a thread.
     init?(_ request: RunRequest) {
         let execution = request.definition.execution
         environmentFile = execution.environmentFile
@@ -25,7 +25,7 @@ struct RunFiles: Sendable {
         guard environmentFile != nil || !credentials.isEmpty || address != nil else { return nil }
     }
 
-    /// The contents of the files.
+    /// What the files of a run contain.
     struct Contents: Sendable {
         var variables: [String: String] = [:]
         var credentials: [Credential] = []

@@ -7,7 +7,7 @@ import Synchronization
 import TimerCore
 import TimerRunnerProtocol
 
-/// Starts processes.
+/// Creates the processes of runs.
 struct Spawner {
     /// How long a process may take to execute its program, and how long its files may take to be
     /// read: longer than a slow disk needs, shorter than the timeout of a file server that does not
@@ -15,7 +15,7 @@ struct Spawner {
     static let timeout: Duration = .seconds(10)
 
     private let openFiles: UInt64
-    /// The standard input of jobs.
+    /// The standard input of jobs without `stdin`.
     private let devNull = DevNull()
 
     /// /dev/null, closed when the last reference is released. If it cannot be opened when a runner starts,
@@ -39,12 +39,12 @@ struct Spawner {
     /// - Parameter openFiles: the soft limit of open files for jobs that do not declare one.
     init(openFiles: UInt64) { self.openFiles = openFiles }
 
-    /// A process that is setting itself up.
+    /// A process that was created and is setting itself up.
     struct Process {
         var pid: Int32
-        /// Nil if it was not wanted.
+        /// A descriptor for the process; nil if none was requested.
         var pidfd: Int32?
-        /// The argument for `cspawn_poll_launch`.
+        /// The argument for `cspawn_poll_launch`, which names the set-up.
         var launch: Int32
         /// The argument for `cspawn_receive_report`; nil for a run without a PAM session.
         var session: Int32?
@@ -53,7 +53,7 @@ struct Spawner {
     /// The reason why a process could not be created.
     struct Failure: Error {
         var outcome: RunOutcome
-        /// The errno; nil if it was none.
+        /// The errno; nil if no call of the system failed.
         var code: Int32?
 
         /// Whether something was used up that may be free again in a moment, such as memory or the processes that a
@@ -68,7 +68,7 @@ struct Spawner {
 
     /// Where a process writes its output, and the control group in which it runs.
     struct SpawnContext {
-        /// The descriptors that become 1 and 2.
+        /// The descriptors that become its standard output and standard error.
         var output: Int32
         var error: Int32
         /// The signals whose disposition in this process is not the default; see `cspawn_signals`.
@@ -77,7 +77,7 @@ struct Spawner {
         var controlGroup: Int32 = -1
         /// What becomes its descriptor 3; -1 for nothing.
         var passed: Int32 = -1
-        /// Where the process writes its process id.
+        /// Where the process writes its process id; nil: nowhere.
         var record: RunRegistry.Place?
         /// When it is too late to create the process; nil: never.
         var before: BootInstant?
@@ -130,7 +130,7 @@ struct Spawner {
         let execution = definition.execution
         let (confinement, priorities) = (execution.confinement, execution.priorities)
         let limits = Self.limits(of: definition).map { name in
-            // Nil is no limit, RLIM_INFINITY.
+            // Nil is no limit, which is RLIM_INFINITY.
             let limit = execution.limits[name].flatMap { $0 } ?? .max
             return cspawn_limit(resource: name.number, soft: limit, hard: limit)
         }
@@ -193,7 +193,7 @@ struct Spawner {
 }
 
 extension Execution.Limit {
-    /// Its number for setrlimit(2).
+    /// The number of the resource for setrlimit(2).
     fileprivate var number: Int32 {
         let number =
             switch self {
