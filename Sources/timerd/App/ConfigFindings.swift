@@ -6,7 +6,7 @@ import TimerCore
 
 /// What is wrong with a configuration that was read, so that it can be said once.
 struct ConfigFindings: Sendable {
-    /// Sentences of one kind.
+    /// Findings of one kind, each with the sentence that reports it.
     struct Sentences: Sendable {
         private var all: [(finding: Finding, sentence: String)]
         /// How many others there are, which are only counted.
@@ -17,7 +17,7 @@ struct ConfigFindings: Sendable {
             self.more = more
         }
 
-        /// What is reported.
+        /// The sentences to report, with a last one for those that are only counted.
         var sentences: [String] {
             all.map(\.sentence)
                 + (more > 0 && !all.isEmpty ? ["and \(more) more; see `timerd check`"] : [])

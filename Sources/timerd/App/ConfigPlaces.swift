@@ -10,7 +10,7 @@ import Glibc
 /// They are only watched. `ConfigFiles` decides what is read and whether it is safe, so paths are
 /// enough here.
 struct ConfigPlaces {
-    /// Which changes count in one directory.
+    /// The changes of one directory that can change the configuration.
     struct Place: Equatable {
         var mask = ConfigPlaces.moved
         /// The names of files, links and directories.

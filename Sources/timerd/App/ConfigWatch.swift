@@ -9,7 +9,7 @@ import TimerCore
 
 /// Decides when a series of changes is over.
 struct QuietPeriod {
-    /// For how long nothing may have changed.
+    /// How long nothing may have changed before the series is over.
     static let length: Duration = .seconds(1)
     /// How long a series of changes may last. Otherwise a program that writes without end would put
     /// off the changes of others for ever.
@@ -106,7 +106,7 @@ final class ConfigWatch: Sendable {
 
     func end() { notices.end() }
 
-    /// Watches the directories that exist now.
+    /// Watches the directories that lead to the configuration now, and no others.
     func look() {
         let places = ConfigPlaces(of: main).places
         let before = state.withLock(\.watches)
@@ -154,7 +154,7 @@ final class ConfigWatch: Sendable {
         _ = try notices.add(path, both.place.mask)
     }
 
-    /// What one event means.
+    /// What an event says about the configuration.
     private enum Meaning {
         case nothing
         /// A file is being written.

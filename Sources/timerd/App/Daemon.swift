@@ -63,7 +63,7 @@ struct Daemon {
     let options: Options
     let log: Logger
     let clocks: Clocks
-    /// When this instance started.
+    /// When this instance started, by the wall clock. It identifies the instance in the API.
     let since: WallInstant
     let supervision: Supervision
     let eventLogger: EventLogger
@@ -203,7 +203,7 @@ struct Daemon {
                 recent.add(line, of: run, toStderr: stream == .stderr, at: clocks.wall)
                 eventLogger.logLine(line, of: run, toStderr: stream == .stderr, done: seen)
             case .event(.unfinished(let run, let stream, let line)):
-                // Not logged: the whole line is.
+                // The log gets the whole line when it has ended.
                 recent.note(unfinished: line, of: run, toStderr: stream == .stderr, at: clocks.wall)
                 seen()
             case .event(.dropped(let run, let lines)):
@@ -259,7 +259,7 @@ extension RunCommand.LogTarget {
         }
     }
 
-    /// Whether its entries have fields.
+    /// Whether its entries have fields. A text on standard error has none.
     var hasFields: Bool { self == .json || isJournal }
 }
 

@@ -62,7 +62,7 @@ extension DaemonStart {
     }
 }
 
-/// The connection to `timerd-fleet`.
+/// The connection to `timerd-fleet`, as the driver uses it.
 private struct LinkTransport: FleetTransport {
     private let link: FleetLink
 

@@ -11,7 +11,7 @@ extension DaemonStart {
     /// The runner of a start that may still fail.
     struct ReachedRunner {
         let client: RunnerClient
-        /// Whether it was started for this daemon.
+        /// Whether this start started it, so that a start that fails must stop it.
         let isOwn: Bool
 
         /// For a start that fails: stops the runner if this daemon has started it. One that has runs

@@ -146,7 +146,7 @@ struct DaemonStart {
             wall: { [clocks] in clocks.wall })
     }
 
-    /// The events for those who follow them.
+    /// Sends the events to clients that follow them. It gets the states of jobs from the loop.
     private func makeEvents(since: WallInstant, of loop: Loop) -> EventPublisher {
         EventPublisher(
             feed: feed, instance: since.rfc3339Micros,
@@ -210,7 +210,8 @@ struct DaemonStart {
     private func lock(_ state: Directory, _ runtime: Directory) throws {
         try state.lock()
         try runtime.lock(Self.lockName, option: "--runtime")
-        // It stays open until the process ends.
+        // The descriptor stays open until the process ends, so that clients can tell that the
+        // daemon is running.
         _ = try UnixSocket.bindMark(ControlPath.aliveName, in: runtime)
     }
 

@@ -13,7 +13,8 @@ final class HeartbeatWriter: Sendable {
     private struct State {
         var file: HeartbeatFile
         var hasFailed = false
-        /// The last heartbeat, for a new file.
+        /// The last heartbeat, which is written again when the file is replaced; nil before the
+        /// first.
         var last: Heartbeat?
         var generation: Int64 = 0
     }

@@ -6,16 +6,16 @@ import Glibc
 import HostFiles
 import Synchronization
 
-/// Reports changes in directories.
+/// A source of changes in directories, which tests replace.
 protocol DirectoryNotices: Sendable {
     /// Reports changes in a directory from now on. A directory that is watched already gets the new
     /// mask.
     ///
     /// - Returns: the number of the watch, which is the same for each path of one directory.
     func add(_ folder: String, _ mask: UInt32) throws(Inotify.Failure) -> Int32
-    /// Stops reporting changes in a directory.
+    /// Does nothing if the kernel has removed the watch already.
     func remove(_ watch: Int32)
-    /// The events since the last call.
+    /// The events since the last call, without waiting.
     func read() -> [InotifyEvent]
     /// Calls `changed` on this queue when there is something to read, but not again at once: what comes
     /// soon after that is read together.
@@ -42,7 +42,7 @@ final class Inotify: DirectoryNotices {
         var source: (any DispatchSourceRead)?
         /// Whether the end of the source closes the descriptor.
         var hasBegun = false
-        /// Whether the source is suspended.
+        /// Whether the source is suspended, to collect later events.
         var isResting = false
 
         mutating func resume() {

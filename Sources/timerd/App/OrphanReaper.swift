@@ -11,7 +11,7 @@ import TimerRunnerClient
 /// killed, and of processes that were started beside it in the container. They would stay as
 /// zombies if the daemon did not wait for them.
 final class OrphanReaper {
-    /// Whether this process is the first one.
+    /// Whether this process is the first one of its container, to which the kernel gives orphans.
     static var isNeeded: Bool { getpid() == 1 }
 
     private let source: any DispatchSourceRead

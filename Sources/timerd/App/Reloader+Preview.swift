@@ -4,7 +4,6 @@
 import Dispatch
 import TimerControl
 
-/// What a reload would do.
 extension Reloader {
     /// Reports what a reload would change, or why it would be refused. Nothing is changed.
     func preview(

@@ -11,12 +11,11 @@ import TimerZones
 
 /// Reads the configuration and finds the part of it that can be used.
 extension Reloader {
-    /// Why a configuration is refused.
+    /// Why a configuration is refused: its errors, of which only the first may have sentences.
     struct Errors: Error {
         var sentences: [String]
         var number: Int
 
-        /// The number of errors, in words.
         var count: String { plural(number, "error") }
     }
 
@@ -26,7 +25,7 @@ extension Reloader {
         var warnings: [String]
         var findings: ConfigFindings
         var jobs: Jobs
-        /// What was asked about this machine.
+        /// The queries about this machine, with the warning if some were not answered in time.
         var machine: TimeLimitedMachine
         var origins: ConfigOrigins
         /// What it was read from; nil if the next reload must read everything.
@@ -36,12 +35,12 @@ extension Reloader {
         /// The errors of the files that are refused.
         var errors: [String]
 
-        /// Which jobs were read.
+        /// What was read: everything, or the part that can be used or has changed.
         enum Jobs: Sendable {
             case all(JobSet)
-            /// Those of the files without errors.
+            /// The jobs of the files without errors.
             case part(ConfigPart)
-            /// Those of the files that have changed.
+            /// The jobs of the files that have changed.
             case change(ConfigChange)
         }
 
@@ -66,7 +65,7 @@ extension Reloader {
             if case .part(let part) = jobs { part.refused } else { [] }
         }
 
-        /// The jobs that keep their definitions.
+        /// The jobs that keep their definitions, because their files are refused or did not change.
         var kept: [Job.Name] {
             switch jobs {
             case .all: []

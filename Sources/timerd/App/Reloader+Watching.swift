@@ -8,7 +8,6 @@ import TimerConfig
 import TimerCore
 import TimerZones
 
-/// Reloads when the files have changed.
 extension Reloader {
     /// Starts or stops the watch on the files, as the configuration says.
     func watch(_ settings: DaemonSettings) {
@@ -48,7 +47,7 @@ extension Reloader {
             // Without auto-reload a change of the files waits for a request.
             let mayReload = state.withLock { $0.digest == digest || $0.settings.autoReload }
             guard mayReload else { return }
-            // The result is in the log.
+            // The result is in the log, so there is nothing to do with it here.
             reload(.zones, digest: digest) { _ in }
         }
     }
@@ -59,7 +58,7 @@ extension Reloader {
         guard state.withLock({ $0.watch != nil }) else { return }
         let digest = digest()
         guard digest != state.withLock(\.digest) else { return }
-        // The result is in the log.
+        // The result is in the log, so there is nothing to do with it here.
         reload(.change, digest: digest) { _ in }
     }
 }

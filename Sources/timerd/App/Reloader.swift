@@ -12,11 +12,11 @@ import TimerZones
 /// Reads the configuration again and hands the new jobs to the loop, one reload after the other. It
 /// has a queue of its own, so that a slow disk delays no timer.
 final class Reloader: Sendable {
-    /// Why the configuration is read again.
+    /// Why the configuration is read again, for the log.
     enum Cause {
         /// A user or a program requested it.
         case request(by: String)
-        /// Its files were changed.
+        /// `auto-reload` noticed that its files have changed.
         case change
         /// A time zone that jobs name is on the machine again.
         case zones
@@ -42,9 +42,9 @@ final class Reloader: Sendable {
         /// used.
         var number = 0
         var accepted = 0
-        /// The settings of the configuration in use.
+        /// The settings of the configuration in use, also after a refused reload.
         var settings: DaemonSettings
-        /// What was found wrong with it.
+        /// What was reported about it, so that a reload reports only what is new.
         var findings: ConfigFindings
         var watch: ConfigWatch?
         /// The last known rules of the time zones that jobs name.
@@ -70,7 +70,7 @@ final class Reloader: Sendable {
     struct Reload: Sendable {
         var number: Int
         var cause: Cause
-        /// Whether any error refuses the whole configuration.
+        /// Whether any error refuses the whole configuration, and not only the file that has it.
         var isStrict: Bool
         var done: @Sendable (Result<ReloadReply, ErrorReply>) -> Void
     }

@@ -100,7 +100,7 @@ struct RunCommand: ParsableCommand {
 /// The default places: the system's for root, the user's for others. What systemd passes to a
 /// service comes before both (systemd.exec(5), StateDirectory=).
 enum Standard {
-    /// The configuration of the system's daemon.
+    /// What the unit of systemd starts the system's daemon with.
     static let systemConfig = "/etc/timerd/timerd.toml"
 
     static var config: String {
@@ -119,7 +119,7 @@ enum Standard {
         return ControlPath.runtimeDirectory(uid: geteuid(), environment: environment)
     }
 
-    /// Whether the service manager sets the places.
+    /// Whether the service manager sets the directories for state or for sockets.
     static var isFromServiceManager: Bool {
         first("STATE_DIRECTORY") != nil || first("RUNTIME_DIRECTORY") != nil
     }

@@ -13,7 +13,7 @@ struct RunnerConnector {
     private let socket: String
     /// The arguments to start it with; nil if a service manager starts it.
     private let arguments: [String]?
-    /// Whether this process started one.
+    /// Whether this process started a runner. It is shared by all copies of this value.
     private let started = Started()
 
     private final class Started: Sendable {

@@ -29,7 +29,7 @@ actor RuntimeFiles: QueueActor {
         self.log = log
     }
 
-    /// Looks after the files from now on.
+    /// Starts to check the files regularly and after each change in their directory.
     func begin() {
         if files.descriptor >= 0 {
             let source = DispatchSource.makeReadSource(
@@ -45,7 +45,7 @@ actor RuntimeFiles: QueueActor {
         look()
     }
 
-    /// Stops looking after them.
+    /// Stops checking them. Files that are deleted later stay so.
     func end() {
         isEnded = true
         source?.cancel()

@@ -14,11 +14,10 @@ import Glibc
 final class Signals {
     /// A signal asked the daemon to stop during its start.
     struct StopRequest: Error {
-        /// The signal's name.
+        /// The name, such as `SIGTERM`, for the log.
         var signal: String
     }
 
-    /// Why signals cannot be read.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
@@ -72,7 +71,7 @@ final class Signals {
         if let stopRequest { throw stopRequest }
     }
 
-    /// Whether the daemon was asked to stop.
+    /// Whether a signal has asked the daemon to stop, during its start.
     var isStopRequested: Bool {
         do throws(StopRequest) { try check() } catch { return true }
         return false

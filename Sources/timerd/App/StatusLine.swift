@@ -4,7 +4,7 @@
 import Glibc
 import TimerCore
 
-/// The line that `systemctl status` shows.
+/// The values of the line that `systemctl status` shows.
 struct StatusLine {
     var jobs: Int
     var paused: Int
@@ -36,7 +36,7 @@ struct StatusLine {
 
 /// Instants for people, in the machine's time zone.
 enum LocalTime {
-    /// `2026-11-21 04:38:52`, or with milliseconds.
+    /// Such as `2026-11-21 04:38:52`; with milliseconds, `2026-11-21 04:38:52.123`.
     static func text(_ instant: WallInstant, milliseconds: Bool = false) -> String {
         var seconds = time_t(instant.secondsSinceEpoch)
         var parts = tm()

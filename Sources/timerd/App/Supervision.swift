@@ -28,7 +28,7 @@ final class Supervision: Sendable {
         self.log = log
     }
 
-    /// Whether a service manager listens.
+    /// Whether a service manager listens, so that it is worth making a status line.
     var isSupervised: Bool { notify.isSupervised }
 
     /// Whether `stopping` was called.

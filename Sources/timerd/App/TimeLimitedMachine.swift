@@ -8,7 +8,7 @@ import TimerConfig
 /// Queries about this machine with a time limit, because a directory service or a network file system may not answer.
 /// They are made on a queue that nothing else uses. After the first one without an answer in time, no more are made.
 final class TimeLimitedMachine: MachineQueries {
-    /// How long to wait for one answer.
+    /// How long to wait for one answer. After one that is late, no more are asked for.
     static let timeout: DispatchTimeInterval = .seconds(3)
     /// The warning when an answer did not come in time.
     static let timeoutMessage =

@@ -5,7 +5,6 @@ import ArgumentParser
 import TimerCore
 import TimerZones
 
-/// The program of the daemon.
 @main
 struct Timerd: ParsableCommand {
     static let versionNumber = "0.1.0"
@@ -38,7 +37,7 @@ struct Timerd: ParsableCommand {
     }
 }
 
-/// The option for the configuration file.
+/// The option `--config`, which several commands have.
 struct ConfigOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(

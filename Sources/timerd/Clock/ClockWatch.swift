@@ -10,7 +10,6 @@ final class ClockWatch {
     private let descriptor: Int32
     private var source: (any DispatchSourceRead)?
 
-    /// Why the clock cannot be watched.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }

@@ -8,7 +8,6 @@ import TimerCore
 struct Clocks: Sendable {
     let bootID: BootID
 
-    /// Why the clocks cannot be read.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
@@ -76,13 +75,13 @@ struct Clocks: Sendable {
         return (boot - earlier, now)
     }
 
-    /// The wall clock alone.
+    /// The wall clock, without reading the other clocks.
     var wall: WallInstant {
         let time = Self.read(CLOCK_REALTIME)
         return WallInstant(clockSeconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec))
     }
 
-    /// CLOCK_MONOTONIC alone.
+    /// CLOCK_MONOTONIC, without reading the other clocks.
     var awake: AwakeInstant {
         AwakeInstant(nanoseconds: Self.nanoseconds(Self.read(CLOCK_MONOTONIC)))
     }

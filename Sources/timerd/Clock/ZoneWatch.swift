@@ -26,7 +26,6 @@ final class ZoneWatch: Sendable {
     private let changed: @Sendable () -> Void
     private let state = Mutex(State())
 
-    /// Why zones cannot be watched.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
@@ -121,10 +120,9 @@ struct ZoneReading: Sendable {
     var named: [String: ZoneRules] = [:]
     /// The zone of the machine; nil if it cannot be read.
     var local: ZoneRules?
-    /// Each zone that could not be read.
+    /// The zones that could not be read, whose last known rules remain.
     var failures: [Failure] = []
 
-    /// Why a zone could not be read.
     struct Failure: Sendable {
         /// Its name; nil: it is the machine's own.
         var zone: String?

@@ -6,7 +6,7 @@ import NIOHTTP1
 import TimerControl
 import TimerCore
 
-/// The stream of events.
+/// The request that is answered with a stream of events.
 extension Control {
     func follow(_ query: EventQuery, from peer: Peer, _ reply: @escaping ControlAnswer.Reply) {
         guard let job = query.job else { return admit(query, from: peer, reply) }
@@ -42,7 +42,7 @@ extension Control {
 struct AnswerStream: Sendable {
     /// Has the parts sent. Called at most once.
     var begin: @Sendable (_ send: @escaping EventPublisher.Send) -> Void
-    /// The client has taken a part.
+    /// The client has taken a part, so that the next one can be sent.
     var taken: @Sendable () -> Void
     /// No more parts are wanted. Called once, also of an answer that was never begun.
     var end: @Sendable () -> Void

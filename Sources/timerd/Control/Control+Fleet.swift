@@ -8,7 +8,6 @@ import TimerCore
 import TimerFleet
 import TimerFleetLink
 
-/// The fleet that this machine belongs to.
 extension Control {
     private static let noFleet = ErrorReply(
         "this machine belongs to no fleet: its configuration has no table [fleet]", code: .conflict)
@@ -63,7 +62,7 @@ extension Control {
 }
 
 extension FleetCommand {
-    /// Nil if the command lacks its job.
+    /// Nil if the verb needs a job and the name is missing or not valid.
     fileprivate init?(_ order: FleetOrder, by user: String) {
         let job = order.job.flatMap { Job.Name($0) }
         switch order.verb {

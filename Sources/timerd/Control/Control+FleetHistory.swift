@@ -73,7 +73,7 @@ struct FleetPage {
             $0.skipReason == nil && $0.machine != machine && (!query.failed || $0.hasFailed)
                 && !known.contains($0.run.description)
         }.map { RunStatus($0) }
-        // Instants sort as their texts do.
+        // Instants sort as their texts do, because all have the same number of digits.
         reply.runs.sort { ($0.ended ?? "", $0.id) > ($1.ended ?? "", $1.id) }
         if query.skipped {
             reply.skippedRuns = (reply.skippedRuns ?? []) + ended.compactMap { SkippedRuns($0) }

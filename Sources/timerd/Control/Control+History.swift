@@ -135,7 +135,7 @@ extension Control {
 /// Days in a row as a time zone has them.
 struct CalendarDays: Sendable {
     let zone: ZoneRules
-    /// The days, such as 2026-11-22.
+    /// The days as texts, such as 2026-11-22, the earliest first.
     let names: [String]
     /// When each of them begins, and the last one ends.
     let bounds: [WallInstant]
@@ -177,14 +177,14 @@ extension Schedule {
 /// Some of the history: runs and, if they are requested, what was skipped.
 struct HistoryPage: Sendable {
     var runs: [Store.PastRun] = []
-    /// Nil if they are not requested.
+    /// Nil if the query does not ask for them.
     var skips: [Store.PastSkip]?
     /// Behind what the next page begins; nil if this is the last page.
     var next: HistoryCursor?
 
     var isEmpty: Bool { runs.isEmpty && skips?.isEmpty != false }
 
-    /// Reads a page.
+    /// Reads a page of the query, and where the next one begins.
     init(_ query: HistoryQuery, from store: Store) throws(StoreError) {
         let place = query.cursor.map {
             Store.HistoryPlace(instant: $0.microseconds, isSkip: $0.isSkip, row: $0.row)

@@ -7,7 +7,6 @@ import TimerControl
 import TimerCore
 import TimerStore
 
-/// Answers with the output of runs.
 extension Control {
     /// The parts of the answer that do not come from the store.
     private struct LogParts: Sendable {

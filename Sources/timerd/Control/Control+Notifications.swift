@@ -226,7 +226,7 @@ extension Notifier.Transport {
 }
 
 extension NotifierTestReply {
-    /// Only what would be sent.
+    /// A dry run: only what would be sent.
     fileprivate init(_ notifier: Notifier, _ message: OutgoingMessage) {
         self.init(notifier: notifier.name.description, dryRun: true)
         show(message, of: notifier)

@@ -6,7 +6,7 @@ import NIOHTTP1
 import TimerControl
 import TimerCore
 
-/// One-off jobs, which a command creates.
+/// One-off jobs: their files are written by the client, and loaded or removed here.
 extension Control {
     func oneOffs(_ base: String?, _ reply: @escaping ControlAnswer.Reply) {
         guard let base else {

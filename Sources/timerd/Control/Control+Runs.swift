@@ -7,7 +7,6 @@ import TimerControl
 import TimerCore
 import TimerStore
 
-/// Requests and commands about runs.
 extension Control {
     /// Answers that the store could not be read.
     func send(_ error: StoreError, _ reply: ControlAnswer.Reply) {
@@ -16,7 +15,6 @@ extension Control {
             ErrorReply("\(error)", code: error.code == .busy ? .busy : .failed), reply)
     }
 
-    /// Answers with the result of a kill.
     func killed(_ order: Order, _ answer: Answer, _ reply: @escaping ControlAnswer.Reply) {
         switch answer {
         case .killed(let runs, let cancelled):

@@ -35,7 +35,6 @@ final class ControlAccess: Sendable {
     var webHosts: [String] { hosts.withLock { $0 } }
 }
 
-/// The sessions of the status page.
 extension Control {
     /// A link gives the rights that the user has by the user database. The process that asks may have others, so that
     /// a link that would be of no use is refused with the reason.

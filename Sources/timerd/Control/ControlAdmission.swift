@@ -7,7 +7,7 @@ import Synchronization
 /// the connections of others, and all such users together cannot use up those of root and of the
 /// daemon's user.
 struct ControlAdmission {
-    /// The most connections at once.
+    /// The most connections that are open at the same time.
     static let connectionsMax = 128
     /// The most connections of all users with read access together. The others are reserved for
     /// root and the daemon's user.
@@ -18,11 +18,11 @@ struct ControlAdmission {
     static let perUserRate = 100
     static let perUserBurst = 50
 
-    /// Why a connection is not accepted.
+    /// The limit because of which a connection is not accepted.
     enum Refusal: Hashable {
         case full, guestsFull, userFull, userTooFast
 
-        /// The sentence that the client gets.
+        /// The sentence that the client gets as the error.
         var sentence: String {
             switch self {
             case .full:
@@ -54,7 +54,7 @@ struct ControlAdmission {
 
     init(sharesPlaces: Bool = true) { self.sharesPlaces = sharesPlaces }
 
-    /// How many connections there are.
+    /// How many connections are open.
     var count: Int { privileged + guests }
 
     /// For how many users a record is kept.
@@ -112,9 +112,9 @@ struct ControlAdmission {
 /// How many bytes of answers wait for users with read access to read them. The client decides how
 /// long such an answer stays in memory.
 final class UnreadBytes: Sendable {
-    /// The most bytes at once.
+    /// The most bytes of answers that wait at the same time.
     static let max = 256 << 20
-    /// A shorter answer is always sent.
+    /// An answer of at most this many bytes is sent even if too many wait.
     static let shortMax = 65_536
 
     private let bytes = Mutex(0)
@@ -143,7 +143,7 @@ struct AcceptBudget {
     static let accepted = 2_000_000.0
     /// The cost of a refused connection: at most 5000 of them per second.
     static let refused = 200_000.0
-    /// The most that can be saved up.
+    /// The most that can be saved up: for a burst of 64 accepted connections.
     static let savedMax = 128_000_000.0
 
     private var saved = savedMax

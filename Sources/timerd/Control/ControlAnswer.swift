@@ -15,7 +15,7 @@ struct ControlAnswer: Sendable {
     var status: HTTPResponseStatus
     /// The allowed methods, for the header `Allow`; if empty, there is no such header.
     var allowed: [String] = []
-    /// The type of the body.
+    /// The value of the header `Content-Type`.
     var contentType = "application/json"
     /// Further headers; those of the connection and the body are added to them.
     var headers: [(String, String)] = []
@@ -51,13 +51,12 @@ struct ControlAnswer: Sendable {
         line = ByteBuffer()
     }
 
-    /// An answer with this JSON text.
     init(_ status: HTTPResponseStatus, text: [UInt8]) {
         self.status = status
         line = ByteBuffer(bytes: text)
     }
 
-    /// A text of another type.
+    /// A text that is not JSON.
     init(_ status: HTTPResponseStatus, _ text: [UInt8], type: String) {
         self.init(status, text: text)
         contentType = type

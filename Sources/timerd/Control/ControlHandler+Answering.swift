@@ -26,7 +26,7 @@ extension ControlHandler {
         if responder.limitsUnread {
             if !unread.take(answer.line.readableBytes) {
                 answer = responder.finished(Self.tooMuchUnread)
-                // A short answer always counts.
+                // An answer that is so short always counts.
                 _ = unread.take(answer.line.readableBytes)
             }
             unreadCount = answer.line.readableBytes

@@ -4,10 +4,10 @@
 import NIOCore
 import NIOHTTP1
 
-/// One connection to the control socket, or of a browser to the web server. It reads one request
-/// after the other, passes each to what answers it, and writes the answers in the same order. While a request is being answered, nothing
-/// more is read from the client. A client that sends many requests and reads nothing therefore has
-/// one answer in memory, not a thousand.
+/// One connection to the control socket, or of a browser to the web server. It reads one request after the other,
+/// passes each to what answers it, and writes the answers in the same order. While a request is being answered, nothing
+/// more is read from the client. A client that sends many requests and reads nothing therefore has one answer in
+/// memory, not a thousand.
 ///
 /// Used only on its event loop.
 final class ControlHandler: ChannelDuplexHandler {
@@ -52,7 +52,7 @@ final class ControlHandler: ChannelDuplexHandler {
     var stream: AnswerStream?
     var streamClock: Scheduled<Void>?
 
-    /// - Parameter unread: shared by all connections.
+    /// - Parameter unread: shared by all connections, because the limit is one for all of them.
     init(
         responder: any RequestResponder, limits: ControlServer.Limits, unread: UnreadBytes
     ) {
@@ -91,7 +91,7 @@ final class ControlHandler: ChannelDuplexHandler {
         context.fireChannelInactive()
     }
 
-    /// The connection is gone.
+    /// The connection is gone: no answer to it can be written any more.
     private func end() {
         state = .done
         endStream()
@@ -102,7 +102,7 @@ final class ControlHandler: ChannelDuplexHandler {
         noteRead()
     }
 
-    /// All of an answer was read.
+    /// The client has read all of an answer, so its bytes do not wait any more.
     func noteRead() {
         unread.giveBack(unreadCount)
         unreadCount = 0
@@ -123,7 +123,7 @@ final class ControlHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard state != .done else { return }
-        // Behind a stream nothing is answered.
+        // After a stream nothing is answered, so a client that sends more is disconnected.
         guard state != .streaming else { return close() }
         arrivals.append(.part(unwrapInboundIn(data)))
         workOff()
@@ -131,12 +131,12 @@ final class ControlHandler: ChannelDuplexHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let fault = error as? HTTPParserError else {
-            // The client closed the connection early.
+            // The client closed the connection before its request was complete.
             return close()
         }
         guard state != .done else { return }
         guard state != .streaming else { return close() }
-        // After the answers to earlier requests.
+        // It is answered after the earlier requests, in their order.
         arrivals.append(.fault(fault))
         workOff()
     }

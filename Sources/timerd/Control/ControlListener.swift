@@ -102,7 +102,7 @@ actor ControlListener: QueueActor {
         if hadBegun { begin() }
     }
 
-    /// Stops accepting connections.
+    /// Stops accepting connections, and closes those that wait for a refusal.
     func stop() {
         isStopped = true
         for connection in refused { close(connection) }

@@ -14,12 +14,12 @@ final class ControlServer: Sendable {
     /// How many connections can wait in the kernel to be accepted.
     static let backlog: Int32 = 128
 
-    /// Why clients cannot connect.
+    /// Why the control socket cannot be used.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// The time limits of a connection.
+    /// How long a client may keep a connection busy.
     struct Limits: Sendable {
         /// How long a connection may be open without a request.
         var idleTime: TimeAmount = .seconds(30)
@@ -116,7 +116,7 @@ final class ControlServer: Sendable {
     }
 }
 
-/// Answers the requests of the control socket.
+/// What answers the requests of the control socket. Tests replace it.
 protocol ControlService: Sendable {
     /// Answers a request. `reply` is called once, on any thread, and the answer may take as long as
     /// it needs.

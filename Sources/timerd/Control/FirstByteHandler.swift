@@ -3,7 +3,8 @@
 
 import NIOCore
 
-/// Reports bytes before they form a request.
+/// Reports that bytes have arrived, before NIO has made a request of them: its time limit starts
+/// then.
 final class FirstByteHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

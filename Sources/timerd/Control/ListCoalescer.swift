@@ -13,7 +13,7 @@ final class ListCoalescer<Input: Sendable, Answer: Sendable>: Sendable {
     /// How long to rest after an answer, as a multiple of the time that the answer took.
     private static var rest: UInt64 { 4 }
 
-    /// Collects the data for the answer.
+    /// Collects the data for the answer, on the queue of its owner, and passes it on.
     typealias Gather = @Sendable (_ done: @escaping @Sendable (Input) -> Void) -> Void
 
     // No `Task` is used here; see `Control.queue`. The queues are separate, so that short answers

@@ -16,7 +16,7 @@ final class LookUpCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     private struct Entry {
         var answer: Answer?
-        /// When the look-up of the answer began.
+        /// When the look-up of the answer began, from which its age counts.
         var answerBegan: UInt64 = 0
         /// The number of the look-up that is being made; nil: there is none.
         var lookUp: UInt64?
@@ -33,7 +33,7 @@ final class LookUpCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         var pending: [(key: Key, number: UInt64)] = []
     }
 
-    /// Where the time ends that callers wait.
+    /// The queue on which the waiting time of callers ends.
     private let clock: DispatchQueue
     private let limits: LookUpLimits
     private let now: @Sendable () -> UInt64

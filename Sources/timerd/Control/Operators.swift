@@ -25,7 +25,7 @@ final class Operators: Sendable {
     enum Right: Hashable, Sendable {
         case granted
         case denied
-        /// That cannot be found out now.
+        /// It cannot be found out now: a look-up failed or takes too long.
         case unknown
     }
 
@@ -96,10 +96,10 @@ final class Operators: Sendable {
         }
     }
 
-    /// The answers about one peer.
+    /// Collects the answers of the look-ups that one question about a peer needs.
     private final class Answers: Sendable {
         private struct State {
-            /// How many have not come yet.
+            /// How many look-ups have not answered yet.
             var missing: Int
             var hasFailure = false
             var isDone = false
@@ -125,7 +125,6 @@ final class Operators: Sendable {
 }
 
 extension Operators.LookUp {
-    /// Asks the user database of the system.
     static let system = Operators.LookUp {
         UserDatabase.user(named: $0).map(\.uid)
     } group: {

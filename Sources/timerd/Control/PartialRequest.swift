@@ -8,7 +8,7 @@ import TimerControl
 /// A request whose header has arrived, with the part of the body that has arrived so far.
 struct PartialRequest: Sendable {
     let head: HTTPRequestHead
-    /// The most bytes its body may have.
+    /// The most bytes its body may have; a longer one is refused.
     let bytesMax: Int
     private(set) var body: [UInt8] = []
 

@@ -35,7 +35,7 @@ struct Peer: Sendable, Hashable {
         name = UserNames.number(uid)
     }
 
-    /// The peer of an accepted connection.
+    /// The peer of an accepted connection, with the groups that its process had when it connected.
     init(_ credentials: clinux_peer, of connection: Int32) {
         self.init(pid: credentials.pid, uid: credentials.uid)
         var others = [UInt32](repeating: 0, count: Self.groupsMax)

@@ -8,16 +8,16 @@ import HostFiles
 /// as the credential `web-tokens` (systemd.exec(5), LoadCredential=): one on each line; lines that begin with `#` are
 /// comments.
 struct ProgramTokens: Sendable {
-    /// The name of the credential.
+    /// The name of the credential, in `$CREDENTIALS_DIRECTORY`.
     static let credential = "web-tokens"
     /// The fewest characters of a token: 32 hexadecimal digits have 128 bits.
     static let lengthMin = 32
     static let lengthMax = 256
     static let countMax = 100
-    /// The most bytes of the credential.
+    /// The most bytes of the credential: it may have `countMax` tokens and comments.
     static let bytesMax = 64 << 10
 
-    /// Why a token is not used.
+    /// Why a token is not used, without the token itself.
     struct Fault: Error, CustomStringConvertible {
         let description: String
     }

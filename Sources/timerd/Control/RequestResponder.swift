@@ -125,7 +125,7 @@ struct WebGateway: RequestResponder {
             return service.answer(asked, from: Self.unknown, reply: reply)
         }
         guard let known else { return reply(Self.unauthorized) }
-        // To log out needs no right.
+        // Logging out needs no right, so that it works also for a user who has lost all of them.
         guard asked != .logout else { return service.answer(asked, from: known, reply: reply) }
         service.checkUser(of: known) { finding in
             switch finding {

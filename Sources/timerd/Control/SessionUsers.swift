@@ -21,7 +21,7 @@ final class SessionUsers: Sendable {
 
     /// What becomes of a request of a session.
     enum Finding: Hashable, Sendable {
-        /// It has these rights.
+        /// The session is valid, and has the rights of this peer now.
         case current(Peer)
         /// The session must end, for this reason.
         case over(String)
@@ -29,7 +29,7 @@ final class SessionUsers: Sendable {
         case unknown(String)
     }
 
-    /// The most groups of a user.
+    /// The most groups of a user, which is the kernel's limit (NGROUPS_MAX).
     static let groupsMax = 65_536
 
     private let socket: String
@@ -51,8 +51,8 @@ final class SessionUsers: Sendable {
 
     /// Checks the user of a session, or the one who asks for a link. Calls `done` once, at once or on another thread.
     ///
-    /// Root and the daemon's own user can always connect, so they are not looked up, and can use the page while a directory
-    /// service does not answer. A program with a token is no user.
+    /// Root and the daemon's own user can always connect, so they are not looked up, and can use the page while a
+    /// directory service does not answer. A program with a token is no user.
     ///
     /// - Parameter isNew: whether the peer asks for a link, so that its name is not known yet.
     func check(

@@ -19,7 +19,7 @@ actor UserNames: QueueActor {
         executor.asUnownedSerialExecutor()
     }
 
-    /// Where the look-ups block.
+    /// The queue on which look-ups block, because a directory service may answer late.
     private let lookUps = DispatchQueue(label: "timerd.name-look-ups", qos: .utility)
     private let lookUp: @Sendable (UInt32) -> String?
     private var users: [UInt32: User] = [:]
@@ -89,7 +89,6 @@ actor UserNames: QueueActor {
         for done in waiting { done(Self.number(uid)) }
     }
 
-    /// Asks the user database of the system.
     @Sendable static func inUserDatabase(_ uid: UInt32) -> String? {
         UserDatabase.user(uid).entry?.name
     }

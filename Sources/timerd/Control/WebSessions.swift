@@ -10,7 +10,7 @@ import Synchronization
 /// Times are nanoseconds of a clock that never runs backwards and counts while the machine sleeps.
 struct SessionTable {
     static let second: UInt64 = 1_000_000_000
-    /// How long a link can be used.
+    /// How long a link can be used, in nanoseconds: one minute.
     static let linkTime = 60 * second
     /// How long after its last request a session ends, and after its beginning.
     static let idleTime = 12 * 3600 * second
@@ -39,7 +39,7 @@ struct SessionTable {
         func left(at now: UInt64) -> UInt64 { end - min(now, end) }
     }
 
-    /// A session as its owner sees it.
+    /// A valid session, for a request that has its key.
     struct Found: Equatable {
         var peer: Peer
         /// For how many nanoseconds it goes on without a further request.
@@ -60,7 +60,6 @@ struct SessionTable {
     /// - Parameter makeKey: makes a key that cannot be guessed, each time another.
     init(makeKey: @escaping () -> String = SessionTable.randomKey) { self.makeKey = makeKey }
 
-    /// How many links and sessions there are.
     var count: (links: Int, sessions: Int) { (links.count, sessions.count) }
 
     /// Makes a link that begins a session with the rights of this peer. The oldest link of a user with too many ends.
@@ -122,7 +121,7 @@ struct SessionTable {
     /// - Returns: whether there was one.
     mutating func end(_ key: String) -> Bool { sessions.removeValue(forKey: key) != nil }
 
-    /// How many sessions and links were ended.
+    /// How many sessions and links a command has ended.
     struct Ended: Hashable {
         var sessions: Int
         var links: Int
@@ -168,7 +167,7 @@ struct SessionTable {
         return String(decoding: text.prefix(keyLength), as: UTF8.self)
     }
 
-    /// How many characters a key has.
+    /// The length of a key in characters: 32 random bytes in base64url.
     static let keyLength = 43
 
     /// Whether this has the form of a key; other texts are not looked up.
@@ -239,6 +238,6 @@ enum Credentials: Hashable, Sendable {
     case none
     /// The key of a session, from a cookie.
     case session(String)
-    /// The token of a program.
+    /// The token of a program, from the header `Authorization`.
     case token(String)
 }

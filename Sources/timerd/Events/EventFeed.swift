@@ -21,7 +21,7 @@ final class EventFeed: Sendable {
 
     private let state = Mutex(State())
 
-    /// Adds an event. From any thread.
+    /// Adds an event, and wakes the reader that waits for one. May be called on any thread.
     func append(_ event: RecordedEvent) {
         let waker = state.withLock { state in
             state.ring.append(event)
@@ -76,7 +76,7 @@ final class EventFeed: Sendable {
                 number = place - 1
                 if job == nil || event.job == job { left -= 1 }
             }
-            // Those before are not kept any more.
+            // The events before those are not kept any more.
             guard found.gap == nil, !found.elements.isEmpty else { break }
         }
         return number

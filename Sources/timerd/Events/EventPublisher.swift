@@ -13,7 +13,8 @@ actor EventPublisher: QueueActor {
     static let eventsMax = 512
     /// The most jobs in a message; if more have changed, the message says that all must be listed again.
     static let jobsMax = 1024
-    /// How long it waits after making messages, as a multiple of the time that took: most of the CPU time is left for runs.
+    /// How long it waits after making messages, as a multiple of the time that took: most of the CPU time is left for
+    /// runs.
     static let rest = 4
 
     nonisolated let executor = QueueExecutor(label: "timerd.events", qos: .utility)
@@ -93,7 +94,7 @@ actor EventPublisher: QueueActor {
         work()
     }
 
-    /// A reader is gone.
+    /// A reader is gone: its connection has ended.
     func leave(_ id: ID) {
         readers.remove(id)
         sends[id] = nil
@@ -101,8 +102,8 @@ actor EventPublisher: QueueActor {
         endIfDone()
     }
 
-    /// Sends what there is to all readers and ends their streams; no others are admitted. `done` is called once when all
-    /// streams have ended.
+    /// Sends what there is to all readers and ends their streams; no others are admitted. `done` is called once when
+    /// all streams have ended.
     func close(_ done: @escaping @Sendable () -> Void) {
         isClosed = true
         whenClosed = done

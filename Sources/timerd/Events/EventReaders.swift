@@ -6,10 +6,10 @@ import TimerCore
 /// The readers of the events: how far each of them is, and when something is sent to it. It uses no clock and no
 /// connection.
 struct EventReaders {
-    /// The most readers at once.
+    /// The most readers at the same time.
     static let countMax = 8
-    /// The most readers of users who may only read: of all such users together, and of one. The other places are reserved
-    /// for root and the daemon's user.
+    /// The most readers of users who may only read: of all such users together, and of one. The other places are
+    /// reserved for root and the daemon's user.
     static let guestsMax = 6
     static let perGuestMax = 4
     /// How long after a message the next one with events follows.
@@ -34,7 +34,7 @@ struct EventReaders {
         var sent: AwakeInstant?
         var framed: AwakeInstant?
 
-        /// Whether it has all that it gets.
+        /// Whether it has all events that it gets; false of a reader that follows without an end.
         var isComplete: Bool { last.map { after >= $0 } ?? false }
     }
 
@@ -77,7 +77,6 @@ struct EventReaders {
         return (next, nil)
     }
 
-    /// A reader is gone.
     mutating func remove(_ id: ID) { all[id] = nil }
 
     /// Something is on its way to a reader.

@@ -3,24 +3,24 @@
 
 /// A ring buffer of the latest elements of a sequence, each with its number, from 1. Its memory never grows.
 struct EventRing<Element> {
-    /// Elements that are missing for a reader.
+    /// A range of elements that a reader can get no more, because they were overwritten.
     struct Gap: Hashable, Sendable {
-        /// The last element that the reader has.
+        /// The number of the last element that the reader has.
         var after: UInt64
         /// The first one that it can still get.
         var next: UInt64
     }
 
-    /// Some elements.
+    /// Some elements in a row, for a reader.
     struct Excerpt {
-        /// What is missing before them; nil: nothing.
+        /// What is missing before them; nil if nothing is.
         var gap: Gap?
         var elements: [(number: UInt64, element: Element)] = []
         /// The number through which the ring was looked at.
         var through: UInt64
     }
 
-    /// How many elements it keeps.
+    /// How many elements it keeps; older ones are overwritten.
     let capacity: Int
     /// The number of the latest element; 0 without one.
     private(set) var newest: UInt64 = 0

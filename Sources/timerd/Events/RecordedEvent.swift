@@ -7,7 +7,7 @@ import TimerCore
 
 /// Something that happened, as a value. It becomes text only when the text is sent to a reader.
 struct RecordedEvent: Sendable {
-    /// What happened.
+    /// What happened, by who reports it.
     enum Content: Sendable {
         case notice(Notice)
         case daemonNotice(DaemonNotice)
@@ -29,7 +29,7 @@ struct RecordedEvent: Sendable {
         }
     }
 
-    /// The event as the API shows it.
+    /// The event as the API shows it, with the number that the ring gave it.
     func status(_ number: UInt64) -> EventStatus {
         switch content {
         case .notice(let notice):
@@ -52,10 +52,10 @@ struct RecordedEvent: Sendable {
         }
     }
 
-    /// Which jobs have changed.
+    /// The jobs whose state may be different after an event.
     enum AffectedJobs: Hashable {
         case jobs([Job.Name])
-        /// Any of them.
+        /// Any of them, so that a client must list all again.
         case all
     }
 

@@ -5,11 +5,11 @@ import TimerCore
 import TimerFleet
 import TimerFleetLink
 
-/// A command that waits for the fleet.
+/// A command that was sent to the fleet and is not answered yet.
 struct PendingCommand: Sendable {
     /// When it is answered at the latest, by CLOCK_MONOTONIC.
     var by: AwakeInstant
-    /// Gets the result.
+    /// Gets the answer of the fleet, or the reason why there is none.
     var done: @Sendable (FleetCommandResult) -> Void
 }
 
@@ -103,7 +103,7 @@ extension FleetDriver {
             "\(machine) starts no runs now: its clock is wrong; `timerctl fleet` there says by how much"
         case .joining:
             "\(machine) starts no runs yet: it has just joined; try again in some seconds"
-        // It has an older version.
+        // A machine with an older version of timerd does not say why.
         case nil:
             "\(machine) starts no runs now: it is drained, its clock is wrong, or it joined moments ago; see `timerctl fleet` on it"
         }

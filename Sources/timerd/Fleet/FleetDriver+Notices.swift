@@ -6,7 +6,7 @@ import TimerCore
 import TimerFleet
 import TimerFleetLink
 
-/// What users should know of the fleet.
+/// What users should know of the fleet: its notices in the log.
 extension FleetDriver {
     func tell(_ notice: FleetNotice) {
         let fleet = dependencies.fleet

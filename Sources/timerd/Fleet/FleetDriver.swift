@@ -23,10 +23,10 @@ actor FleetDriver: QueueActor {
         executor.asUnownedSerialExecutor()
     }
 
-    /// What it is made with.
+    /// What it needs from the rest of the daemon.
     struct Dependencies: Sendable {
         var configuration: FleetMember.Configuration
-        /// The name of the fleet.
+        /// The name of the fleet, for the log.
         var fleet: String
         /// The number of this start of the daemon.
         var instance: DaemonInstance.ID
@@ -34,26 +34,26 @@ actor FleetDriver: QueueActor {
         var recorder: Recorder
         var transport: any FleetTransport
         var log: Logger
-        /// Gives a run to the agenda.
+        /// Gives a run that the fleet decided to the agenda.
         var start: @Sendable (ClaimedRun) -> Void
-        /// Ends an active run of this machine.
+        /// Ends an active run of this machine, as the fleet decided.
         var end: @Sendable (Run.ID) -> Void
         /// Shows the jobs as the fleet knows them.
         var show: @Sendable ([Job.Name: FleetJobView]) -> Void
     }
 
     let dependencies: Dependencies
-    /// Nil until what it remembers is read.
+    /// Nil until the store has been read for what it remembers.
     var member: FleetMember?
-    /// What happened before that.
+    /// What happened before the member existed, which then receives it first.
     private var early: [FleetEvent] = []
-    /// The definitions, until the member exists.
+    /// The definitions that the member gets when it is made.
     private var definitions: [FleetJob]
     /// The runs of this machine whose end is not in the store yet, as the member has them.
     var rows: [Run.ID: LocalRun] = [:]
     /// Those of them that an earlier instance started.
     var inherited: Set<Run.ID> = []
-    /// The commands that are not answered yet.
+    /// The commands that are not answered yet, by their numbers.
     var commands: [FleetMember.CommandID: PendingCommand] = [:]
     var lastCommand: FleetMember.CommandID = 0
     /// Who requested the last run of a job by hand on this machine.
@@ -84,7 +84,7 @@ actor FleetDriver: QueueActor {
         }
     }
 
-    /// The clocks jumped.
+    /// The clocks jumped, so that the member must look at them now.
     nonisolated func clocksChanged() { later { $0.receive(.tick) } }
 
     /// The process of a run started. Runs of other jobs are ignored.
@@ -108,7 +108,7 @@ actor FleetDriver: QueueActor {
         }
     }
 
-    /// The agenda does not start this run.
+    /// The agenda does not start this run: its job is not configured any more.
     nonisolated func declined(_ run: Run.ID) { later { $0.receive(.unstarted(run)) } }
 
     /// Leaves the fleet, and returns when that is done. The other machines take over at once, unless
@@ -282,7 +282,7 @@ extension FleetEvent {
         }
     }
 
-    /// Whether it reports something of this run.
+    /// Whether it reports the start or the end of this run.
     fileprivate func isAbout(_ run: Run.ID) -> Bool {
         switch self {
         case .began(let other, _), .ended(let other, _, _), .unstarted(let other): other == run

@@ -26,7 +26,7 @@ extension FleetMemory {
         of record: Store.ClaimedRecord, claimed: WallInstant?
     ) -> RunnerState? {
         guard record.isRecorded else { return nil }
-        // It began soon after it was claimed.
+        // The start itself is not in the store; a run starts soon after it was claimed.
         guard let end = record.end else { return .began(claimed ?? record.run.firing.scheduled) }
         switch end.outcome {
         case .lost(.unstarted): return .unstarted

@@ -12,7 +12,7 @@ struct AccountSnapshot: Sendable {
     private let at: Now
     private let accounts: Accounts
 
-    /// Which time records belong to a notice.
+    /// Which time records the entry of a notice contains.
     private enum Accounts {
         case none
         case one(JobAccount)
@@ -32,7 +32,7 @@ struct AccountSnapshot: Sendable {
             }
     }
 
-    /// The fields of the entry.
+    /// The fields with the time records; none if no record belongs to the notice.
     var fields: Logger.Metadata {
         switch accounts {
         case .none: [:]

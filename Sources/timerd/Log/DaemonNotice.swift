@@ -15,7 +15,7 @@ struct DaemonNotice {
     var job: Job.Name?
     private var fields: Logger.Metadata = [:]
 
-    /// All fields of the entry.
+    /// Its own fields, and those of its kind.
     var metadata: Logger.Metadata { fields.merging(kind.fields) { own, _ in own } }
 
     /// A command for many jobs was executed. Each job that changed has an entry of its own, too.
@@ -57,7 +57,6 @@ struct DaemonNotice {
             ])
     }
 
-    /// A user created a one-off job.
     static func oneOffCreated(_ job: Job, by initiator: String) -> DaemonNotice {
         let at = job.schedule.at
         return DaemonNotice(
@@ -71,7 +70,6 @@ struct DaemonNotice {
             ])
     }
 
-    /// A user removed a one-off job.
     static func oneOffCancelled(_ job: Job.Name, by initiator: String) -> DaemonNotice {
         DaemonNotice(
             kind: .oneOffCancelled, level: .notice,
@@ -96,7 +94,6 @@ struct DaemonNotice {
             fields: ["TIMERD_BY": "\(user)"])
     }
 
-    /// A login link was used.
     static func loggedIn(_ user: String) -> DaemonNotice {
         DaemonNotice(
             kind: .loggedIn, level: .notice,
@@ -140,7 +137,7 @@ struct DaemonNotice {
 }
 
 extension Logger {
-    /// Logs the entry at once.
+    /// Logs the entry at once, without the queue of `EventLogger`.
     func log(_ notice: DaemonNotice) {
         log(level: notice.level, "\(notice.message)", metadata: notice.metadata)
     }

@@ -18,7 +18,7 @@ final class EventLogger: Sendable {
 
     private let queue: EntryQueue
     private let log: Logger
-    /// Whether the log has fields.
+    /// Whether the log has fields. If not, they are not made.
     let hasFields: Bool
     /// Whether its entries also contain the time records of the jobs.
     let hasTimeRecords: Bool
@@ -60,7 +60,7 @@ final class EventLogger: Sendable {
         return levels
     }
 
-    /// Uses these levels from here on.
+    /// Uses the levels of these jobs from here on; jobs without one have `all`.
     func follow(_ declared: Levels) { levels.withLock { $0 = declared } }
 
     private func level(of job: Job.Name) -> Execution.LogLevel {

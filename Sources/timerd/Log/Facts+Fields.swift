@@ -84,7 +84,7 @@ extension Facts.Field {
         Self(name: name, value: "\(value)")
     }
 
-    /// In microseconds, as the name says.
+    /// In microseconds, as `_USEC` in the name says.
     static func duration(_ name: String, _ value: Duration) -> Self {
         Self(name: name, value: "\(value.wholeMicroseconds)")
     }
@@ -96,7 +96,7 @@ extension Facts.Field {
     /// The run for which another one waits, or because of which it is skipped.
     static func blockedBy(_ run: Run.ID) -> Self { .text("TIMERD_BLOCKED_BY", run) }
 
-    /// Who requested it.
+    /// Who requested it: a user, or what else the agenda names.
     static func by(_ initiator: Initiator) -> Self { .text("TIMERD_BY", initiator) }
 
     static func late(_ span: Duration) -> Self { .duration("TIMERD_LATE_USEC", span) }

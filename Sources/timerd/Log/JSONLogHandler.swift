@@ -35,7 +35,7 @@ struct JSONLogHandler: LogHandler {
         lines.write(line, patience: patience)
     }
 
-    /// The text of an entry.
+    /// The entry as a JSON object with a newline.
     static func line(
         at instant: WallInstant, _ level: Logger.Level, _ message: String,
         _ fields: [String: String]

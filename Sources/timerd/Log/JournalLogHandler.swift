@@ -37,7 +37,7 @@ struct JournalLogHandler: LogHandler {
 }
 
 extension Logger.Level {
-    /// The level of syslog(3) for it.
+    /// The level of syslog(3), which the journal uses too.
     var syslogPriority: Int {
         switch self {
         case .trace, .debug: 7

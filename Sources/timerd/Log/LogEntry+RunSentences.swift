@@ -4,7 +4,6 @@
 import Logging
 import TimerCore
 
-/// Sentences about a run.
 extension LogEntry {
     static func fired(_ run: Run, late: Duration, remaining: Duration?) -> String {
         var text = "fires (run \(run.id))"

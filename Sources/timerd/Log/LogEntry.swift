@@ -19,7 +19,7 @@ struct LogEntry {
         if let job = notice.subject.job { message = "\(job): \(message)" }
     }
 
-    /// The fields.
+    /// All fields of the notice, with those of its kind.
     var metadata: Logger.Metadata {
         let facts = notice.facts
         var fields = facts.fields

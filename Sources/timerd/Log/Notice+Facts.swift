@@ -18,7 +18,7 @@ struct Facts {
     /// requested.
     var fields: Fields
 
-    /// Which time records belong to it.
+    /// Which time records an entry about it contains.
     enum Scope: Equatable {
         case job(Job.Name)
         case allJobs
@@ -38,7 +38,7 @@ extension Notice {
     /// The facts without the fields, which take longer to create and which not every log has.
     var subject: Facts { facts(withFields: false) }
 
-    /// All facts.
+    /// The facts with all fields.
     var facts: Facts { facts(withFields: true) }
 
     /// This switch is long on purpose: it is the only one over all notices that says what is known

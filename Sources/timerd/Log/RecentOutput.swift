@@ -20,7 +20,7 @@ final class RecentOutput: Sendable {
     private static let portionMax = 64 << 10
     private static let lineCost = 128
 
-    /// One line.
+    /// A whole line of output, or one that has not ended yet.
     struct Line: Sendable {
         /// Counted from 1 for the first line since the daemon's start.
         var number: UInt64
@@ -33,7 +33,7 @@ final class RecentOutput: Sendable {
         var at: WallInstant
     }
 
-    /// The output of one run.
+    /// What is kept of the output of one run.
     private struct Output {
         var lines: [Line] = []
         var head = 0
@@ -125,7 +125,7 @@ final class RecentOutput: Sendable {
 
     private let state = Mutex(State())
 
-    /// A run has started.
+    /// A run has started, so that it can be found even before its first line.
     func begin(_ run: Run.ID) {
         state.withLock { state in
             if state.outputs[run] == nil { state.outputs[run] = Output() }
@@ -191,18 +191,18 @@ final class RecentOutput: Sendable {
         state.withLock { state in
             guard state.outputs[run] != nil else { return }
             state.change(run) { output in
-                // It may be one of them.
+                // A line that has not ended may be one of the dropped ones.
                 for toStderr in [false, true] { output.setUnfinished(nil, toStderr: toStderr) }
                 output.skip(lines)
             }
         }
     }
 
-    /// The known output of some runs.
+    /// What is kept of the output of some runs.
     struct Excerpt {
         /// Their lines, in the order in which they came.
         var lines: [Line] = []
-        /// The lines that they have not ended.
+        /// The lines that the runs have not ended yet, such as a prompt.
         var unfinished: [Line] = []
         /// How many lines each run has written, including dropped ones.
         var written: [Run.ID: Int] = [:]

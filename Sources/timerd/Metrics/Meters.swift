@@ -13,13 +13,13 @@ final class Meters: Sendable {
     /// - Parameter droppedEntries: how many entries of the log were lost in all.
     init(droppedEntries: @escaping @Sendable () -> Int = { 0 }) { dropped = droppedEntries }
 
-    /// How many lines of output were dropped.
+    /// How many lines of output the runner has dropped since the daemon started.
     var droppedOutput: Int { droppedLines.load(ordering: .relaxed) }
 
     /// How many entries the journal, or the reader of standard error, did not accept.
     var droppedEntries: Int { dropped() }
 
-    /// Whether there is a runner.
+    /// Whether the daemon is connected to its runner now.
     var isRunnerConnected: Bool { isConnected.load(ordering: .relaxed) }
 
     func addDroppedOutput(_ lines: Int) { droppedLines.add(lines, ordering: .relaxed) }

@@ -10,7 +10,7 @@ extension MetricsPage {
         private typealias Number = MetricsText.Number
 
         private let at: WallInstant
-        /// Each job with its label.
+        /// Each job with its label `name`, which all samples of the job share.
         private let jobs: [(name: MetricsText.Labels, job: JobMeasures)]
 
         init(_ measures: Loop.Measures) {

@@ -6,7 +6,7 @@ import TimerCore
 
 /// A text in a format that Prometheus reads: the text format 0.0.4, or OpenMetrics 1.0.
 struct MetricsText {
-    /// What a family of metrics is.
+    /// The type of a family of metrics, as `# TYPE` names it.
     enum Kind {
         case gauge, counter, histogram
         /// Labels that say what something is, with the value 1.
@@ -65,7 +65,6 @@ struct MetricsText {
         if format == .openMetrics { bytes += "# EOF\n".utf8 }
     }
 
-    /// Writes one sample of the family.
     mutating func write(_ labels: Labels, _ value: Number) {
         bytes += sample
         write(labels.bytes[...], nil)
@@ -79,7 +78,8 @@ struct MetricsText {
         write(value)
     }
 
-    /// Writes all samples of a histogram.
+    /// Writes the buckets of a histogram, each with the sum of those below it, and their count and
+    /// sum.
     mutating func write(_ labels: Labels, _ histogram: Histogram) {
         var total: UInt64 = 0
         for (index, count) in histogram.counts.enumerated() {

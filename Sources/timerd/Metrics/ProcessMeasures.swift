@@ -45,7 +45,7 @@ struct ProcessMeasures: Sendable {
         guard let directory = opendir(path) else { return nil }
         defer { closedir(directory) }
         var count = 0
-        // `.` and `..` are entries as well.
+        // Three entries are not counted: `.`, `..`, and the descriptor of this directory itself.
         while readdir(directory) != nil { count += 1 }
         return max(0, count - 3)
     }

@@ -10,10 +10,10 @@ import TimerZones
 
 /// What is stored about a message and its notifications.
 struct MessageContents: Sendable {
-    /// The number of the message.
+    /// The number of the message in the outbox.
     var number: Int64
     var created: WallInstant
-    /// The identity of the database.
+    /// The identity of the database: numbers of another one mean other messages.
     var identity: String
     /// The notifications, with the last output of their runs.
     var reports: [Report]
@@ -26,7 +26,7 @@ struct MessageContents: Sendable {
     /// list.
     private static let outputsMax = 20
 
-    /// Reads a message.
+    /// Reads a message with its notifications, and the output of their runs if they are few.
     init(_ number: Int64, created: WallInstant, in store: Store) throws(StoreError) {
         self.number = number
         self.created = created
@@ -60,7 +60,7 @@ struct MessageContents: Sendable {
         ]
     }
 
-    /// The jobs that it is about.
+    /// The jobs that it is about, each once and in no order; none for a test.
     var jobs: [Job.Name] { Array(Set(reports.compactMap(\.notification.job))) }
 
     /// The message as it is sent: the same for the same contents.

@@ -3,14 +3,14 @@
 
 import TimerCore
 
-/// How many messages a notifier may send by its limit `per-hour`: each message takes a token, and tokens come back evenly,
-/// so that no burst of messages silences the notifier for the rest of the hour.
+/// How many messages a notifier may send by its limit `per-hour`: each message takes a token, and tokens come back
+/// evenly, so that no burst of messages silences the notifier for the rest of the hour.
 ///
 /// About half of the messages of an hour can be sent at once, so that never more than `per-hour` are sent in any hour.
 /// Some tokens are kept for what begins an incident.
 struct MessageTokens {
     let perHour: Int
-    /// The most tokens.
+    /// The most tokens, which can be used in a burst.
     let most: Int
     /// How long it takes until there is one more.
     let interval: Duration
@@ -39,7 +39,7 @@ struct MessageTokens {
         for message in messages { take(at: message) }
     }
 
-    /// Takes a token; without one, nothing.
+    /// Takes a token; without one, does nothing.
     mutating func take(at now: AwakeInstant) {
         if now > asOf { (credit, asOf) = (min(interval * most, credit + (now - asOf)), now) }
         credit = max(.zero, credit - interval)

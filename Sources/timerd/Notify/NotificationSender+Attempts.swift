@@ -145,7 +145,7 @@ extension MessageOrder {
 }
 
 extension MessageOrder.Content {
-    /// Nil if there is nothing to send.
+    /// Nil if the notifier sends nothing in this case, as some services have no ping for it.
     init?(_ message: OutgoingMessage) {
         switch message {
         case .mail(let bytes): self = .mail(bytes)

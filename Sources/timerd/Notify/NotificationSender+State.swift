@@ -9,7 +9,7 @@ import TimerStore
 
 /// What is known about the messages of a notifier since the daemon started.
 struct NotifierState: Sendable {
-    /// When the last message was sent.
+    /// When the last message was sent; nil if none was since the daemon started.
     var lastSent: WallInstant?
     /// Why the last attempt that failed did so, and when that was; nil once a message is sent.
     var lastError: (text: String, at: WallInstant)?
@@ -17,7 +17,7 @@ struct NotifierState: Sendable {
     var waiting = 0
     /// How many notifications the limit `per-hour` holds back, and when the next message is sent; nil: none.
     var held: (count: Int, until: WallInstant)?
-    /// How many stored messages are given up.
+    /// How many stored messages are given up, also since earlier starts.
     var dead = 0
     /// How many messages were sent, how many attempts have failed, and how many messages were given
     /// up.
@@ -26,7 +26,7 @@ struct NotifierState: Sendable {
     var deadCount = 0
 }
 
-/// The result of a test.
+/// The result of a test message.
 struct NotifierTest: Sendable {
     /// What was sent; nil if the notifier runs a job.
     var message: OutgoingMessage?
@@ -36,7 +36,7 @@ struct NotifierTest: Sendable {
 
 /// Tests and repeated messages, which users request, and the states of notifiers, which users see.
 extension NotificationSender {
-    /// The states of all notifiers.
+    /// Reads the states of the notifiers, on the queue of the sender.
     nonisolated func readStates(
         _ done: @escaping @Sendable ([Notifier.Name: NotifierState]) -> Void
     ) {

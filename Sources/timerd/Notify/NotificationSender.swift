@@ -39,29 +39,29 @@ actor NotificationSender: QueueActor {
         var recorder: Recorder
         var launcher: any MessageLauncher
         var log: Logger
-        /// Collects the definitions of these jobs.
+        /// Collects the definitions of these jobs from the loop.
         var definitions:
             @Sendable ([Job.Name], @escaping @Sendable ([Job.Name: Job]) -> Void) -> Void
-        /// Executes a command.
+        /// Executes a command about a job, as that of a user: a notifier may run a job.
         var execute: @Sendable (Order, @escaping @Sendable (Answer) -> Void) -> Void
     }
 
-    /// A run that sends a message.
+    /// The run that makes one attempt to send a message.
     struct Sending {
         /// The number of the message; nil for a test.
         var message: Int64?
         var attempt: Int
         var isRequest: Bool
         var began: AwakeInstant
-        /// Gets the result of a test.
+        /// Called with the result of a test, and how long it took; nil for a message of the outbox.
         var reply: (@Sendable (MessageResult, Duration) -> Void)?
     }
 
     let dependencies: Dependencies
     var notifiers: [Notifier.Name: Notifier]
-    /// Nil until it is read.
+    /// Nil until the store has been read.
     private(set) var outbox: Outbox?
-    /// What happened before it was read.
+    /// What happened before the outbox was read, which then receives it first.
     private var early: [Outbox.Event] = []
     var sending: [Run.ID: Sending] = [:]
     /// The ends of runs that an earlier instance started.
@@ -88,7 +88,7 @@ actor NotificationSender: QueueActor {
     /// There may be new notifications in the store.
     nonisolated func noteRecorded() { later { $0.planReading() } }
 
-    /// These are the notifiers now.
+    /// The configuration has these notifiers now.
     nonisolated func reload(_ notifiers: [Notifier]) {
         later { sender in
             sender.notifiers = Dictionary(notifiers.map { ($0.name, $0) }) { first, _ in first }

@@ -3,7 +3,6 @@
 
 import TimerCore
 
-/// Which notifications become a message, and when.
 extension Outbox.NotifierQueue {
     /// Whether there are as many messages as are created before pings are sent.
     private var hasAllPings: Bool { messages.count >= Outbox.pingsAhead }
@@ -47,8 +46,8 @@ extension Outbox.NotifierQueue {
         return taken
     }
 
-    /// How many of the first notifications are one message. With the last one that can be sent for now, all that waits is
-    /// sent.
+    /// How many of the first notifications are one message. With the last one that can be sent for now, all that waits
+    /// is sent.
     private func count(
         of notifier: Notifier, first: Outbox.Pending, isLast: Bool
     ) -> Int {
@@ -139,7 +138,7 @@ extension Outbox.Pending {
     /// wrote, as a mail of cron.
     fileprivate var isAlone: Bool { kind == .output }
 
-    /// A stored notification.
+    /// A notification as the store has it, with its number there.
     init(_ id: Int64, _ notification: JobNotification) {
         let begins: Bool =
             switch notification.kind {

@@ -5,11 +5,11 @@ import TimerCore
 import TimerStore
 
 extension Outbox {
-    /// A message that is not sent.
+    /// A message that is not sent and not given up.
     struct Message {
         var id: Int64
         var created: WallInstant
-        /// How many attempts have ended.
+        /// How many attempts have ended, also those of earlier daemon instances.
         var attempts: Int
         /// When the next attempt is made, if its notifier can send then.
         var next: AwakeInstant
@@ -22,11 +22,11 @@ extension Outbox {
         var expires: AwakeInstant
         /// Whether it is recorded that it waits for its notifier.
         var isWithoutNotifier = false
-        /// Its notifications, until it is stored.
+        /// Its notifications, until it is stored; nil after that.
         var creating: [Int64]?
     }
 
-    /// The messages of one notifier.
+    /// What one notifier has to send, and how that is going.
     struct NotifierQueue {
         /// Nil if it is not in the configuration any more.
         var notifier: Notifier?
@@ -48,7 +48,7 @@ extension Outbox {
         /// How many attempts have failed since the last one that did not. While the receiver is
         /// away, a message is tried now and then, and not each of thousands that wait.
         var failures = 0
-        /// No attempt is made before.
+        /// No attempt is made before this instant, while the receiver is away.
         var resume = AwakeInstant(nanoseconds: .min)
 
         var isFailing: Bool { failures > 0 }

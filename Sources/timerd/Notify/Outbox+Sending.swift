@@ -43,7 +43,7 @@ extension Outbox {
         return min(Self.attemptMax, max(Self.attemptMin, Self.roundMax / rounds))
     }
 
-    /// The places that are taken.
+    /// How many of the places for attempts at the same time are taken.
     struct Places {
         var active = 0
         var failing = 0

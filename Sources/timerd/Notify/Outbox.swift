@@ -35,7 +35,6 @@ struct Outbox {
     /// off for days, and its network may not be there at once.
     static let lifetime: Duration = .seconds(86_400)
     static let lifetimeMin: Duration = .seconds(3600)
-    /// The period of the limit `per-hour`.
     static let hour: Duration = .seconds(3600)
     /// How many notifications a message contains at most.
     static let notificationsMax = 500
@@ -51,14 +50,14 @@ struct Outbox {
         var id: Int64
         var notifier: Notifier.Name
         var kind: NotificationKind
-        /// When it happened.
+        /// When it happened, by the wall clock.
         var at: WallInstant
         /// Whether an incident begins with it, so that the limit `per-hour` lets it pass before repeats and skipped
         /// firings.
         var isUrgent = false
     }
 
-    /// What happens to an outbox.
+    /// What an outbox must know.
     enum Event {
         /// The store has these notifications, in this order. Those that are known are ignored.
         case recorded([Pending])
@@ -68,27 +67,27 @@ struct Outbox {
         case ended(Int64, attempt: Int, MessageResult)
         /// A user requested to send this message again, which is not sent yet.
         case retry(Store.Message)
-        /// These are the notifiers now.
+        /// The configuration has these notifiers now.
         case reload([Notifier])
         /// The instant of `nextWake` may have come.
         case wake
     }
 
-    /// What the owner of an outbox does.
+    /// What the owner of an outbox must do, in the order given.
     enum Action: Hashable {
         /// Stores these notifications as a message.
         case create(Int64, Notifier.Name, notifications: [Int64], at: WallInstant)
         /// Makes an attempt to send a message, which ends by this timeout. If this attempt was made
         /// already, its result counts.
         case send(Int64, attempt: Int, created: WallInstant, timeout: Duration)
-        /// Stores the result of an attempt.
+        /// Stores the result of an attempt, also one after which the message waits again.
         case record(Store.MessageResult, created: WallInstant, notifier: Notifier.Name)
     }
 
     var queues: [Notifier.Name: NotifierQueue] = [:]
-    /// How many attempts were made.
+    /// How many attempts were made, so that the notifiers take turns.
     var turn: UInt64 = 0
-    /// The number of the last message.
+    /// The number of the last message; the next one is higher.
     private var last: Int64
     /// The notifications that are known and not in a stored message.
     private var known: Set<Int64> = []
@@ -160,7 +159,7 @@ struct Outbox {
 
     // MARK: - Events
 
-    /// Handles an event.
+    /// Handles an event, and returns what must be done because of it.
     mutating func handle(_ event: Event, at now: Now) -> [Action] {
         var actions: [Action] = []
         switch event {
@@ -290,7 +289,8 @@ struct Outbox {
         }
     }
 
-    /// What the limit `per-hour` of each notifier holds back: how many notifications, and when the next message is sent.
+    /// What the limit `per-hour` of each notifier holds back: how many notifications, and when the next message is
+    /// sent.
     func held(at now: Now) -> [Notifier.Name: (count: Int, until: WallInstant)] {
         queues.compactMapValues { queue in
             queue.held(at: now.awake).map { ($0.count, now.wall + ($0.until - now.awake)) }

@@ -66,9 +66,9 @@ struct CheckCommand: ParsableCommand {
     }
 }
 
-/// The check of one file.
+/// The check of one file, with what it needs to know of the whole configuration.
 private struct FileCheckRun {
-    /// Its path, or `-`.
+    /// Its path, or `-` for standard input.
     let file: String
     /// The main file of its configuration; nil: it is the main file, as far as is known.
     let main: String?
@@ -140,8 +140,8 @@ private struct FileCheckRun {
         print("\(file): \(Self.count(reading.jobSet.jobs.count, "job")), \(found)")
     }
 
-    /// A line of the file may contain a secret. The user of a terminal could read the file; who reads a log or the output
-    /// of a pipeline need not be that user.
+    /// A line of the file may contain a secret. The user of a terminal could read the file; who reads a log or the
+    /// output of a pipeline need not be that user.
     private static var showsLines: Bool { isatty(STDERR_FILENO) == 1 }
 
     static func text(_ error: ConfigError) -> String {

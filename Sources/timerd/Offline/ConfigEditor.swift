@@ -8,7 +8,7 @@ import TimerCore
 
 /// Edits a copy of one file of a configuration.
 struct ConfigEditor {
-    /// Why the file was not changed.
+    /// Why the file was not changed, as a sentence.
     struct Failure: Error {
         var description: String
     }

@@ -25,7 +25,7 @@ struct EditCommand: ParsableCommand {
             valueName: "file"), completion: .file())
     var file: String?
 
-    /// For `timerctl edit`.
+    /// The exit status if nothing was changed. `timerctl edit` sets it, to know whether to reload.
     @Option(help: .private)
     var unchangedStatus: Int32 = 0
 

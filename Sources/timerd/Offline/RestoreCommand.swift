@@ -108,7 +108,7 @@ struct RestoreCommand: ParsableCommand {
         return (content, WallInstant(secondsSinceEpoch: Int64(status.st_mtim.tv_sec)))
     }
 
-    /// The heartbeat belongs to the replaced state.
+    /// Clears the heartbeat, which belongs to the replaced state.
     private func forgetHeartbeat() {
         guard access(runtime, F_OK) == 0, let directory = try? Directory.open(runtime),
             let file = try? HeartbeatFile(in: directory)

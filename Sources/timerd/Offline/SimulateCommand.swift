@@ -94,7 +94,7 @@ struct SimulateCommand: ParsableCommand {
     }
 }
 
-/// Parses times as people write them.
+/// Parses times as people write them, with errors that name the option.
 private struct Times {
     let parser: TimeParser
 
@@ -126,7 +126,7 @@ private struct Times {
     }
 }
 
-/// The simulated events that the options request.
+/// The simulated events that the options request, and how the simulated runs end.
 private struct Faults {
     var list: [(at: WallInstant, fault: Simulation.SimulatedEvent)] = []
     var runTime: @Sendable (Job.Name) -> Duration

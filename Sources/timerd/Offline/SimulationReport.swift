@@ -115,7 +115,7 @@ final class SimulationReport {
     }
 }
 
-/// Writes to standard output in large pieces.
+/// Collects output, so that it is written to standard output in large pieces.
 struct Output {
     private var bytes: [UInt8] = []
 

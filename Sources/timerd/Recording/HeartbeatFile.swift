@@ -14,7 +14,7 @@ import TimerCore
 /// intact.
 struct HeartbeatFile {
     static let name = "heartbeat"
-    /// Enough for the longest line.
+    /// The bytes of one place, which are enough for the longest line.
     private static let placeBytes = 512
 
     /// Whether it is in memory, so that no write waits for a disk. This is true for /run and a
@@ -119,7 +119,7 @@ enum LineSum {
 }
 
 extension Now {
-    /// `BOOT WALL-US AWAKE-NS BOOT-NS`.
+    /// The words `BOOT WALL-US AWAKE-NS BOOT-NS`, which are a part of the file's format.
     fileprivate var line: String {
         "\(bootID) \(wall.microsecondsSinceEpoch) \(awake.nanoseconds) \(boot.nanoseconds)"
     }

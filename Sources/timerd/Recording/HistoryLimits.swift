@@ -8,9 +8,9 @@ import TimerCore
 /// How much of the history is kept, and what was deleted because of that. The recorder deletes it, the loop says which
 /// limits the jobs have, and the control API shows both.
 final class HistoryLimits: Sendable {
-    /// How long ended runs are kept.
+    /// How long ended runs are kept: `history` of the configuration.
     let span: Duration
-    /// How many bytes the database may use.
+    /// How many bytes the database may use; the file system may set a lower limit.
     private let bytesMax: Int64
     /// The database may use one part in this many of its file system.
     static let fileSystemShare: UInt64 = 10
@@ -49,7 +49,7 @@ final class HistoryLimits: Sendable {
         return runs
     }
 
-    /// - Returns: whether a limit changed.
+    /// Takes the limits of the jobs with one of their own. Returns whether any limit changed.
     func follow(_ runs: [Job.Name: Int]) -> Bool {
         state.withLock { state in
             defer { state.runs = runs }
@@ -78,7 +78,7 @@ final class HistoryLimits: Sendable {
         }
     }
 
-    /// The same of all jobs.
+    /// The same for all jobs, when the database is too large.
     func noteDeletion(before instant: WallInstant) -> Bool {
         state.withLock { state in
             defer { state.deletedOfAll = max(state.deletedOfAll ?? instant, instant) }

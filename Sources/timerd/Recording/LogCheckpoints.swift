@@ -62,7 +62,7 @@ struct LogCheckpoints {
         _ done: @escaping @Sendable (StoreError?) -> Void
     ) {
         guard !isUnderWay else { return }
-        // The log has restarted.
+        // A smaller log than last time has restarted.
         if size < lastSize { lastSize = 0 }
         guard size >= limit, isCalm || size >= lastSize + limit else { return }
         lastSize = size

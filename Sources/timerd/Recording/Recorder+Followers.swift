@@ -10,7 +10,7 @@ extension Recorder {
         var storeError: (@Sendable (StoreError?) -> Void)?
         /// Notifications were added to the outbox.
         var notified: (@Sendable () -> Void)?
-        /// The store has this generation now.
+        /// The store has this generation now, which the heartbeat must repeat.
         var marked: (@Sendable (Int64) -> Void)?
     }
 

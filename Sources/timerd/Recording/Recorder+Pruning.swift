@@ -11,7 +11,7 @@ struct JobsToPrune {
     /// More are found again when more of their runs end.
     private static let waitingMax = 10_000
 
-    /// The one in progress.
+    /// The pruning in progress; nil between two jobs.
     var current: JobPruning?
     private var waiting: [Job.Name] = []
     private var isWaiting: Set<Job.Name> = []
@@ -46,8 +46,8 @@ struct JobsToPrune {
     }
 }
 
-/// The history is pruned some rows at a time: what is older than `history`, what a job has more than `history-runs`, and
-/// the oldest of all if the database is larger than `history-max`.
+/// The history is pruned some rows at a time: what is older than `history`, what a job has more than `history-runs`,
+/// and the oldest of all if the database is larger than `history-max`.
 extension Recorder {
     /// The share of its limit that the database has once the oldest runs are deleted.
     private static let shareKept = 0.95
@@ -164,7 +164,7 @@ extension Recorder {
                 jobsToPrune.current = JobPruning(of: job, keeping: history.runs(of: job))
             }
             guard var next = jobsToPrune.current else { return }
-            // A job without runs counts as well.
+            // A job whose runs need no pruning counts as well, because it was read.
             rows += max(100, try next.advance(in: store, rows: prunePace.rows))
             jobsToPrune.current = next.isDone ? nil : next
             if let instant = next.deletedBefore { noteDeletion(of: next.job, before: instant) }

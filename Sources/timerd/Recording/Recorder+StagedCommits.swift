@@ -19,7 +19,7 @@ extension Recorder {
     struct StagedCommit {
         /// The time records that are not staged yet.
         var records: ArraySlice<JobRecord>
-        /// All changes that are no time records.
+        /// All changes that are not time records.
         var others: [Store.Change]
         /// How many staged records are not merged yet.
         var unmerged: Int

@@ -43,14 +43,14 @@ actor Recorder: QueueActor {
     /// How long writes take, and how many fail.
     nonisolated let meter = StoreMeter()
     let log: Logger
-    /// How much of the history is kept.
+    /// How much of the history is kept; read and written on other queues too.
     nonisolated let history: HistoryLimits
     let wall: @Sendable () -> WallInstant
     var followers = Followers()
     /// Whether notifications were added to the outbox before anything followed them.
     var hasUnreported = false
     private var pending = RequestQueue()
-    /// How many requests have arrived so far.
+    /// How many requests have arrived since the start.
     private var taken: UInt64 = 0
     private var isDraining = false
     /// This queue waits for the disk, while commits without fsync continue.

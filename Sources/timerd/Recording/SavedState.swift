@@ -21,7 +21,7 @@ struct SavedState {
         let description: String
     }
 
-    /// Looks for the evidence.
+    /// Reads the marker. `check` compares it with what the database says.
     init(
         in state: Directory, heartbeat: Heartbeat?, bootID: BootID
     ) throws(Directory.Failure) {

@@ -16,19 +16,19 @@ struct StateMarker: Hashable {
     private static let bytesMax = 512
 
     var identity: Store.Identity
-    /// How many jobs the daemon had.
+    /// How many jobs the daemon had, for the message if the database is missing.
     var jobs: Int
-    /// When it was written.
+    /// When it was written, by the wall clock.
     var at: WallInstant
 
-    /// What is left of the marker.
+    /// What the file says, if there is one.
     enum Found: Hashable {
         case none
         case unreadable
         case marker(StateMarker)
     }
 
-    /// Reads the marker in a state directory.
+    /// Reads the marker in a state directory. Throws if the file is there and cannot be read.
     static func find(in directory: Directory) throws(Directory.Failure) -> Found {
         guard let bytes = try directory.read(name, bytes: bytesMax) else { return .none }
         let text = String(decoding: bytes, as: UTF8.self)

@@ -10,7 +10,7 @@ import TimerControl
 final class DaemonConnector: Sendable {
     /// How many requests are asked at the same time; further ones wait.
     private static let threads = 8
-    /// The most bytes of an answer.
+    /// The most bytes of an answer that is passed on.
     private static let replyBytesMax = 256 << 20
     /// How long an answer about the configuration is used, in nanoseconds.
     private static let freshTime: UInt64 = 5_000_000_000

@@ -13,7 +13,7 @@ import TimerControl
 /// The common stream is requested with the session of one of the browsers; the daemon ends it after a minute, and then
 /// each session is checked again.
 final class EventHub: Sendable {
-    /// The most browsers that follow the events.
+    /// The most browsers that follow the events at the same time.
     static let readersMax = 64
     /// The most bytes that wait for one browser. A slower browser is disconnected; it reconnects and requests the rest.
     static let waitingBytesMax = 4 << 20
@@ -24,7 +24,7 @@ final class EventHub: Sendable {
 
     typealias Send = EventPublisher.Send
 
-    /// The daemon, as the hub needs it.
+    /// The requests that the hub makes to the daemon. Tests replace it.
     protocol Source: Sendable {
         /// Asks for a stream and waits until it ends.
         func stream(
@@ -46,7 +46,7 @@ final class EventHub: Sendable {
         /// What waits, with the number of the last event in it.
         var waiting: [(id: UInt64, bytes: [UInt8])] = []
         var waitingBytes = 0
-        /// The last event that it has.
+        /// The number of the last event that the browser has.
         var last: UInt64 = 0
     }
 
@@ -55,7 +55,7 @@ final class EventHub: Sendable {
         var nextID: UInt64 = 1
         /// Which instance of the daemon the common stream comes from; nil: there is no stream.
         var instance: String?
-        /// The last event of the common stream.
+        /// The number of the last event of the common stream.
         var number: UInt64 = 0
         var isRunning = false
     }
@@ -72,7 +72,6 @@ final class EventHub: Sendable {
         pool.start()
     }
 
-    /// How many browsers follow.
     var count: Int { state.withLock { $0.readers.count } }
 
     /// Lets a browser follow the events.
@@ -147,8 +146,8 @@ final class EventHub: Sendable {
         }
     }
 
-    /// One of the sessions that are still valid; the browsers of the others are disconnected. Nil if there is none: then
-    /// the daemon's stream is not read any more.
+    /// One of the sessions that are still valid; the browsers of the others are disconnected. Nil if there is none:
+    /// then the daemon's stream is not read any more.
     private func anyKnown() -> Credentials? {
         while true {
             let readers = state.withLock { $0.readers.mapValues(\.credentials) }
@@ -202,8 +201,8 @@ final class EventHub: Sendable {
 
     // MARK: - One browser
 
-    /// Sends what the browser missed, and then new events. The common stream is open before that, so that nothing is lost
-    /// between the two.
+    /// Sends what the browser missed, and then new events. The common stream is open before that, so that nothing is
+    /// lost between the two.
     private func catchUp(_ id: UInt64) {
         guard let reader = state.withLock({ $0.readers[id] }), reader.send != nil, !reader.isLive
         else { return }

@@ -118,8 +118,8 @@ struct WebCommand: ParsableCommand {
         Output.complain("no daemon answers at \(client.path)")
     }
 
-    /// The command that makes a link to log in with, as it can be typed where this process was started: a program that is
-    /// not installed needs its path, and a daemon in a directory of its own needs the socket.
+    /// The command that makes a link to log in with, as it can be typed where this process was started: a program that
+    /// is not installed needs its path, and a daemon in a directory of its own needs the socket.
     ///
     /// - Parameters:
     ///   - program: the path by which this process was started.

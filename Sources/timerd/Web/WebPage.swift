@@ -9,7 +9,7 @@ import TimerCore
 /// The files of the status page. They are part of the program, contain no data, and are served without a login. Their
 /// comments are not served, so that these can be as long as they need to be.
 struct WebPage: Sendable {
-    /// One file, as it is served.
+    /// One file, with all that its answers need.
     struct File: Sendable {
         let contentType: String
         let bytes: ByteBuffer
@@ -22,7 +22,7 @@ struct WebPage: Sendable {
             let start = read(&count)
             let source = UnsafeBufferPointer(start: start, count: count)
             bytes = ByteBuffer(bytes: WebPage.withoutComments(source))
-            // It tells versions apart.
+            // The hash tells versions apart, so that an update of the program is noticed.
             tag = "\"\(String(FNV1a.hash(bytes.readableBytesView), radix: 16))\""
         }
 
@@ -50,8 +50,8 @@ struct WebPage: Sendable {
     /// The file at a path; nil if there is none.
     func file(at path: Substring) -> File? { files[String(path)] }
 
-    /// A script or a style sheet in which lines that are only comments are empty, except the first ones with the license.
-    /// The other lines keep their numbers, which browsers name in errors.
+    /// A script or a style sheet in which lines that are only comments are empty, except the first ones with the
+    /// license. The other lines keep their numbers, which browsers name in errors.
     static func withoutComments(_ source: some Collection<UInt8>) -> [UInt8] {
         var served: [UInt8] = []
         var isInBlock = false

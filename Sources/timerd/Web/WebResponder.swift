@@ -4,8 +4,8 @@
 import NIOHTTP1
 import TimerControl
 
-/// Answers browsers: the files of the page by itself, and everything else with answers of the daemon. A request that was
-/// read completely and that browsers may send is encoded again for the daemon; no bytes of a browser are passed on.
+/// Answers browsers: the files of the page by itself, and everything else with answers of the daemon. A request that
+/// was read completely and that browsers may send is encoded again for the daemon; no bytes of a browser are passed on.
 struct WebResponder: RequestResponder {
     /// Sends a request to the daemon with the key of a session.
     typealias Ask =
@@ -125,8 +125,8 @@ struct WebResponder: RequestResponder {
         }
     }
 
-    /// An answer of the daemon. Although the daemon is trusted more than this process, the type of the content is not taken
-    /// from its answer.
+    /// An answer of the daemon. Although the daemon is trusted more than this process, the type of the content is not
+    /// taken from its answer.
     private static func answer(_ reply: ControlClient.Reply) -> ControlAnswer {
         ControlAnswer(HTTPResponseStatus(statusCode: reply.status), text: reply.body)
     }

@@ -9,13 +9,13 @@ import TimerControl
 struct WebRules: Sendable {
     /// The most bytes of a path with its query.
     static let targetBytesMax = 4096
-    /// The most bytes of a body.
+    /// The most bytes of a request's body.
     static let bodyBytesMax = 1 << 20
 
     /// The port of this server, which is in the name of its cookie: cookies do not belong to one port.
     let port: Int
 
-    /// Where a request leads.
+    /// Which part of the server answers a request.
     enum Place: Equatable {
         case file
         case login
@@ -77,7 +77,7 @@ struct WebRules: Sendable {
         return isLocal(host) || hosts.contains(host) || hosts.contains(name)
     }
 
-    /// Whether it names this machine.
+    /// Whether the host is one of the loopback interface, under which the page is always served.
     static func isLocal(_ host: String) -> Bool {
         ["127.0.0.1", "localhost", "[::1]"].contains(name(of: host))
     }
@@ -101,8 +101,8 @@ struct WebRules: Sendable {
 
     // MARK: - The sender
 
-    /// The refusal of a command that the page itself does not send: browsers say so in two headers, and no HTML form can
-    /// send such a body.
+    /// The refusal of a command that the page itself does not send: browsers say so in two headers, and no HTML form
+    /// can send such a body.
     private func refusal(ofCommand headers: HTTPHeaders, to host: String) -> ControlAnswer? {
         let origins = headers["Origin"]
         let site = headers["Sec-Fetch-Site"]
@@ -139,7 +139,8 @@ struct WebRules: Sendable {
         return nil
     }
 
-    /// The credentials in the request.
+    /// The credentials in the request: a token in `Authorization`, otherwise the cookie of a
+    /// session.
     func credentials(of headers: HTTPHeaders) -> Credentials {
         let authorizations = headers["Authorization"]
         guard authorizations.isEmpty else {
@@ -180,8 +181,8 @@ struct WebRules: Sendable {
         return answer
     }
 
-    /// The headers of each answer: the page loads nothing from other sites, other sites can neither embed nor read it, and
-    /// nothing is cached.
+    /// The headers of each answer: the page loads nothing from other sites, other sites can neither embed nor read it,
+    /// and nothing is cached.
     static let headers: [(String, String)] = [
         (
             "Content-Security-Policy",

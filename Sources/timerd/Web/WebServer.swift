@@ -7,12 +7,11 @@ import Synchronization
 
 /// The web server: HTTP for browsers, on one thread.
 final class WebServer: Sendable {
-    /// The most connections at once.
+    /// The most connections that are open at the same time.
     static let connectionsMax = 256
     /// How long a server that systemd started is without a connection before it ends.
     static let idleTime: TimeAmount = .minutes(5)
 
-    /// Where it listens.
     enum Place {
         /// On a socket that systemd passed.
         case socket(Int32)
@@ -84,7 +83,7 @@ final class WebServer: Sendable {
             case .socket(let descriptor): try bootstrap.withBoundSocket(descriptor).wait()
             case .address(let address): try bootstrap.bind(to: address).wait()
             }
-        // The port is known from here on.
+        // The port is known from here on: the address may leave it to the kernel.
         let responder = makeResponder(channel.localAddress?.port ?? 0)
         server.state.withLock { $0.responder = responder }
         server.restIfEmpty()
