@@ -38,7 +38,7 @@ struct Connection: ParsableArguments {
         }
     }
 
-    /// The client for the chosen daemon.
+    /// The client for the daemon that the options select, or else the environment.
     var client: ControlClient {
         let environment = Terminal.environment
         func standard(_ owner: ControlPath.Owner?) -> String {
@@ -64,7 +64,7 @@ struct Connection: ParsableArguments {
         try decode(Value.self, from: body(request, forChange: isForChange))
     }
 
-    /// Decodes an answer of the daemon.
+    /// Decodes an answer of the daemon. One of another form ends the program with an error.
     func decode<Value: Decodable>(_: Value.Type, from body: [UInt8]) throws -> Value {
         do {
             return try ControlJSON.decode(Value.self, from: body)
@@ -82,15 +82,16 @@ struct Connection: ParsableArguments {
                 as: UTF8.self))
     }
 
-    /// Why a request failed.
+    /// Why a request failed, before anything is printed.
     struct Failure: Error, Hashable {
-        /// The exit status of this program.
+        /// The exit status with which this program should end.
         var status: Int32
         var reply: ErrorReply
-        /// Whether the daemon answered, and refused it.
+        /// Whether the daemon answered and refused the request, so that asking again changes
+        /// nothing.
         var isRefusal = false
 
-        /// The error message.
+        /// The details, one per line, and then what is wrong.
         var message: String {
             (reply.details ?? []).map { $0 + "\n" }.joined() + reply.error
         }
@@ -98,7 +99,7 @@ struct Connection: ParsableArguments {
         var isAway: Bool { status == 3 }
         /// Whether the daemon does not know the requested job or run.
         var isUnknown: Bool { status == 4 }
-        /// The same error, printed on standard error.
+        /// Prints the error on standard error, and returns what a command throws to end.
         var exit: any Error { Connection.fail(status, message, as: reply) }
 
         init(_ status: Int32, _ reply: ErrorReply) {
@@ -123,14 +124,14 @@ struct Connection: ParsableArguments {
         }
     }
 
-    /// Sends a request and returns the answer.
+    /// Sends a request and returns the body of the answer. Prints an error.
     func body(_ request: ControlRequest, forChange isForChange: Bool = false) throws -> [UInt8] {
         do throws(Failure) {
             return try response(to: request, forChange: isForChange)
         } catch { throw error.exit }
     }
 
-    /// All jobs. Prints no error.
+    /// All jobs, as a table shows them. Prints no error.
     func table() throws(Failure) -> JobTable { try value(JobTable.self, of: .list) }
 
     /// Sends a request and decodes the answer. Prints no error.

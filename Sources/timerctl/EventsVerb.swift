@@ -56,7 +56,7 @@ struct EventsVerb: ParsableCommand {
         } while follow
     }
 
-    /// Reads one stream to its end.
+    /// Reads one stream until it ends, and remembers where the next one must continue.
     private func read(
         _ reader: inout EventReader, _ printer: EventPrinter
     ) throws(Connection.Failure) {
@@ -92,7 +92,7 @@ struct EventReader {
     private var start: EventQuery.Start
     private var instance: String?
     private var isAway = false
-    /// Whether what comes is not understood.
+    /// Whether a message had another form than this version knows.
     private(set) var isFaulty = false
     /// Whether another stream is to be asked for at once: the daemon is another one, and the number was not of it.
     private(set) var goesOnAtOnce = false
@@ -103,10 +103,10 @@ struct EventReader {
         start = .last(lines)
     }
 
-    /// Whether a daemon has answered.
+    /// Whether a daemon has answered, so that a lost connection is worth another attempt.
     var hasBegun: Bool { instance != nil }
 
-    /// What is to be asked for.
+    /// The query for the next stream: behind what was shown.
     var query: EventQuery { EventQuery(start: start, job: job, follows: follows) }
 
     /// What there is to be shown of a message.
@@ -124,7 +124,7 @@ struct EventReader {
                 let frame = try ControlJSON.decode(EventLines.self, from: message.data)
                 if let last = frame.events.last { start = .after(last.number) }
                 return frame.events.map { .event($0) }
-            // A later daemon may say more.
+            // A later version of the daemon may send other messages.
             default: return []
             }
         } catch {
@@ -160,7 +160,7 @@ private struct EventLines: Decodable {
     var events: [EventStatus]
 }
 
-/// Writes what `timerctl events` shows.
+/// Prints the events of `timerctl events`, as text or as JSON.
 struct EventPrinter {
     var isJSON: Bool
     var put: (String) -> Void = { Terminal.put($0 + "\n") }
@@ -196,7 +196,6 @@ struct EventPrinter {
 }
 
 extension Text {
-    /// A line of `timerctl events`.
     static func event(_ event: EventStatus, now: WallInstant) -> String {
         let level = event.level.padding(8)
         return "\(day(event.time, now)) \(level) \(Printable.text(event.message))"

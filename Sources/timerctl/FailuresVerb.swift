@@ -47,7 +47,7 @@ struct FailuresVerb: ParsableCommand {
             guard let name = Job.Name(job.job) else { continue }
             let query = HistoryQuery(job: name, limit: JobFailure.runsMax)
             let history = try connection.ask(.history(query), for: HistoryReply.self)
-            // The job may have succeeded meanwhile.
+            // The job may have succeeded since the table was read.
             if let failure = JobFailure(job, history.runs) { found.append(failure) }
         }
         try connection.show(Failures(failures: found)) {
@@ -63,15 +63,15 @@ struct FailuresVerb: ParsableCommand {
     private static let standardLimit = 20
 }
 
-/// The output of `timerctl failures`.
+/// The output of `timerctl failures --json`.
 struct Failures: Codable {
     /// The latest failures come first.
     var failures: [JobFailure]
 }
 
-/// A job whose last run failed.
+/// A job whose last run failed, with how long that has been so.
 struct JobFailure: Codable {
-    /// How many runs are read.
+    /// How many of the last runs are read to count the failures.
     static let runsMax = 100
 
     /// How many of the last runs failed without a success in between; at most `runsMax` are
@@ -80,13 +80,13 @@ struct JobFailure: Codable {
     var job: String
     /// The last run, with the last part of its output.
     var last: RunStatus
-    /// When the job runs next.
+    /// When the job runs next; absent if no run is due.
     var next: String?
-    /// When the first of these runs ended.
+    /// When the first of the failed runs ended, RFC 3339.
     var since: String
-    /// The job's state.
+    /// The word of the column STATE.
     var state: String
-    /// When the last run ended.
+    /// When the last run ended, to sort by; the epoch if that is not known.
     fileprivate var instant: WallInstant {
         last.ended.flatMap { WallInstant(rfc3339: $0) } ?? WallInstant(microsecondsSinceEpoch: 0)
     }

@@ -64,7 +64,7 @@ struct FleetVerb: ParsableCommand {
 
 /// Asks before an adoption that gives something up.
 struct AdoptionConfirmation {
-    /// How many jobs are named.
+    /// How many jobs are named; the others are counted.
     private static let shownMax = 20
 
     let loss: FleetReply.Loss

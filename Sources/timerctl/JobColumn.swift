@@ -5,15 +5,15 @@ import ArgumentParser
 import TimerControl
 import TimerCore
 
-/// A column of the list of jobs.
+/// A column of the list of jobs, by its name on the command line.
 enum JobColumn: String, CaseIterable, ExpressibleByArgument {
     case job, state, next, left, last, result, active, runs, skips, by, since, until, note
 
-    /// The columns of `list` without the option.
+    /// The columns of `list` without the option `--columns`.
     static let standard: [Self] = [.job, .state, .next, .left, .last, .result, .active]
     /// Which of these columns are left out first if the screen is too narrow.
     static let dispensable: [Self] = [.active, .left, .last]
-    /// The columns whose texts may be shortened.
+    /// The columns whose texts may be shortened to fit the screen.
     static let flexible: Set<Self> = [.job, .note, .by]
 
     var heading: String {
@@ -23,7 +23,6 @@ enum JobColumn: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// The cell for a job.
     func cell(_ job: JobTable.Row, _ instant: (String?) -> String) -> TextTable.Cell {
         switch self {
         case .job: .init(job.job)
@@ -67,7 +66,7 @@ enum JobColumn: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// The name of the column for programs.
+    /// The name of the column in CSV, with the unit of a span.
     var field: String {
         switch self {
         case .left: "left_usec"
@@ -81,10 +80,10 @@ extension JobTable.Row {
     /// Whether a run is active or starting; a run that waits in the queue does not count.
     var isRunning: Bool { Text.areActive(running) }
 
-    /// Whether the run that ended last failed.
+    /// Whether the run that ended last failed; false if none has ended.
     var hasFailed: Bool { last?.failed == true }
 
-    /// One word.
+    /// The word of the column STATE.
     var stateWord: String { Text.state(state, running) }
 
     fileprivate var stateStyle: TextTable.Style {
@@ -101,10 +100,10 @@ extension JobTable.Row {
         return remainingUsec.map { attempt < $0 } ?? true
     }
 
-    /// When the next run or retry starts.
+    /// When the next run or retry starts, whichever is first; nil if none is due.
     var nextStart: String? { isAttemptFirst ? nextAttempt : next }
 
-    /// How long until then, in microseconds.
+    /// The time until `nextStart`, in microseconds.
     var leftUsec: Int64? { isAttemptFirst ? nextAttemptUsec : remainingUsec }
 
     /// While a job runs, the active run is its last one.

@@ -32,7 +32,7 @@ struct ListFilter: ParsableArguments {
 
     @OptionGroup var pauses: PauseFilter
 
-    /// Whether every job is shown.
+    /// Whether no option excludes a job.
     var isAll: Bool {
         state.isEmpty && !failed && !paused && names.isEmpty && pauses.isEmpty
     }
@@ -58,7 +58,7 @@ struct ListFilter: ParsableArguments {
         text.flatMap { WallInstant(rfc3339: $0) }
     }
 
-    /// The states that need attention come first.
+    /// The order of `--sort state`: the states that need attention come first.
     private static let urgency = ["retrying", "running", "paused", "armed", "stopped", "finished"]
 
     private func admits(_ job: JobTable.Row) -> Bool {

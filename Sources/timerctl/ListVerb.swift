@@ -13,7 +13,6 @@ struct ListVerb: ParsableCommand {
             left out.
             """, aliases: ["status"])
 
-    /// The format of the output.
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case table, json, jsonl, csv, names
     }

@@ -5,7 +5,7 @@ import ArgumentParser
 import TimerControl
 import TimerCore
 
-/// Prints the items of `timerctl log`.
+/// Prints the items of `timerctl log` in the format that was chosen.
 struct LogPrinter {
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case text, cat, json
@@ -43,9 +43,9 @@ struct LogPrinter {
     }
 }
 
-/// An item of the log as JSON.
+/// An item of the log in the format `json`, one on a line.
 struct LogRecord: Encodable, Hashable {
-    /// `begin`, `line`, `unfinished`, `note` or `end`.
+    /// One of `begin`, `line`, `unfinished`, `note` and `end`.
     var kind: String
     var job: String
     var run: String?
@@ -93,7 +93,7 @@ struct LogRecord: Encodable, Hashable {
 }
 
 extension Text {
-    /// A line of `timerctl log`.
+    /// An item in the format `text`.
     static func log(_ item: LogItem, now: WallInstant) -> String {
         switch item {
         case .line(let line):

@@ -10,7 +10,7 @@ enum LogItem: Hashable {
     case begin(RunStatus)
     /// More lines of this run follow, after lines of another one.
     case again(String)
-    /// A line of output.
+    /// A line of output with its time and stream.
     case line(LogReply.Line)
     /// A line that a run has not ended.
     case unfinished(LogReply.Line)

@@ -11,7 +11,7 @@ struct LogStory {
     /// The runs whose start was shown, and those whose end was shown as well.
     private var begun: Set<String> = []
     private var closed: Set<String> = []
-    /// The run of the last line.
+    /// The run of the line that was shown last.
     private var current: String?
     private var hasOutput: Set<String> = []
     private var announced: [String: String] = [:]
@@ -102,7 +102,7 @@ struct LogStory {
 
     private mutating func begin(_ status: RunStatus, _ log: LogReply) -> [LogItem] {
         if let wait = RunWords.wait(status, instant: Text.instant) {
-            // Shown once for each reason to wait.
+            // A run is shown once for each reason to wait.
             guard announced.updateValue(status.waits ?? "", forKey: status.id) != status.waits
             else { return [] }
             return [.note("run \(status.id), \(RunWords.cause(of: status)), \(wait)")]
@@ -156,7 +156,7 @@ struct LogStory {
 }
 
 extension LogReply {
-    /// Only the lines of these runs.
+    /// The same answer with only the lines of the runs that are wanted.
     func only(_ isWanted: (String) -> Bool) -> LogReply {
         var part = self
         part.lines = lines.filter { isWanted($0.run) }

@@ -100,7 +100,7 @@ struct LogVerb: ParsableCommand {
     }
 }
 
-/// Requests the data that `timerctl log` shows.
+/// Requests the data that `timerctl log` shows, in one or more answers.
 struct LogReader {
     /// How many ended runs one request asks for.
     private static let pastMax = 100

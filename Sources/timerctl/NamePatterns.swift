@@ -13,12 +13,12 @@ struct NamePatterns: ParsableArguments {
     /// Whether there is no pattern, so that every job is selected.
     var isEmpty: Bool { match.isEmpty }
 
-    /// Whether a job is selected.
+    /// Whether the patterns select a job; without any, each is selected.
     func admit(_ job: String) -> Bool {
         match.isEmpty || match.contains { Self.admit(job, as: $0) }
     }
 
-    /// Whether a name matches the pattern.
+    /// Whether one pattern matches a name.
     static func admit(_ job: String, as pattern: String) -> Bool {
         NamePattern(pattern).matches(job)
     }

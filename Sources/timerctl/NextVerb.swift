@@ -216,13 +216,13 @@ struct NextVerb: ParsableCommand {
 extension DSTRule.Gap: ExpressibleByArgument {}
 extension DSTRule.Overlap: ExpressibleByArgument {}
 
-/// The output of `timerctl next`.
+/// The output of `timerctl next --json`.
 struct SchedulePreview: Codable {
-    /// The schedule's normal form.
+    /// The schedule's normal form; absent for an interval.
     var normalized: String?
-    /// The time zone of the schedule.
+    /// The time zone of the schedule; absent if it needs none.
     var timezone: String?
-    /// The interval, if the schedule is one.
+    /// The interval; absent if the schedule is another one.
     var everyUsec: Int64?
     /// `end` if the interval is counted from the end of each run.
     var from: String?

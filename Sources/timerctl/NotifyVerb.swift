@@ -5,7 +5,6 @@ import ArgumentParser
 import TimerControl
 import TimerCore
 
-/// Who is notified about jobs.
 struct NotifyVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notify",

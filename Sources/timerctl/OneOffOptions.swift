@@ -116,7 +116,7 @@ struct OneOffDefinition {
     /// Nil for the user of the daemon's runs.
     var user: String?
 
-    /// The text of the file.
+    /// The text of the file with the definition, as TOML.
     func text(for job: Job.Name) -> String {
         func line(_ key: String, _ value: String?) -> String? {
             value.map { "\(key) = \(Self.quoted($0))" }
@@ -132,7 +132,7 @@ struct OneOffDefinition {
         return lines.compactMap { $0 }.joined(separator: "\n") + "\n"
     }
 
-    /// A basic string of TOML.
+    /// A text as a basic string of TOML, with escapes.
     private static func quoted(_ text: String) -> String {
         var result = "\""
         for scalar in text.unicodeScalars {

@@ -26,7 +26,7 @@ struct JobsArgument: ParsableArguments {
         if !all, jobs.isEmpty { throw ValidationError("name a job, or say --all") }
     }
 
-    /// The selected jobs.
+    /// The jobs that the arguments select, after they were validated.
     var selection: JobSelection { all ? .all : .jobs(jobs) }
 }
 

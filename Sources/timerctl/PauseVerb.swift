@@ -68,7 +68,7 @@ struct PauseVerb: ParsableCommand {
         return .jobs(found)
     }
 
-    /// How long a pause may be.
+    /// The spans that `--for` accepts.
     private static let spans =
         Duration.microseconds(1)...Duration.microseconds(OrderBody.forUsecMax)
 }

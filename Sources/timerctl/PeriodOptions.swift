@@ -21,10 +21,10 @@ struct PeriodOptions: ParsableArguments {
             valueName: "time"))
     var until: String?
 
-    /// Whether neither is given.
+    /// Whether neither option is given.
     var isEmpty: Bool { since == nil && until == nil }
 
-    /// What they mean now.
+    /// What the options mean as of now. Throws if the period is empty.
     func period() throws -> Period {
         let period = Period(
             since: try since.map { try TimeOption.instant("--since", $0, .past) },
@@ -39,12 +39,12 @@ struct PeriodOptions: ParsableArguments {
     }
 }
 
-/// A time in which runs ended.
+/// The time in which a run must have ended to be shown.
 struct Period: Hashable {
     var since: WallInstant?
     var until: WallInstant?
 
-    /// Whether every run ended in it.
+    /// Whether it has no limits.
     var isAll: Bool { since == nil && until == nil }
 
     /// `since … and until …`; nil if it is all time.

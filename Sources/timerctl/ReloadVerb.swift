@@ -34,7 +34,7 @@ struct ReloadVerb: ParsableCommand {
         try Self.reload(over: connection, isStrict: strict)
     }
 
-    /// Reloads and prints the result.
+    /// Reloads the configuration, and prints what changed and what was refused.
     static func reload(over connection: Connection, isStrict: Bool) throws {
         let reply = try connection.ask(isStrict ? .strictReload : .reload, for: ReloadReply.self)
         try connection.show(reply) { Text.reload(reply) }

@@ -61,7 +61,7 @@ struct ResumeVerb: ParsableCommand {
     }
 }
 
-/// Options that select pauses.
+/// Options that select pauses by what they say.
 struct PauseFilter: ParsableArguments {
     @Option(help: "Only jobs that this user paused.")
     var by: String?
@@ -80,7 +80,7 @@ struct PauseFilter: ParsableArguments {
 
 /// Decides whether pauses of several users may be ended at once.
 struct ResumeConfirmation {
-    /// How many pauses are listed.
+    /// How many pauses are listed; the others are counted.
     private static let shownMax = 20
 
     let jobs: [JobTable.Row]
@@ -89,7 +89,7 @@ struct ResumeConfirmation {
 
     enum Decision: Hashable {
         case granted, asks
-        /// Why the pauses may not be ended.
+        /// Why the pauses are not ended, as an error message.
         case refused(String)
     }
 

@@ -92,9 +92,9 @@ struct RunOrder {
     }
 }
 
-/// Finds out whether requested runs have started.
+/// Finds out for `timerctl run` whether the requested runs have started.
 struct RunStart {
-    /// The state of one.
+    /// How far one requested run is.
     enum Start: Hashable {
         /// Its process was started.
         case started

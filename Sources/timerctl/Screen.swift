@@ -12,7 +12,7 @@ struct Screen {
     var rows: Int?
     var hasColor = false
 
-    /// When colors are used.
+    /// The values of `--color`.
     enum ColorChoice: String, ExpressibleByArgument, CaseIterable {
         case auto, always, never
     }
@@ -21,7 +21,7 @@ struct Screen {
     /// (no-color.org) or TERM is `dumb`.
     static func standardOutput(color: ColorChoice) -> Screen { on(STDOUT_FILENO, color) }
 
-    /// Standard error at this time.
+    /// Standard error as it is now. It has colors by the rule of `auto`.
     static var standardError: Screen { on(STDERR_FILENO, .auto) }
 
     private static func on(_ output: Int32, _ color: ColorChoice) -> Screen {

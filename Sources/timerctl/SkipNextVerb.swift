@@ -27,7 +27,7 @@ struct SkipNextVerb: ParsableCommand {
             .skipNext, .jobs([argument.job]), OrderBody(count: count), done: Self.done(count))
     }
 
-    /// The effect, in words.
+    /// What the command did, for the line that is printed.
     static func done(_ count: Int) -> String {
         count == 0
             ? "no run will be skipped"

@@ -8,7 +8,7 @@ import TimerControl
 /// Finds out whether the daemon of a control socket is stopped. If systemd holds the socket, a
 /// connection starts the daemon, which a command that only reads must not do.
 struct StoppedDaemon {
-    /// The path of the control socket.
+    /// The path of the control socket, which says which daemon is meant.
     let path: String
     /// The command of the service manager, such as `systemctl --user`.
     let manager: String
@@ -65,7 +65,7 @@ struct StoppedDaemon {
     }
 }
 
-/// Another program.
+/// Runs another program and waits for it.
 enum Program {
     /// The standard output of the program; nil if it cannot be started or fails. It is searched in
     /// PATH.

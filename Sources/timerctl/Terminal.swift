@@ -8,7 +8,7 @@ import TimerControl
 import TimerCore
 
 enum Terminal {
-    /// The wall clock.
+    /// The wall clock, with microseconds.
     static var now: WallInstant {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
@@ -98,7 +98,7 @@ enum Terminal {
         isatty(toError ? STDERR_FILENO : STDOUT_FILENO) == 1 ? Printable.text(text) : text
     }
 
-    /// Prints a message on standard error.
+    /// Prints a message on standard error, without characters that could control the terminal.
     static func complain(_ message: String) {
         write(Array((Printable.lines(message) + "\n").utf8), to: STDERR_FILENO)
     }

@@ -4,9 +4,8 @@
 import TimerControl
 import TimerCore
 
-/// Texts about the fleet.
+/// The texts of `timerctl fleet`.
 extension Text {
-    /// The lines of `timerctl fleet`.
     static func fleet(_ reply: FleetReply) -> String {
         var lines = ["fleet \(reply.fleetName), machine \(reply.machine): \(state(of: reply))"]
         if let problem = reply.problem { lines.append("    \(Printable.text(problem))") }

@@ -4,9 +4,8 @@
 import TimerControl
 import TimerCore
 
-/// Texts about notifiers and their messages.
+/// The texts of `timerctl notify`.
 extension Text {
-    /// The lines of `timerctl notify list`.
     static func notifiers(_ notifiers: NotifiersReply, _ messages: NotificationsReply) -> String {
         guard !notifiers.notifiers.isEmpty || !messages.messages.isEmpty else {
             return
@@ -57,7 +56,7 @@ extension Text {
         return pending + lines
     }
 
-    /// How a notifier sends.
+    /// How and to where a notifier sends; the address itself may be secret, and is not known here.
     private static func receiver(of one: NotifierStatus) -> String {
         if let recipients = one.to { return "mail to \(recipients.joined(separator: ", "))" }
         if let job = one.job { return "runs the job \(job)" }

@@ -4,7 +4,7 @@
 import TimerControl
 import TimerCore
 
-/// Texts about one run.
+/// The text of `timerctl show RUN`.
 extension Text {
     /// The lines of `timerctl show RUN`.
     ///

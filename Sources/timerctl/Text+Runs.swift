@@ -4,7 +4,7 @@
 import TimerControl
 import TimerCore
 
-/// Texts about runs and their output.
+/// The texts of `timerctl history` and of output.
 extension Text {
     /// The lines of `timerctl history`: each run, and below it the last lines of its output, and
     /// between them the runs that were skipped.
@@ -58,7 +58,7 @@ extension Text {
         return which + (skip.blockedBy.map { ", because of \($0)" } ?? "")
     }
 
-    /// The last lines that are not empty.
+    /// The last lines of an output that are not empty.
     static func lastLines(of output: String, _ count: Int) -> [String] {
         lines(of: output).filter { !$0.isEmpty }.suffix(count).map { Terminal.shown($0) }
     }

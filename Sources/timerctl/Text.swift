@@ -8,7 +8,7 @@ import TimerZones
 
 /// The texts in which timerctl prints the values of the API.
 enum Text {
-    /// The lines of `timerctl show`.
+    /// The lines of `timerctl show JOB`.
     static func details(_ job: JobStatus) -> String {
         var lines: [(String, String?)] = [
             ("Job", job.job), ("Description", job.description),
@@ -152,7 +152,7 @@ enum Text {
         return "\(job.job): \(done)\(end)\(left)"
     }
 
-    /// The differences between two pauses.
+    /// The terms of a pause that changed, each with the former value.
     private static func change(from former: PauseStatus, to pause: PauseStatus) -> String {
         var parts: [String] = []
         if pause.until != former.until {
@@ -168,7 +168,7 @@ enum Text {
         return parts.joined(separator: ", ")
     }
 
-    /// The word of the column STATE.
+    /// The word of the column STATE: an armed job with an active run is `running`.
     static func state(_ state: String, _ runs: [RunStatus]) -> String {
         state == "armed" && areActive(runs) ? "running" : state
     }

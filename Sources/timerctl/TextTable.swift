@@ -3,7 +3,7 @@
 
 import TimerControl
 
-/// A table with a heading, for people.
+/// A table with a heading, for people: its columns are as wide as their longest cell.
 struct TextTable {
     /// The style of a cell if there are colors.
     enum Style: String {
@@ -42,7 +42,7 @@ struct TextTable {
         }
     }
 
-    /// The number of columns on a terminal.
+    /// How many columns of a terminal the table takes.
     var width: Int { widths.reduce(0, +) + 2 * max(0, widths.count - 1) }
 
     /// The same table with some columns shortened, so that it takes at most `limit` columns of the

@@ -6,7 +6,6 @@ import TimerControl
 import TimerCore
 import TimerZones
 
-/// The program timerctl.
 @main
 struct Timerctl: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -56,7 +55,7 @@ struct Timerctl: ParsableCommand {
             }
             exit(withError: ExitCode(WrongUsage.status))
         } catch let code as ExitCode where code == .success {
-            // The run for which it waited succeeded.
+            // The run for which `--wait` waited succeeded.
             do { try Terminal.finish() } catch { exit(withError: error) }
             exit(withError: code)
         } catch {
@@ -101,7 +100,7 @@ struct Timerctl: ParsableCommand {
         } + arguments.dropFirst(own.count)
     }
 
-    /// The time as it was written.
+    /// A time as it was written, without what `shielded` put before it.
     static func unshielded(_ time: String) -> String {
         time.hasPrefix(" -") ? String(time.dropFirst()) : time
     }

@@ -10,10 +10,11 @@ struct UnfinishedLines {
     private var before: [LogReply.Line] = []
     private var shown: [LogReply.Line] = []
 
-    /// The lines in the latest answer.
+    /// Takes the unfinished lines of the latest answer.
     mutating func note(_ lines: [LogReply.Line]) { self.lines = lines }
 
-    /// The lines to show now.
+    /// The lines to show now. While the output is followed, these are the ones that have not
+    /// changed since the answer before, and were not shown.
     mutating func next(isFollowing: Bool) -> [LogReply.Line] {
         guard isFollowing else { return lines }
         let next = lines.filter { line in

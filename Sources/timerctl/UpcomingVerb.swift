@@ -118,7 +118,7 @@ extension Text {
         }
         return lines.joined(separator: "\n")
     }
-    /// The text of the column WHAT.
+    /// The text of the column WHAT, with the number of further runs.
     private static func what(_ run: UpcomingReply.Run) -> String {
         guard let further = run.furtherCount else { return run.kind }
         return "\(run.kind), and \(run.hasMore == true ? "at least " : "")\(further) more"

@@ -3,10 +3,10 @@
 
 public import TimerCore
 
-/// Makes jobs of an anacrontab(5).
+/// Makes jobs of an anacrontab(5), and reports what became of each line.
 public struct AnacrontabImporter {
     public var result: ImportResult { table.result }
-    /// The lines that are jobs now.
+    /// The numbers of the lines that are jobs now, so that they can be switched off in the file.
     public var importedLines: [Int] { table.importedLines }
 
     private var table: LogicalTable

@@ -4,7 +4,7 @@
 /// The command of a crontab line, and what cron gives it as standard input: everything behind the first `%`
 /// without a backslash.
 struct CronCommand: Hashable {
-    /// What the shell gets.
+    /// What cron gives the shell, without what is behind an unescaped `%`.
     var line: String
     /// What the command reads; nil if it reads nothing.
     var input: String?
@@ -93,7 +93,7 @@ struct CronCommand: Hashable {
     /// The base name of the first word; nil if it is none of a program.
     var programName: String? {
         for word in line.split(whereSeparator: { $0 == " " || $0 == "\t" }) {
-            // A variable before the command.
+            // The word sets a variable for the command.
             if let equals = word.firstIndex(of: "="), equals != word.startIndex,
                 word[..<equals].allSatisfy({
                     $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_")

@@ -3,7 +3,6 @@
 
 /// What cron does with a file of /etc/cron.d because of its name (cron(8)).
 public enum CronFileName: Hashable, Sendable {
-    /// It reads the file.
     case read
     /// It does not, as everyone expects: a placeholder, a hidden file, or a copy that an editor or
     /// the package manager made.

@@ -3,7 +3,7 @@
 
 public import TimerCore
 
-/// A minute of local time.
+/// A minute of local time, with the fields that cron compares.
 public struct LocalMinute: Hashable, Sendable {
     public var minute: Int
     public var hour: Int
@@ -100,7 +100,7 @@ public struct CronSimulation {
         return skipped.contains { times.matches(Self.civil($0)) }
     }
 
-    /// Minutes of local time since 1970.
+    /// Minutes since 1970 as a local clock counts them.
     private static func wall(_ minute: Int64, _ time: LocalMinute) -> Int64 {
         (minute * 60 + Int64(time.offset)).floored(by: 60)
     }
@@ -118,7 +118,7 @@ public struct CronSimulation {
 }
 
 extension Int64 {
-    /// The quotient, rounded down.
+    /// The quotient, rounded down also for negative numbers.
     fileprivate func floored(by divisor: Int64) -> Int64 {
         self / divisor - (self % divisor < 0 ? 1 : 0)
     }

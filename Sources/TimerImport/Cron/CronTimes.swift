@@ -18,7 +18,7 @@ public struct CronTimes: Hashable, Sendable {
     public private(set) var isReboot = false
     /// The five fields with numbers, one blank between them, without what cron ignores.
     public internal(set) var text = ""
-    /// What cron ignores, as sentences.
+    /// What the line says and cron ignores, as sentences.
     var ignored: [String] = []
 
     /// The position after the last field, and the blanks behind it.
@@ -53,7 +53,7 @@ public struct CronTimes: Hashable, Sendable {
         self = try Self.read(Array(fields.utf8)[...], .debian).times
     }
 
-    /// Once in each boot.
+    /// The times of `@reboot`: once in each boot.
     static let reboot: CronTimes = {
         var times = CronTimes()
         times.isReboot = true
@@ -62,7 +62,7 @@ public struct CronTimes: Hashable, Sendable {
 
     private init() {}
 
-    /// Whether a minute of local time matches.
+    /// Whether a minute of local time matches all fields.
     func matches(_ time: LocalMinute) -> Bool {
         minutes.contains(time.minute) && hasHour(of: time)
     }
@@ -116,7 +116,7 @@ struct CronFieldReader {
 
     var rest: ArraySlice<UInt8>
     let flavour: CronFlavour
-    /// The fields so far, in normal form.
+    /// The fields that were read so far, in normal form.
     var texts: [String] = []
     var ignored: [String] = []
 
@@ -216,7 +216,7 @@ struct CronFieldReader {
         return text.reduce(0) { min(1_000_000, $0 * 10 + Int($1 - 48)) }
     }
 
-    /// The number as it is written.
+    /// The number as it is written, for an error.
     private static func number(at place: ArraySlice<UInt8>) -> String {
         String(decoding: place.prefix { (48...57).contains($0) }.prefix(32), as: UTF8.self)
     }

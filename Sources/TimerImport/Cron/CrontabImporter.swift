@@ -57,7 +57,7 @@ public struct CrontabImporter {
         }
     }
 
-    /// A file that cannot be read.
+    /// Reports that a file cannot be read, and imports nothing of it.
     public mutating func refuse(_ file: String, because why: String) {
         result.report.add(SourcePlace(file), "", .refused(why))
     }
@@ -119,7 +119,7 @@ public struct CrontabImporter {
         return entry
     }
 
-    /// Names of users that timerd accepts.
+    /// Why timerd does not accept the name of a user; nil if it does.
     static func fault(inAccount name: String) -> String? {
         let isWord = name.utf8.allSatisfy { byte in
             (48...57).contains(byte) || (97...122).contains(byte | 0x20) || byte == 95 || byte == 45

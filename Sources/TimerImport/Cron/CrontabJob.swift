@@ -7,7 +7,7 @@ public import TimerCore
 public struct ImportedTimes: Hashable, Sendable {
     public var job: Job.Name
     public var place: SourcePlace
-    /// When the source runs.
+    /// When the source runs the job, as its own rules are.
     public var times: CronTimes
     /// The time zone in which the source counts; nil: the machine's.
     public var zone: String?
@@ -18,7 +18,7 @@ struct CrontabEntry {
     /// `@daily` or the five fields, as they are written.
     var schedule: String
     var times: CronTimes
-    /// The key `cron`; nil for `@reboot`.
+    /// The value of the key `cron`; nil for `@reboot`.
     var cron: String?
     /// Whether it begins with `-`, which keeps cronie from logging it.
     var isSilent = false
@@ -27,7 +27,7 @@ struct CrontabEntry {
     var command: String
     var notes: [String] = []
 
-    /// The words of all flavours.
+    /// The words for times that all flavours read in the same way.
     private static let words = [
         "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *",
         "@weekly": "0 0 * * 0", "@daily": "0 0 * * *", "@midnight": "0 0 * * *",

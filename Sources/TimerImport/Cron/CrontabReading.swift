@@ -6,7 +6,7 @@ struct CrontabReading {
     /// The PATH of cron's jobs if the crontab sets none.
     static let cronPath = "/usr/bin:/bin"
 
-    /// The size of the smallest job, about.
+    /// About the size of the smallest job in the output, in bytes.
     private static let jobBytes = 190
 
     let source: CrontabSource

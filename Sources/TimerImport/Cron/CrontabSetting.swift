@@ -48,7 +48,7 @@ struct CrontabSetting: Hashable {
         rest = rest.dropFirst().drop(while: isSpace)
         guard !rest.isEmpty else { return emptyIsFine ? (name, []) : nil }
         guard var value = text(&rest, isName: false), rest.allSatisfy(isSpace) else { return nil }
-        // Quotes within quotes go as well.
+        // Quotes within quotes are removed as well.
         if value.count >= 2, value[0] == 34 || value[0] == 39, value.last == value[0] {
             value = Array(value[1..<(value.count - 1)])
         }

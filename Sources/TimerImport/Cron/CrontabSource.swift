@@ -1,16 +1,16 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The program whose rules a crontab follows.
+/// The program whose rules a crontab follows, by its name on the command line.
 public enum CronFlavour: String, CaseIterable, Sendable {
-    /// Debian's cron 3.0pl1.
+    /// Debian's cron, version 3.0pl1.
     case debian
     /// cronie, as on Fedora, RHEL, Arch and SUSE.
     case cronie
     /// systemd-cron, which makes systemd units of crontabs.
     case systemdCron = "systemd-cron"
 
-    /// Its name in a sentence.
+    /// Its name as sentences have it.
     var name: String { self == .debian ? "Debian's cron" : rawValue }
 }
 
@@ -36,7 +36,7 @@ public struct CrontabOptions: Sendable {
     public init() {}
 }
 
-/// A crontab.
+/// A crontab, and what is known of it beside its text.
 public struct CrontabSource: Sendable {
     /// Its path as the user named it, or `-`.
     public var file: String
@@ -61,7 +61,7 @@ public struct CrontabSource: Sendable {
     }
 }
 
-/// Why a whole file cannot be imported.
+/// Why a whole file cannot be imported; single lines are in the report.
 public struct ImportFault: Error, Hashable, Sendable, CustomStringConvertible {
     /// The place, what is wrong, and what to do next.
     public let description: String
@@ -71,7 +71,7 @@ public struct ImportFault: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// One line of a file, with what makes it impossible to import.
 struct SourceLine {
-    /// From 1.
+    /// The number of the line in the file, from 1.
     var number: Int
     /// The line without its end; what is not UTF-8 is replaced.
     var text: String
@@ -80,7 +80,7 @@ struct SourceLine {
     /// Whether Debian's cron refuses the whole file because of the fault.
     var breaksFile = false
 
-    /// Whether cron ignores it.
+    /// Whether cron ignores it: an empty line, or a comment.
     var isComment: Bool {
         let first = text.utf8.first { $0 != 32 && $0 != 9 }
         return first == nil || first == UInt8(ascii: "#")

@@ -5,7 +5,7 @@
 struct FcronFields: Hashable {
     /// The values of minute, hour, day, month and weekday, in their order; 0 is Sunday.
     var values: [[Int]]
-    /// Whether a field is `*`.
+    /// Whether each field is `*`, so that it restricts nothing.
     var isStar: [Bool]
 
     private static let ranges = [0...59, 0...23, 1...31, 1...12, 0...7]
@@ -74,7 +74,7 @@ struct FcronFields: Hashable {
         return value
     }
 
-    /// The fields of a crontab line.
+    /// The fields as a crontab line has them, with the values in place of `~`.
     var cron: String {
         zip(values, isStar).map { values, isStar in
             isStar ? "*" : values.map(String.init).joined(separator: ",")

@@ -64,7 +64,7 @@ struct FcronOptions: Hashable {
 
     func text(_ name: String) -> String? { values[name]?.first }
 
-    /// What timerd cannot do, as sentences.
+    /// What timerd cannot do of the options, as sentences.
     var losses: [String] {
         var found: [String] = []
         if isOn("serial") {

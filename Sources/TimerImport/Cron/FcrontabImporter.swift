@@ -3,12 +3,12 @@
 
 import TimerCore
 
-/// Makes jobs of an fcrontab(5).
+/// Makes jobs of an fcrontab(5), and reports what became of each line.
 public struct FcrontabImporter {
     public var result: ImportResult { table.result }
     /// The times of the jobs that run at times of the clock.
     public private(set) var times: [ImportedTimes] = []
-    /// The lines that are jobs now.
+    /// The numbers of the lines that are jobs now, so that they can be switched off in the file.
     public var importedLines: [Int] { table.importedLines }
 
     private var table: LogicalTable
@@ -78,7 +78,7 @@ public struct FcrontabImporter {
         }
     }
 
-    /// The text behind so many words.
+    /// The text behind this many words, without blanks before it.
     private static func rest(_ text: String, after count: Int) -> String {
         let parts = text.split(maxSplits: count, omittingEmptySubsequences: true) {
             $0 == " " || $0 == "\t"
@@ -124,7 +124,7 @@ public struct FcrontabImporter {
 
     // MARK: - Schedules
 
-    /// When a line runs.
+    /// The schedule at the beginning of a line, before it is a key of a job.
     private struct Schedule {
         enum Kind: String {
             case elapsed = "@"
@@ -133,10 +133,10 @@ public struct FcrontabImporter {
         }
 
         var kind: Kind
-        /// Of a periodic line.
+        /// The word after `%` of a periodic line, such as `daily`; nil for any other line.
         var keyword: String?
 
-        /// How many fields each keyword has.
+        /// How many fields follow each keyword.
         private static let keywords = [
             "hourly": 1, "midhourly": 1, "daily": 2, "middaily": 2, "nightly": 2, "weekly": 2,
             "midweekly": 2, "monthly": 3, "midmonthly": 3, "mins": 5, "hours": 5, "days": 5,
@@ -158,7 +158,7 @@ public struct FcrontabImporter {
                 keyword = String(word)
                 text = String(text.dropFirst(word.count + 1))
             } else if text.utf8.first.map({ (48...57).contains($0) }) == true {
-                // A number in place of the options.
+                // A number in place of the options means `first` or `runfreq`.
                 text = (kind == .elapsed ? "first(" : "runfreq(") + text + ")"
             }
             try options.add(text)

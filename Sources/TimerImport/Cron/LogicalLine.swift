@@ -39,7 +39,7 @@ struct LogicalLine {
 struct LogicalTable {
     let source: CrontabSource
     private(set) var result = ImportResult()
-    /// The lines that are jobs now.
+    /// The numbers of the lines that are jobs now.
     private(set) var importedLines: [Int] = []
 
     private var comments: [String] = []
@@ -48,7 +48,7 @@ struct LogicalTable {
 
     init(_ source: CrontabSource) { self.source = source }
 
-    /// The lines, in their order.
+    /// The lines of the file, with continued lines joined.
     var lines: [LogicalLine] {
         LogicalLine.join(SourceLine.lines(of: source.bytes, .systemdCron))
     }

@@ -5,7 +5,7 @@ public import TimerCore
 
 /// The next firings of the source of a job beside those of the job that was made of it (`--check`).
 public struct FiringComparison: Hashable, Sendable {
-    /// How many firings are compared.
+    /// How many firings are compared of each job.
     public static let count = 50
 
     public var job: Job.Name

@@ -6,7 +6,7 @@ public import TimerCore
 /// What became of each line, or each key, of the source. Each is in it once, so that nothing is dropped
 /// silently.
 public struct ImportReport: Hashable, Sendable {
-    /// What became of a line.
+    /// What became of a line or key of the source.
     public enum Outcome: Hashable, Sendable {
         /// It is in these jobs.
         case mapped([Job.Name])
@@ -26,7 +26,7 @@ public struct ImportReport: Hashable, Sendable {
         case leftOut(String)
     }
 
-    /// A line and what became of it.
+    /// A line or key of the source, and what became of it.
     public struct Entry: Hashable, Sendable {
         public var place: SourcePlace
         /// The line as it is written.
@@ -65,7 +65,7 @@ public struct ImportReport: Hashable, Sendable {
         return (Array(entries.prefix(Self.shownMax)), max(0, entries.count - Self.shownMax))
     }
 
-    /// What is not imported.
+    /// The lines that are not imported.
     public var refused: [Entry] {
         entries.filter { if case .refused = $0.outcome { true } else { false } }
     }
@@ -76,7 +76,7 @@ public struct ImportReport: Hashable, Sendable {
     }
 }
 
-/// What an importer makes of its source.
+/// What an importer makes of its source, and what it could not make.
 public struct ImportResult: Hashable, Sendable {
     public var jobs: [ImportedJob] = []
     public var notifiers: [ImportedNotifier] = []
@@ -90,7 +90,7 @@ public struct ImportResult: Hashable, Sendable {
         case exact = 0
         /// There are deviations, which the notes describe.
         case withNotes = 1
-        /// There is no job.
+        /// There is no job, so nothing can be used.
         case nothingUsable = 2
     }
 

@@ -19,7 +19,7 @@ public struct SourcePlace: Hashable, Sendable, CustomStringConvertible {
 /// A job of the configuration that results from an import.
 public struct ImportedJob: Hashable, Sendable {
     public var name: Job.Name
-    /// Where its schedule is written.
+    /// The place of its schedule in the source, for messages.
     public var place: SourcePlace
     /// The lines of the source from which it was made, and the comments above them.
     public var source: [String]

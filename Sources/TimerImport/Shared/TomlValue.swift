@@ -13,7 +13,7 @@ public indirect enum TomlValue: Hashable, Sendable, CustomStringConvertible {
     /// The entries in the order in which they are written.
     case table([TomlEntry])
 
-    /// An array of texts.
+    /// An array of strings.
     public static func strings(_ texts: [String]) -> TomlValue {
         .array(texts.map(TomlValue.string))
     }
@@ -40,14 +40,14 @@ public indirect enum TomlValue: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The value in one line.
+    /// The value without a line break, as in an array or an inline table.
     private var inline: String {
         if case .string(let text) = self { return Toml.quotedInline(text) }
         return description
     }
 }
 
-/// A key with its value.
+/// A key with its value, as one line of the output.
 public struct TomlEntry: Hashable, Sendable {
     public var key: String
     public var value: TomlValue

@@ -4,7 +4,7 @@
 import TimerCore
 
 extension ServiceTranslation {
-    /// The limit of a configuration.
+    /// The limit of the configuration (`TomlNode.argumentsMax`).
     private static let argumentsMax = 4096
 
     mutating func translateCommands() {

@@ -12,7 +12,7 @@ struct ServiceTranslation {
     var notes: [String] = []
     /// The units that systemd starts when the service ends, with the lines that name them.
     private(set) var handlers: [(name: String, event: UnitHandlers.Event, index: Int)] = []
-    /// Why the service cannot become a job.
+    /// Why the service cannot become a job, at the place of the line; nil if it can.
     private(set) var refusal: (place: SourcePlace, reason: String)?
 
     init(_ unit: LoadedUnit, specifiers: UnitSpecifiers) {

@@ -7,7 +7,7 @@ import TimerCore
 ///
 /// It reads no files: the caller loads the units.
 public struct SystemdImport {
-    /// What the caller found of a unit.
+    /// The files of a unit that the caller found, or why there are none.
     public enum Loaded {
         /// The main file, then the drop-ins in the order in which they apply.
         ///
@@ -17,12 +17,12 @@ public struct SystemdImport {
         case masked(path: String)
         /// There is no file of it, and where that was expected.
         case missing(searched: String)
-        /// It cannot be read, and why.
+        /// It cannot be read, for this reason.
         case unreadable(path: String, reason: String)
     }
 
     public struct Options: Sendable {
-        /// The instance of templates.
+        /// The instance for templates that are named without one.
         public var instance: String?
         /// Whether intervals also start again after each boot.
         public var isLikeSystemd = false
@@ -69,7 +69,7 @@ public struct SystemdImport {
             }
             name = unit
         }
-        // The same name twice is one timer.
+        // A name that is given twice is one timer.
         guard names.insert(name).inserted else { return }
         guard name.type == "timer" else { return refuse("\(name)", "it is not a timer") }
         guard let (timer, isEnabled) = unit(name) else { return }

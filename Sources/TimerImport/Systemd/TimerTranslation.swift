@@ -23,14 +23,14 @@ struct TimerTranslation {
 
     private(set) var calendars: [(text: String, spec: CalendarSpec, index: Int)] = []
     private(set) var spans: [String: [(span: Duration, index: Int)]] = [:]
-    /// Which time counts for the intervals.
+    /// The clock that counts the intervals, as the value of the key `count`.
     private(set) var count = "uptime"
 
     static let triggers = [
         "OnCalendar", "OnActiveSec", "OnBootSec", "OnStartupSec", "OnUnitActiveSec",
         "OnUnitInactiveSec",
     ]
-    /// The limits of a configuration.
+    /// The limits of the configuration (`TomlNode`).
     private static let calendarsMax = 100
     private static let spanMax: Duration = .seconds(100 * 31_557_600)
     static let intervalMin: Duration = .milliseconds(1)
@@ -263,7 +263,7 @@ struct TimerTranslation {
         }
     }
 
-    /// Marks what other code has read.
+    /// Marks a line that other code has read, before `markRest` marks the others.
     mutating func mark(_ key: String, in section: String, _ outcome: LoadedUnit.Outcome) {
         if let index = unit.last(section, key) { unit.mark(index, outcome) }
     }

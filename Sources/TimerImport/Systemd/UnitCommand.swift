@@ -5,7 +5,7 @@ import TimerCore
 
 /// One command of `ExecStart=` or a similar key (systemd.service(5), "Command Lines").
 struct UnitCommand: Hashable {
-    /// A part of an argument.
+    /// A part of an argument: text, or a variable that systemd replaces when it starts the command.
     enum Piece: Hashable {
         case text(String)
         /// `${NAME}`: exactly the value of a variable.
@@ -19,7 +19,7 @@ struct UnitCommand: Hashable {
         var ignoresFailure = false
         var hasOwnName = false
         var isLiteral = false
-        /// `+`, `!` or `!!`.
+        /// The prefix about privileges: `+`, `!` or `!!`; nil: none.
         var privileges: String?
     }
 
@@ -43,7 +43,7 @@ struct UnitCommand: Hashable {
         return words
     }
 
-    /// The variables in its arguments.
+    /// The names of the variables in its arguments.
     var variables: Set<String> {
         Set(
             arguments.joined().compactMap { piece in
@@ -81,7 +81,7 @@ struct UnitCommand: Hashable {
     }
 }
 
-/// Text in the notation of `/bin/sh`.
+/// Writes text so that `/bin/sh` reads it as meant.
 enum ShellText {
     private static let safe = Set(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+:,./-".utf8)
@@ -91,7 +91,7 @@ enum ShellText {
         "in",
     ]
 
-    /// The text as exactly one word.
+    /// The text as exactly one word, in quotes if it needs them.
     static func quoted(_ text: String) -> String {
         if !text.isEmpty, text.utf8.allSatisfy(safe.contains), !reserved.contains(text) {
             return text
@@ -111,7 +111,7 @@ enum ShellText {
     }
 }
 
-/// Reads the commands of one assignment.
+/// Reads the commands of one assignment such as `ExecStart=`, with the rules of systemd.
 struct UnitCommandReader {
     let specifiers: UnitSpecifiers
     /// What has to be said of the line, each as a sentence without a full stop.
@@ -269,7 +269,7 @@ struct UnitCommandReader {
             } else if rest.first == "{", let end = rest.firstIndex(of: "}") {
                 let name = String(String.UnicodeScalarView(rest[..<end].dropFirst()))
                 rest = rest[rest.index(after: end)...]
-                // A variable that cannot exist is empty.
+                // A variable that cannot exist is empty, so nothing remains of it.
                 guard VariableName.isValid(name) else { continue }
                 flush()
                 pieces.append(.variable(name))

@@ -6,7 +6,7 @@
 public struct UnitFile: Hashable, Sendable {
     /// What a line is. A line that is continued with a backslash is one line, at the place of its first.
     public enum Content: Hashable, Sendable {
-        /// Empty, or a comment.
+        /// An empty line, or a comment.
         case comment
         /// `[Service]`.
         case section(String)
@@ -96,7 +96,7 @@ private struct Reader {
         /// With a space in the place of each backslash at an end.
         var text = ""
         var raw = ""
-        /// Where it begins.
+        /// The number of its first line.
         var line: Int
         private var isEmpty = true
 

@@ -5,7 +5,7 @@ import TimerCore
 
 /// The services of `OnFailure=` and `OnSuccess=`, which become jobs that notifiers run.
 struct UnitHandlers {
-    /// When systemd starts the other unit.
+    /// The end of a service after which systemd starts the other unit.
     enum Event: String, CaseIterable {
         case failure
         case success
@@ -29,7 +29,7 @@ struct UnitHandlers {
     /// Why a unit cannot become a job, as the end of a sentence.
     struct Refusal: Error { var reason: String }
 
-    /// The most notifiers of a job.
+    /// The most notifiers of a job, which is the limit of the configuration.
     static let usesMax = 20
     /// The schedule of a job that only a notifier runs: this long after a boot.
     static let never = "100y"

@@ -148,7 +148,7 @@ extension UnitKey {
         "GuessMainPID", "MemoryZSwapWriteback", "SetLoginEnvironment",
     ]
 
-    /// Other values that are the default.
+    /// The default values of other keys; a line with one of them loses nothing.
     static let defaultValues: [String: Set<String>] = [
         "KillSignal": ["SIGTERM", "TERM", "15"], "FinalKillSignal": ["SIGKILL", "KILL", "9"],
         "NotifyAccess": ["none"], "OOMPolicy": ["stop"], "ProtectProc": ["default"],

@@ -5,7 +5,7 @@ import TimerCore
 
 /// What the importer does with a key of a unit file.
 enum UnitKey: Hashable, Sendable {
-    /// It has code of its own.
+    /// The importer has code of its own for it.
     case translated
     /// It changes nothing about the runs of the job, because of this.
     case unneeded(String)
@@ -55,7 +55,7 @@ enum UnitKey: Hashable, Sendable {
         "workdir": "did you mean \"WorkingDirectory\"?",
     ]
 
-    /// Each of the words, with one treatment.
+    /// Gives each of the words, which are keys, the same treatment.
     static func all(_ treatment: UnitKey, _ words: String) -> [String: UnitKey] {
         Dictionary(
             words.split(whereSeparator: \.isWhitespace).map { (String($0), treatment) },

@@ -3,13 +3,13 @@
 
 /// The name of a unit, such as `backup.timer`, `backup@.timer` or `backup@home.timer` (systemd.unit(5)).
 public struct UnitName: Hashable, Sendable, CustomStringConvertible {
-    /// The whole name.
+    /// The whole name, with its type.
     public let description: String
     /// What is before the first `@`, or before the type.
     public let prefix: String
     /// What is between the first `@` and the type; nil without an `@`, and empty in a template.
     public let instance: String?
-    /// Such as `timer`.
+    /// The type without the dot, such as `timer`.
     public let type: String
 
     /// Returns nil if `text` is not the name of a unit.

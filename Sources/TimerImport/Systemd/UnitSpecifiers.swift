@@ -6,7 +6,7 @@ struct UnitSpecifiers {
     /// What each specifier stands for, other than those of the name of the unit.
     let machine: [Character: String]
     let name: UnitName
-    /// The main file of the unit.
+    /// The path of the unit's main file, for the specifiers about it.
     let path: String
 
     /// A text with its specifiers replaced, and what has to be said of it.

@@ -5,7 +5,7 @@ import TimerCore
 
 /// The values of systemd that several keys have.
 enum UnitValue {
-    /// systemd.syntax(7); nil if it is none.
+    /// A boolean as in systemd.syntax(7); nil if it is not one.
     static func boolean(_ text: String) -> Bool? {
         switch text.lowercased() {
         case "1", "yes", "y", "true", "t", "on": true

@@ -3,7 +3,7 @@
 
 /// Splits the value of a key into words, with the quotes and escapes of systemd.syntax(7), "Quoting".
 struct UnitWords {
-    /// Why a value cannot be split.
+    /// Why a value cannot be split into words.
     struct Failure: Error, Hashable {
         var message: String
         /// Whether systemd does not load the unit because of it; otherwise it ignores the line.
@@ -102,7 +102,7 @@ struct UnitWords {
         place += 1
         guard let scalar = current else {
             if isStrict { throw Failure(message: "it ends with a backslash") }
-            // A backslash at the end is one.
+            // A backslash at the end stands for itself.
             unknownEscapes.append("\\")
             return word.append("\\")
         }

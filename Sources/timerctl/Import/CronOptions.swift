@@ -69,7 +69,6 @@ struct CronOptions: ParsableArguments {
     }
 }
 
-/// The users of this machine.
 enum Account {
     static func exists(_ name: String) -> Bool { UserDatabase.user(named: name).entry != nil }
 

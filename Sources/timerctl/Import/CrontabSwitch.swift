@@ -8,16 +8,16 @@ struct CrontabSwitch {
     /// What is put before a line; a comment for cron.
     static let mark = "#timerd# "
 
-    /// The imported lines of each file.
+    /// The numbers of the imported lines of each file, from 1.
     let lines: [String: [Int]]
     /// How many lines at the beginning of a crontab `crontab -l` does not print, by file.
     var headers: [String: Int] = [:]
-    /// Whose crontab standard input is.
+    /// The user whose crontab is read from standard input; nil if that is not known.
     var user: String?
     /// What reads the files; cron, or one of its relatives.
     var reader = "cron"
 
-    /// The lines to print.
+    /// The commands to print, with comments: those that switch the lines off, and on again.
     var commands: [String] {
         guard lines.contains(where: { !$0.value.isEmpty }) else { return [] }
         var off: [String] = []
@@ -73,7 +73,7 @@ struct CrontabSwitch {
         return lines.prefix(3).prefix { $0.first == UInt8(ascii: "#") }.count
     }
 
-    /// A word for the shell.
+    /// Quotes a text, if that is needed, so that the shell takes it as one word.
     static func quoted(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
             (48...57).contains(byte) || (97...122).contains(byte | 0x20)

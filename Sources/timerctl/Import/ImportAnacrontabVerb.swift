@@ -7,7 +7,6 @@ import TimerCore
 import TimerImport
 import TimerZones
 
-/// Makes jobs of the table of anacron.
 struct ImportAnacrontabVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "anacrontab", abstract: "Make jobs of the table of anacron.")

@@ -6,7 +6,6 @@ import Glibc
 import HostFiles
 import TimerImport
 
-/// Makes jobs of crontabs.
 struct ImportCrontabVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "crontab",

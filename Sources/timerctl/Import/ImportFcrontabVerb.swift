@@ -5,7 +5,6 @@ import ArgumentParser
 import Glibc
 import TimerImport
 
-/// Makes jobs of a table of fcron.
 struct ImportFcrontabVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fcrontab", abstract: "Make jobs of a table of fcron.",

@@ -37,7 +37,7 @@ struct ImportOutput: ParsableArguments {
         }
     }
 
-    /// What a source adds to the jobs.
+    /// What `import` prints about a source in addition to its jobs.
     struct Source {
         /// The first line of the output, such as `Imported from /etc/crontab`.
         var title: String
@@ -140,10 +140,10 @@ struct ImportOutput: ParsableArguments {
 
 /// A file to import, read with the rights of the user.
 enum ImportInput {
-    /// The largest file, as for configurations.
+    /// The largest file, as for the files of a configuration.
     static let bytesMax = 8 << 20
 
-    /// Why a file cannot be read.
+    /// Why a file cannot be read, as a sentence.
     struct Failure: Error { var message: String }
 
     /// Its bytes, and whether all users may read it.

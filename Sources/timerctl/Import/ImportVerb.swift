@@ -3,7 +3,6 @@
 
 import ArgumentParser
 
-/// Makes jobs of what other schedulers run.
 struct ImportVerb: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import", _superCommandName: "timerctl",
@@ -19,8 +18,8 @@ struct ImportVerb: ParsableCommand {
             ImportSystemdVerb.self,
         ])
 
-    /// Parses the arguments after `import`. Timerctl itself would take `--user` and `--system`, which name a crontab here,
-    /// for the daemon to ask.
+    /// Parses the arguments after `import`. Timerctl itself would take `--user` and `--system`, which name a crontab
+    /// here, for the daemon to ask.
     static func parse(after arguments: ArraySlice<String>) throws -> any ParsableCommand {
         try parseAsRoot(Array(arguments))
     }

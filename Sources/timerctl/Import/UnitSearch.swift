@@ -12,16 +12,16 @@ struct UnitSearch {
         "/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system",
         "/usr/lib/systemd/system", "/lib/systemd/system",
     ]
-    /// The largest unit file.
+    /// The most bytes of a unit file.
     private static let bytesMax = 1 << 20
     /// The most links that lead from a name to a file, as in the kernel.
     private static let linksMax = 40
 
-    /// Such as `/mnt`; empty for this system.
+    /// The root directory in which units are searched, such as `/mnt`; empty for this system.
     let root: String
     /// Directories of files that were named by their paths, which come first.
     var first: [String] = []
-    /// Files that were named by their paths.
+    /// The paths of files that were named by their paths, by the names of their units.
     var named: [UnitName: String] = [:]
 
     init(root: String?) {
@@ -32,7 +32,7 @@ struct UnitSearch {
 
     private var search: [String] { first + Self.directories.map { root + $0 } }
 
-    /// The directories, for a message.
+    /// The directories that are searched, for a message.
     private var searched: String { search.joined(separator: ", ") }
 
     /// The files of a unit: its own or those of its template, and its drop-ins.

@@ -1,10 +1,10 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A key of a terminal.
+/// A key of a terminal, as the bytes that it sends are understood.
 enum Key: Hashable {
     case character(Character)
-    /// A letter pressed together with Ctrl.
+    /// The letter of a key that was pressed together with Ctrl.
     case control(Character)
     case enter, escape, backspace, up, down, left, right, pageUp, pageDown, home, end
     /// Pasted text, if the terminal marks it: it contains no commands.
@@ -52,7 +52,7 @@ struct KeyReader {
 
     private enum Part {
         case key(Key)
-        /// Bytes that are no known key.
+        /// Bytes that are not a known key, and are ignored.
         case nothing
         case incomplete
     }
@@ -74,7 +74,7 @@ struct KeyReader {
         }
     }
 
-    /// A character of several bytes.
+    /// A character of several bytes in UTF-8; incomplete if bytes of it are missing.
     private static func character(_ first: UInt8, _ rest: inout ArraySlice<UInt8>) -> Part {
         let count = (~first).leadingZeroBitCount
         guard (2...4).contains(count) else { return .nothing }

@@ -7,7 +7,7 @@ import Glibc
 /// The terminal in the mode for programs that use the whole screen: it sends each key at once and
 /// echoes nothing. A separate screen keeps the old contents unchanged.
 struct RawTerminal {
-    /// The modes of the terminal before.
+    /// The modes of the terminal before, to restore them.
     private let before: termios
 
     /// Nil if standard input or standard output is no terminal, or if the terminal cannot move its
@@ -41,7 +41,7 @@ struct RawTerminal {
         Terminal.put("\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l\u{1b}[?2004h\u{1b}[2J")
     }
 
-    /// Restores the old mode.
+    /// Restores the modes and the contents of the screen.
     func leave() {
         Terminal.put("\u{1b}[0m\u{1b}[?2004l\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l")
         var before = before

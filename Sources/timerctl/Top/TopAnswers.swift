@@ -14,7 +14,7 @@ enum TopRequest: Sendable {
     case command(TopCommand)
 }
 
-/// The answer to a request.
+/// The answer to a `TopRequest`.
 enum TopAnswer: Sendable {
     case list(Result<JobTable, Connection.Failure>)
     /// The request for a log, and its result.
@@ -103,7 +103,7 @@ final class TopWorker: Sendable {
         }
     }
 
-    /// The answers since the last call.
+    /// The answers since the last call. Makes the descriptor unreadable.
     func take() -> [TopAnswer] {
         var bytes = [UInt8](repeating: 0, count: 64)
         while read(descriptor, &bytes, bytes.count) > 0 {}

@@ -6,7 +6,7 @@ import TimerControl
 /// Lines that fill the screen and can be scrolled.
 struct TopPage {
     struct Line: Hashable {
-        /// It contains nothing that moves the cursor.
+        /// The text, which contains nothing that moves the cursor.
         var text: String
         var style = TextTable.Style.plain
     }
@@ -61,7 +61,7 @@ struct TopPage {
         }
     }
 
-    /// The help about the keys.
+    /// The page that the key `?` shows.
     static let help = TopPage(
         [
             "up down j k      select a job (also PgUp, PgDn, Home, End)",
@@ -84,20 +84,20 @@ struct TopPage {
 
 /// The page with the output of a job.
 struct TopLog {
-    /// How many lines are kept.
+    /// How many lines are kept; older ones are dropped.
     static let linesMax = 5000
 
     let job: String
     private var progress = LogProgress()
     /// The number to continue from; nil before the first answer.
     private(set) var last: UInt64?
-    /// The run of the output.
+    /// What is known of the run whose output is shown; nil if nothing is.
     private(set) var about: String?
     var page = TopPage([])
 
     init(job: String) { self.job = job }
 
-    /// Adds the answer of the daemon.
+    /// Adds the lines of an answer to the page.
     mutating func take(_ reply: LogReply, _ size: TopSize) {
         if let past = reply.past {
             let outcome = past.outcome.map { "\($0), " } ?? ""
@@ -131,7 +131,7 @@ struct TopLog {
         }
     }
 
-    /// The text if there is no output.
+    /// The text in place of the output; nil if there is some.
     var emptiness: String? {
         guard page.lines.isEmpty else { return nil }
         return last == nil ? "waiting for timerd" : "no output"

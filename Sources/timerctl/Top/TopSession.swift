@@ -120,7 +120,7 @@ struct TopSession {
         if count > 0 {
             press(keys.read(bytes[..<count]), worker)
         } else if count == 0 || (errno != EINTR && errno != EAGAIN) {
-            // The terminal was closed.
+            // The terminal was closed, so nothing can be shown any more.
             end = .quit
         }
     }
@@ -204,7 +204,7 @@ struct TopSession {
             case .failure(let error): state.message = Self.message(error)
             }
             if state.isLeaving, state.pending == 0 { end = .quit }
-            // The effect is shown at once.
+            // The list is requested, so that the effect is shown at once.
             askSoon()
         }
     }

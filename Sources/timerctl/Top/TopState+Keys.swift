@@ -4,7 +4,7 @@
 import TimerControl
 import TimerCore
 
-/// The commands of the keys.
+/// What the keys do in each mode.
 extension TopState {
     /// - Returns: an action beside the change of the state.
     mutating func press(_ key: Key, _ size: TopSize) -> Action? {

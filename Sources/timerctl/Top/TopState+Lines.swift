@@ -4,7 +4,7 @@
 import TimerControl
 import TimerCore
 
-/// Draws the screen.
+/// Draws the state on the screen.
 extension TopState {
     /// The whole screen, one line for each row. None is wider than the screen or contains anything
     /// that moves the cursor.
@@ -84,7 +84,7 @@ extension TopState {
         return min(all, max(0, size.rows - 4))
     }
 
-    /// How many jobs fit on the screen.
+    /// How many rows the screen has for jobs.
     func jobRows(_ size: TopSize) -> Int { max(0, size.rows - headerRows(size) - 2) }
 
     /// The size of a page, between the title and the last line.

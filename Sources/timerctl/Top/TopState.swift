@@ -9,11 +9,11 @@ struct TopState {
     /// What a key requests from the daemon or from this program.
     enum Action: Hashable {
         case command(TopCommand)
-        /// Show the output of a job.
+        /// Show the output of the job with this name.
         case log(String)
-        /// Request the list at once.
+        /// Request the list now, and not after the interval.
         case refresh
-        /// Draw the whole screen again.
+        /// Draw the whole screen again, as another program may have written to it.
         case redraw
         case quit
     }
@@ -36,20 +36,20 @@ struct TopState {
 
     /// The last list of the daemon; nil before its first answer.
     private(set) var table: JobTable?
-    /// The shown jobs, in their order.
+    /// The jobs that the filters select, in the order of the table.
     private(set) var shown: [JobTable.Row] = []
     /// The filter and the order that the command line and the keys set.
     private(set) var filter: ListFilter
-    /// The filter of the key `/`.
+    /// The text of the filter of the key `/`; empty: none.
     private(set) var text = ""
     /// The selected job. It stays selected wherever it moves in the table.
     private(set) var selected: String?
-    /// Its place in the table.
+    /// The index of the selected job in `shown`.
     private(set) var place = 0
-    /// The first job on the screen.
+    /// The index in `shown` of the first job on the screen.
     private(set) var top = 0
     var mode = Mode.table
-    /// The message in the last line.
+    /// The message in the last line; nil: none.
     var message: Message?
     /// Why there is no new data; nil if the daemon answers.
     var problem: String?
@@ -62,7 +62,7 @@ struct TopState {
 
     var job: JobTable.Row? { shown.indices.contains(place) ? shown[place] : nil }
 
-    /// Whether not every job is shown.
+    /// Whether a filter may hide jobs.
     var isFiltered: Bool { !filter.isAll || !text.isEmpty }
 
     /// - Complexity: O(*n* log *n*) in the jobs.
@@ -77,7 +77,7 @@ struct TopState {
     /// - Parameter after: the number from which the request continued.
     mutating func take(_ reply: LogReply, of job: Job.Name, after: UInt64?, _ size: TopSize) {
         problem = nil
-        // Another page may be shown by now.
+        // The answer may be for a page that is not shown any more.
         guard case .log(var log) = mode, log.job == job.description, log.last == after else {
             return
         }
@@ -135,7 +135,7 @@ struct TopState {
     }
 }
 
-/// A command for a job.
+/// A command for a job, as the keys give it.
 struct TopCommand: Hashable {
     enum Verb: Hashable {
         case pause, resume, run

@@ -13,7 +13,7 @@ struct TopVerb: ParsableCommand {
             which jobs are shown. While timerd is away, it is waited for.
             """)
 
-    /// The allowed intervals between two lists.
+    /// The values of `--interval`: the time between two lists.
     static let intervals: ClosedRange<Duration> = .milliseconds(100) ... .seconds(3600)
 
     @OptionGroup var connection: Connection
