@@ -54,6 +54,6 @@ func configure(
 }
 
 extension Duration {
-    /// Milliseconds, rounded down.
+    /// In milliseconds, rounded down.
     var wholeMilliseconds: Int { Int(wholeMicroseconds / 1000) }
 }

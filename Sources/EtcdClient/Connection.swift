@@ -10,11 +10,11 @@ import TimerCore
 /// It waits with libcurl's multi interface, because a blocking transfer could be ended by another
 /// thread only after up to a second.
 final class Connection {
-    /// Why waiting ended.
+    /// Why waiting ended, so that the caller can look at what has arrived.
     enum Step {
-        /// A part of the body arrived.
+        /// A part of the body arrived, which the caller takes before it waits again.
         case data
-        /// The answer is complete, or failed.
+        /// The transfer is over: CURLE_OK if the answer is complete.
         case done(CURLcode)
         case timeout
         case cancelled
@@ -24,7 +24,7 @@ final class Connection {
     private let multi: UnsafeMutableRawPointer
     private let canceller: EtcdCanceller
     private let clock: () -> Now
-    /// libcurl describes errors in it.
+    /// The buffer for CURLOPT_ERRORBUFFER, in which libcurl describes errors.
     private let message: UnsafeMutablePointer<CChar>
     private var headers: UnsafeMutablePointer<curl_slist>?
     private var current: Exchange?
@@ -135,14 +135,14 @@ final class Connection {
         return status
     }
 
-    /// Where a redirect leads to.
+    /// The address to which etcd redirects, which is not followed; nil if it does not.
     var redirect: String? {
         var text: UnsafeMutablePointer<CChar>?
         ccurl_get_text(easy, CURLINFO_REDIRECT_URL, &text)
         return text.map { String(cString: $0) }
     }
 
-    /// What libcurl says about a failure.
+    /// What libcurl says about a failure; the text of the code if it says nothing about this one.
     func describe(_ code: CURLcode) -> String {
         message.pointee == 0
             ? String(cString: curl_easy_strerror(code)) : String(cString: message)

@@ -16,7 +16,7 @@ public final class EtcdCanceller: Sendable {
 
     init() {}
 
-    /// Whether `cancel` was called.
+    /// Whether `cancel` was called. It cannot be taken back.
     public var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
     /// Ends the call that the client executes, at once, with the code `cancelled`, and each later
@@ -31,7 +31,7 @@ public final class EtcdCanceller: Sendable {
         }
     }
 
-    /// Names the multi handle that `cancel` wakes.
+    /// Names the multi handle that `cancel` wakes. It must be detached before it is freed.
     func attach(_ multi: UnsafeMutableRawPointer) {
         state.withLock { $0.multi = UInt(bitPattern: multi) }
     }

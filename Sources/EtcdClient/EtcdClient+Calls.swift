@@ -81,7 +81,7 @@ extension EtcdClient {
         endpoints.indices.map { index in Result { () throws(EtcdError) in try status(of: index) } }
     }
 
-    /// Asks an endpoint how it is.
+    /// Asks one endpoint for the state of its member, without trying another one.
     public func status(of index: Int) throws(EtcdError) -> EtcdStatus {
         try status(try ask("/v3/maintenance/status", index))
     }
@@ -222,7 +222,7 @@ extension EtcdClient {
         }
     }
 
-    /// Reads the fields of an answer.
+    /// Reads the fields of an answer; a fault in them becomes an error with the endpoint.
     func reading<Result>(
         _ answer: Answer, _ read: (ReplyFields) throws(ReplyFields.Fault) -> Result
     ) throws(EtcdError) -> Result {
@@ -232,11 +232,11 @@ extension EtcdClient {
     }
 }
 
-/// The keys that were read so far.
+/// Collects the keys of a fleet, of which each answer has some.
 private struct LoadedKeys {
     /// How many keys a fleet has at most.
     private static let keysMax = 1 << 20
-    /// How many unknown keys are named.
+    /// How many unknown keys are named; the others are left out.
     private static let unknownMax = 8
 
     private var values: FleetAnswer.Reads = [:]

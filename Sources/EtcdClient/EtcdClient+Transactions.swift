@@ -3,7 +3,7 @@
 
 public import TimerFleet
 
-/// The result of a transaction.
+/// What became of a transaction, as far as etcd says.
 public enum TransactionOutcome: Sendable {
     /// etcd executed it: its branches were applied or refused.
     case answered(FleetAnswer, EtcdReceipt)

@@ -5,7 +5,7 @@ import CCurl
 import TimerCore
 public import TimerFleet
 
-/// What a watch reports.
+/// What a watch reports, in the order of the revisions.
 public enum WatchEvent: Sendable {
     /// The watch exists: from now on each change is reported.
     case created(EtcdReceipt)
@@ -17,7 +17,7 @@ public enum WatchEvent: Sendable {
     case unknownKey(String)
 }
 
-/// Why a watch ended.
+/// Why a watch ended, and what the caller must do before the next one.
 public enum WatchEnd: Sendable {
     /// The function that was called wanted no more.
     case stopped
@@ -170,18 +170,18 @@ extension EtcdClient {
     }
 }
 
-/// The lines of a watch.
+/// Splits the stream of a watch into lines, one for each message.
 private final class WatchStream {
     let exchange: Exchange
     let endpoint: EtcdEndpoint
     let messageBytesMax: Int
-    /// Whether all of it has arrived.
+    /// Whether the stream has ended, so that no more lines come.
     var isEnded = false
-    /// The first message.
+    /// The first message, which says that the watch exists; nil before it.
     var created: EtcdClient.Answer?
     /// How long the line was that was taken last.
     private(set) var lineBytes = 0
-    /// How many bytes contain no line end.
+    /// How many bytes at the beginning were searched and have no line end.
     private var searched = 0
 
     init(exchange: Exchange, endpoint: EtcdEndpoint, messageBytesMax: Int) {
@@ -208,7 +208,7 @@ private final class WatchStream {
         return nil
     }
 
-    /// Takes what has no line end.
+    /// Takes what has no line end, such as an error message; nil if nothing is left.
     func takeRest() -> [UInt8]? {
         defer {
             exchange.body = []

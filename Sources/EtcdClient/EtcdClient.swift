@@ -20,7 +20,7 @@ public final class EtcdClient {
     let clock: () -> Now
     /// The endpoint that is asked first: the one that answered last.
     var preferred = 0
-    /// The token of the login.
+    /// The token of the login, which is used until etcd refuses it; nil before the first.
     private var token: String?
 
     /// Creates a client. It does not connect.
@@ -38,9 +38,9 @@ public final class EtcdClient {
 
     // MARK: - One call
 
-    /// What etcd is asked.
+    /// One call of etcd's JSON API.
     struct Call {
-        /// Such as `/v3/kv/range`.
+        /// Below the address of the endpoint, such as `/v3/kv/range`.
         var path: String
         var body: FleetJSON
         /// Whether it does no harm if etcd executes it twice.
@@ -49,7 +49,7 @@ public final class EtcdClient {
         var isStream = false
     }
 
-    /// An answer of etcd.
+    /// An answer that etcd gave without an error.
     struct Answer {
         var fields: ReplyFields
         var receipt: EtcdReceipt
@@ -95,7 +95,7 @@ public final class EtcdClient {
                 return result
             } catch {
                 errors.append(error)
-                // The next call begins with another one.
+                // The next call begins with another endpoint.
                 if error.isOfThisEndpoint { preferred = (index + 1) % endpoints.count }
                 guard error.isOfThisEndpoint, isRepeatable || error.effect != .unknown else {
                     break
@@ -152,7 +152,7 @@ public final class EtcdClient {
         return try body(try logIn(user, password, at: endpoint, until: deadline))
     }
 
-    /// Logs in: etcd answers with a token.
+    /// Logs in: etcd answers with a token, which is kept for the next calls.
     private func logIn(
         _ user: String, _ password: String, at endpoint: EtcdEndpoint, until deadline: Int64
     ) throws(EtcdError) -> String {
@@ -164,7 +164,8 @@ public final class EtcdClient {
             let token = try Self.reading(at: endpoint.url) { () throws(ReplyFields.Fault) in
                 try answer.fields.text("token")
             }
-            // It becomes a line of the header.
+            // The token becomes a line of the header, so that a line end in it would add another
+            // line.
             guard (1...Self.tokenBytesMax).contains(token.utf8.count),
                 token.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
             else { throw EtcdError(.notEtcd, at: endpoint.url, "no valid token") }

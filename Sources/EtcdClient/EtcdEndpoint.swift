@@ -7,9 +7,9 @@ import CCurl
 struct EtcdEndpoint: Hashable, Sendable {
     /// The scheme, the host and the port, as in the configuration.
     let url: String
-    /// Whether the connection uses TLS.
+    /// Whether the scheme is `https`.
     let isEncrypted: Bool
-    /// Whether it is on this machine.
+    /// Whether it is on the loopback interface, which other machines cannot read.
     let isLocal: Bool
 
     /// Parses an address with the parser of libcurl, which also makes the connection: another one

@@ -4,7 +4,7 @@
 import TimerCore
 
 extension EtcdError {
-    /// What is wrong.
+    /// What is wrong, without the place and the cause, which `description` adds.
     var sentence: String {
         switch code {
         case .invalidOptions: "this cannot be used"
@@ -40,7 +40,7 @@ extension EtcdError {
         }
     }
 
-    /// What to do about it.
+    /// What a user can do about it.
     var advice: String {
         switch code {
         case .invalidOptions: "correct [fleet] in the configuration"

@@ -5,9 +5,9 @@ import HostFiles
 
 /// Why etcd did not do what it was asked. The description says where, what is wrong and what to do.
 public struct EtcdError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong.
+    /// The kinds of errors: those of the options, of the connection, of TLS, and of etcd itself.
     public enum Code: Hashable, Sendable, CaseIterable {
-        /// The options contradict each other.
+        /// An option is not valid, or the options contradict each other.
         case invalidOptions
         case hostNotFound
         /// Nothing listens there.
@@ -20,16 +20,16 @@ public struct EtcdError: Error, Hashable, Sendable, CustomStringConvertible {
         case certificateFile
         /// etcd does not accept this machine's certificate, or requires one.
         case certificateRefused
-        /// TLS failed in another way.
+        /// TLS failed for another reason than a certificate.
         case tlsFailed
         /// No answer within `timeout`.
         case timeout
-        /// The connection ended before the answer did.
+        /// The connection ended before the answer was complete.
         case connectionLost
         case replyTooLarge
-        /// The answer is no JSON.
+        /// The answer is not JSON.
         case notJSON
-        /// The answer is none of etcd.
+        /// The answer is JSON, or has a status, that etcd does not send.
         case notEtcd
         case redirected
         /// The database of etcd has reached its quota.
@@ -37,13 +37,13 @@ public struct EtcdError: Error, Hashable, Sendable, CustomStringConvertible {
         case wrongPassword
         /// There is a user, but etcd knows none.
         case authenticationOff
-        /// etcd requires a user.
+        /// etcd requires a user, and the options have none.
         case userMissing
         /// The token of the login is not valid any more.
         case tokenExpired
         case notPermitted
         case leaseNotFound
-        /// The revision is not kept any more.
+        /// The revision is older than what etcd keeps.
         case compacted
         /// The member has no leader, or the leader does not answer.
         case noLeader
@@ -55,15 +55,15 @@ public struct EtcdError: Error, Hashable, Sendable, CustomStringConvertible {
         /// An error of etcd that is not in this list.
         case unavailable
         case wrongCluster
-        /// A watch got nothing for too long.
+        /// A watch got nothing for longer than `silenceMax`.
         case silent
-        /// This process ended the call.
+        /// `EtcdCanceller.cancel` ended the call.
         case cancelled
     }
 
     /// What a request did that ended with this error.
     public enum Effect: Hashable, Sendable {
-        /// It was not sent.
+        /// It was not sent, so that it can be repeated anywhere.
         case notSent
         /// etcd refused it: it did nothing.
         case refused
@@ -71,13 +71,13 @@ public struct EtcdError: Error, Hashable, Sendable, CustomStringConvertible {
         case unknown
     }
 
-    /// What is wrong.
+    /// The kind of error, for decisions; the description is for people.
     public var code: Code
     /// The endpoint, or the option that is wrong.
     public var place: String
     /// The cause in the words of etcd, of libcurl or of the system. It has no control characters.
     public var detail: String
-    /// What the request did.
+    /// Whether the request may have changed something.
     public var effect: Effect
     /// The errors of the other endpoints that were tried.
     public var others: [String] = []

@@ -11,11 +11,11 @@ public struct EtcdOptions: Hashable, Sendable {
     public var ca: String?
     /// The file with this machine's certificate, if etcd requires one.
     public var certificate: String?
-    /// The file with its private key.
+    /// The file with the private key of `certificate`.
     public var key: String?
     /// The user in etcd, if its authentication is enabled.
     public var user: String?
-    /// The password of the user.
+    /// The password of `user`.
     public var password: String?
     /// The only cluster whose answers are accepted; nil: any.
     public var cluster: String?

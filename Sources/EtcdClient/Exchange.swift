@@ -4,13 +4,13 @@
 import CCurl
 import TimerCore
 
-/// A request to send.
+/// A request to send to one endpoint.
 struct EtcdRequest {
-    /// The complete address.
+    /// The address of the endpoint with the path.
     var url: String
-    /// The token of the login.
+    /// The token of the login; nil without a user.
     var token: String?
-    /// JSON.
+    /// JSON, as UTF-8.
     var body: [UInt8]
     /// How many bytes of the answer are accepted.
     var replyBytesMax: Int
@@ -21,7 +21,7 @@ struct EtcdRequest {
 final class Exchange {
     /// How long the header may be, in bytes, with what HTTP may send before and after it.
     static let headerBytesMax = 64 << 10
-    /// The longest `Date`.
+    /// The longest `Date` that is parsed.
     private static let dateBytesMax = 64
 
     /// What has arrived of the body, and was not yet taken.
@@ -34,7 +34,7 @@ final class Exchange {
     private(set) var received: Now?
     /// The `Date` of the answer, in seconds since 1970.
     private(set) var date: Int64?
-    /// Whether more arrived than was allowed.
+    /// Whether more arrived than was allowed, so that the transfer was aborted.
     private(set) var isTooLarge = false
 
     private var headerBytes = 0
@@ -105,12 +105,12 @@ let receiveBody: ccurl_receive = { start, size, count, context in
     exchange(context)?.add(body: bytes(start, size, count)) == true ? size * count : 0
 }
 
-/// Takes a line of the header.
+/// Takes a line of the header; libcurl aborts if the result is not the size.
 let receiveHeader: ccurl_receive = { start, size, count, context in
     exchange(context)?.add(header: bytes(start, size, count)) == true ? size * count : 0
 }
 
-/// Is called before a request is sent.
+/// Called by libcurl when the connection exists, just before the request is sent.
 let beforeRequest: curl_prereq_callback = { context, _, _, _, _ in
     exchange(context)?.mayBegin() == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }

@@ -5,7 +5,7 @@ import TimerFleet
 
 /// Translates between the fleet's keys, values and transactions and etcd's JSON.
 struct FleetCoding {
-    /// The name of the fleet.
+    /// The name of the fleet, which is a part of each key.
     let fleet: String
 
     // MARK: - Keys and values

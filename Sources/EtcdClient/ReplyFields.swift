@@ -7,7 +7,7 @@ import TimerFleet
 /// known are ignored: later versions of etcd have more of them. A member with the value 0, false, ""
 /// or [] is missing in the text, and 64-bit numbers are texts.
 struct ReplyFields {
-    /// Why an answer cannot be used.
+    /// Why an answer cannot be used: what is wrong with one of its members.
     struct Fault: Error {
         var message: String
     }
@@ -41,7 +41,7 @@ struct ReplyFields {
         }
     }
 
-    /// A number of 64 bits.
+    /// A number of 64 bits, which etcd writes as a text; 0 if it is missing.
     func number<Number: FixedWidthInteger>(
         _ name: String, as _: Number.Type = Int64.self
     ) throws(Fault) -> Number {
@@ -64,7 +64,7 @@ struct ReplyFields {
         }
     }
 
-    /// The bytes of a text in Base64.
+    /// The bytes of a text in Base64; none if it is missing.
     func bytes(_ name: String) throws(Fault) -> [UInt8] {
         guard let bytes = Base64.decode(try text(name)) else {
             throw Fault(message: "'\(name)' is not Base64")
@@ -77,14 +77,14 @@ struct ReplyFields {
         try ReplyFields(members[name] ?? .object([:]))
     }
 
-    /// The objects of an array.
+    /// The objects of an array; none if it is missing.
     func objects(_ name: String) throws(Fault) -> [ReplyFields] {
         var objects: [ReplyFields] = []
         for value in try array(name) { objects.append(try ReplyFields(value)) }
         return objects
     }
 
-    /// The texts of an array.
+    /// The texts of an array; none if it is missing.
     func texts(_ name: String) throws(Fault) -> [String] {
         var texts: [String] = []
         for value in try array(name) {

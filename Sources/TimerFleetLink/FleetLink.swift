@@ -26,9 +26,9 @@ public import TimerFleet
 /// action about the lease or the watch may stay without an answer, and the member requests it again.
 /// After the loss of the connection the watch is reported as lost. The link connects again by itself.
 public final class FleetLink: Sendable {
-    /// What a link needs to know.
+    /// To what a link connects, and for which fleet.
     public struct Configuration: Sendable {
-        /// The socket of `timerd-fleet`.
+        /// The path of the socket of `timerd-fleet`.
         public var path: String
         /// The name of the fleet. `timerd-fleet` refuses a scheduler of another one, because their
         /// keys have other names.
@@ -39,7 +39,7 @@ public final class FleetLink: Sendable {
         /// socket of systemd belongs to root.
         public var users: Set<UInt32>
 
-        /// A link to the usual path.
+        /// By default a link to the usual path, and to a process of root or of this user.
         public init(
             path: String = FleetSocket.path, fleet: String, lease: Duration,
             users: Set<UInt32> = []
@@ -51,12 +51,12 @@ public final class FleetLink: Sendable {
         }
     }
 
-    /// What a link reports.
+    /// What a link reports to the fleet's member, which uses it.
     public enum Report: Sendable {
         /// One of the events that answer an action: `leased`, `kept`, `leaseLost`, `loaded`,
         /// `changed`, `watchLost`, `answered` or `unknown`.
         case event(FleetEvent)
-        /// The state of the connection changed.
+        /// The state of the connection changed to this.
         case status(FleetLinkStatus)
     }
 

@@ -15,7 +15,7 @@ public struct FleetLinkStatus: Hashable, Sendable {
     /// What is wrong, and what to do next; nil if nothing is.
     public var problem: String?
 
-    /// A status.
+    /// By default nothing is known of etcd, and nothing is wrong.
     public init(
         isRunning: Bool, endpoint: String? = nil, cluster: String? = nil, version: String? = nil,
         problem: String? = nil

@@ -122,7 +122,7 @@ package enum FleetReport: Hashable, Sendable {
         switch kind {
         case 1:
             self = .welcome(version: try reader.unsigned())
-            // What follows in another version is unknown.
+            // The form of what follows is not known in another version.
             if case .welcome(let version) = self, version != FleetWire.version { return }
         case 2: self = .refused(try reader.sentence())
         case 3...7: self = try Self.lease(kind, &reader)

@@ -50,7 +50,7 @@ package enum FleetRequest: Hashable, Sendable {
         switch try reader.byte() {
         case 1:
             let version = try reader.unsigned()
-            // What follows in another version is unknown.
+            // The form of what follows is not known in another version.
             guard version == FleetWire.version else {
                 self = .hello(version: version, fleet: "")
                 return

@@ -5,7 +5,7 @@ import TimerCore
 package import TimerFleet
 import TimerRunnerProtocol
 
-/// One key and what it has.
+/// A key of the fleet with its versioned value.
 package struct FleetEntry: Hashable, Sendable {
     package var key: FleetKey
     package var value: Versioned<String>

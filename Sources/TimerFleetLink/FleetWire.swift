@@ -1,7 +1,6 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The socket of `timerd-fleet`.
 public enum FleetSocket {
     /// Where it is if nothing else is configured.
     public static let path = "/run/timerd-fleet/fleet.sock"
@@ -35,7 +34,7 @@ package enum FleetWire {
     package static let leaseRequestsMax = 8
     /// How long `timerd-fleet` says nothing at most while an answer is missing, in nanoseconds.
     package static let aliveInterval: Int64 = 2_000_000_000
-    /// After which silence it hangs, in nanoseconds.
+    /// How long it may be silent before it counts as hung, in nanoseconds.
     package static let silenceMax: Int64 = 6_000_000_000
     /// The longest sentence in a message, in bytes.
     package static let sentenceBytesMax = 8 << 10

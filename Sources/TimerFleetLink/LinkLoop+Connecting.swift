@@ -12,7 +12,7 @@ struct LinkSearch {
     private static let pauseMin: Int64 = 50_000_000
     private static let pauseMax: Int64 = 2_000_000_000
 
-    /// When, by CLOCK_MONOTONIC in nanoseconds.
+    /// When the next attempt to connect is due, by CLOCK_MONOTONIC in nanoseconds.
     private(set) var retryAt: Int64 = 0
     private var pause = pauseMin
     private var connectedAt: Int64 = 0

@@ -19,7 +19,7 @@ struct SnapshotParts {
         return values.count <= FleetWire.snapshotKeysMax && bytes <= FleetWire.snapshotBytesMax
     }
 
-    /// Returns all of them, and begins again.
+    /// Returns all parts, and begins again without any.
     mutating func take() -> FleetAnswer.Reads {
         defer { self = SnapshotParts() }
         return values

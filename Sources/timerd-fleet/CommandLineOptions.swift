@@ -4,7 +4,7 @@
 /// The command line. It is so short that a parser of its own costs less than a library, which would
 /// be a third of this program.
 struct CommandLineOptions: Equatable {
-    /// The configuration file.
+    /// The path of the configuration file.
     var config = ""
     /// The path of the socket; nil: the service manager passes it.
     var socket: String?
@@ -20,7 +20,7 @@ struct CommandLineOptions: Equatable {
         case version
     }
 
-    /// A command line that cannot be understood.
+    /// Why a command line cannot be understood.
     struct Fault: Error, Equatable {
         let description: String
     }

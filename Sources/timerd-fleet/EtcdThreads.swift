@@ -12,7 +12,7 @@ import TimerRunnerProtocol
 /// The threads with the connections to etcd, one connection each: for leases, for transactions, for the
 /// watch, and one that asks each member how it is. Each of them does one thing at a time.
 final class EtcdThreads: Sendable {
-    /// What is asked about leases.
+    /// What the thread for leases must do.
     struct LeaseWork: Sendable {
         enum Request: Sendable {
             case open(seconds: Int64)

@@ -8,7 +8,7 @@ import TimerFleet
 import TimerFleetLink
 import TimerRunnerProtocol
 
-/// The scheduler and its requests.
+/// How the server serves the scheduler: its connection, its requests, and the reports.
 extension FleetServer {
     /// How many reads to make from a scheduler that has disconnected.
     private static let lastReads = 64
@@ -175,7 +175,7 @@ extension FleetServer {
         if let status = taken.status { note(status) }
         for connection in [scheduler].compactMap({ $0 }) + strangers
         where !connection.socket.flush() {
-            // Its last requests are executed.
+            // Its last requests may have arrived, and are executed.
             receive(from: connection)
             drop(connection)
         }

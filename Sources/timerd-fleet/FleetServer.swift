@@ -12,17 +12,16 @@ import TimerRunnerProtocol
 /// The main thread: it accepts the scheduler, passes its requests to the threads with the connections
 /// to etcd, and their reports to it. It never waits for etcd or for a scheduler.
 struct FleetServer {
-    /// What the server needs.
+    /// What the server needs from the program.
     struct Settings {
         /// A listening unix socket, which does not block.
         var socket: Int32
         /// The users that may connect, beside root.
         var users: Set<UInt32>
-        /// Reads the configuration.
+        /// Reads the configuration, at the start and at each reload.
         var read: () -> FleetSource
         /// Logs a message with a priority of syslog(3).
         var log: (String, Int) -> Void
-        /// Reports the state to the service manager.
         var notify: (FleetServer.State) -> Void
     }
 

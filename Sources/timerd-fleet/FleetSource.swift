@@ -5,7 +5,7 @@ import EtcdClient
 import Glibc
 import HostFiles
 
-/// What the configuration says about etcd.
+/// What the configuration says about etcd, or why it cannot be used.
 enum FleetSource: Hashable {
     case etcd(EtcdOptions, lease: Duration)
     /// Why it cannot be used, and what to do.

@@ -7,7 +7,7 @@ import TimerFleet
 import TimerFleetLink
 import TimerRunnerProtocol
 
-/// Opens, prolongs and ends leases.
+/// Opens, prolongs and ends leases, one after the other.
 struct LeaseThread {
     let work: WorkQueue<EtcdThreads.LeaseWork>
     let options: EtcdOptions

@@ -9,7 +9,7 @@ import TimerRunnerProtocol
 /// Asks each endpoint how it is: what its clock reads, its version, its alarms, and how many members it
 /// knows. The other threads talk to one endpoint as long as it answers.
 struct MemberThread {
-    /// How often, in nanoseconds.
+    /// The time between two rounds of questions, in nanoseconds.
     private static let interval: Int64 = 10_000_000_000
 
     /// The connections of schedulers that prolong leases.

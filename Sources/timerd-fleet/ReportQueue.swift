@@ -27,11 +27,11 @@ final class ReportQueue: Sendable {
         /// Reports that are not sent before an instant.
         var delayed: [(at: Int64, report: Report)] = []
         var status: FleetLinkStatus?
-        /// The threads that wait for room.
+        /// Whether threads wait for room.
         var hasWaiting = false
     }
 
-    /// Wakes the main thread.
+    /// The descriptor that wakes the main thread.
     private let wake: Int32
     private let state = Mutex(State())
 

@@ -6,7 +6,7 @@ import Glibc
 import TimerFleetLink
 import TimerRunnerProtocol
 
-/// A connection of a scheduler.
+/// A connection of a scheduler, which may not be greeted yet.
 final class SchedulerConnection {
     /// Numbers the connections, from 1.
     let number: UInt64
@@ -15,9 +15,9 @@ final class SchedulerConnection {
     let since = RunnerClock.awake()
     var socket: FrameSocket
     var isGreeted = false
-    /// How many requests have no answer.
+    /// How many requests have no answer yet.
     var unanswered = 0
-    /// When something was written last.
+    /// When something was last written, by CLOCK_MONOTONIC in nanoseconds.
     var written: Int64 = 0
     /// The number of the last request to read all keys.
     var load: UInt64 = 0

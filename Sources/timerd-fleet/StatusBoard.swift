@@ -32,10 +32,10 @@ final class StatusBoard: Sendable {
 
     init(reports: ReportQueue) { self.reports = reports }
 
-    /// The status now.
+    /// The status as of the last change.
     var current: FleetLinkStatus { state.withLock { $0.last } }
 
-    /// etcd answered.
+    /// etcd answered on this connection, so its problem is over.
     func answered(_ part: Part, _ receipt: EtcdReceipt) {
         change { state in
             state.problems[part] = nil
@@ -44,7 +44,7 @@ final class StatusBoard: Sendable {
         }
     }
 
-    /// etcd did not answer, or refused something.
+    /// etcd did not answer, or refused something. A cancelled call is not a problem.
     func failed(_ part: Part, _ error: EtcdError) {
         guard error.code != .cancelled else { return }
         change { $0.problems[part] = error.description }
@@ -53,7 +53,7 @@ final class StatusBoard: Sendable {
     /// Something that etcd answered cannot be used.
     func failed(_ part: Part, _ problem: String) { change { $0.problems[part] = problem } }
 
-    /// What a member said.
+    /// Takes what a member said about itself: its version and its alarms.
     func learned(_ status: EtcdStatus) {
         let endpoint = status.receipt.endpoint
         change { state in
@@ -80,7 +80,7 @@ final class StatusBoard: Sendable {
         }
     }
 
-    /// Nothing is reported any more.
+    /// Reports nothing any more, because its threads are being ended.
     func close() { state.withLock { $0.isClosed = true } }
 
     private func change(_ body: (inout State) -> Void) {

@@ -53,7 +53,7 @@ enum TimerdFleet {
         WorkerThread.showName("timerd-fleet")
         // Its threads mostly wait for etcd, and not for each other's allocations.
         clinux_heap_keep_small(2)
-        // A library of TLS may cause it.
+        // A library of TLS may write to a closed connection, which would end this process.
         signal(SIGPIPE, SIG_IGN)
         let notify = Notify.take()
         let user = try user(options.schedulerUser)

@@ -20,7 +20,7 @@ struct WatchThread {
     func run() {
         while let next = work.next() {
             guard case .load(let client, let number) = next else { continue }
-            // What was cancelled stays cancelled.
+            // A cancelled client stays cancelled, so each watch has a new one.
             guard let etcd = EtcdClient.make(options, for: work, .watch, status) else { continue }
             // Something else may have been requested before the new client could be cancelled.
             guard !work.hasWork else {

@@ -11,7 +11,7 @@ final class WorkQueue<Work: Sendable>: Sendable {
     private struct State {
         var work: [Work] = []
         var isClosed = false
-        /// Ends what the thread waits for.
+        /// Ends the call for which the thread waits; nil if there is none.
         var canceller: EtcdCanceller?
     }
 
@@ -26,7 +26,7 @@ final class WorkQueue<Work: Sendable>: Sendable {
 
     deinit { Glibc.close(descriptor) }
 
-    /// Adds work for the thread.
+    /// Adds work for the thread, and wakes it.
     func post(_ work: Work) {
         state.withLock { $0.work.append(work) }
         EventFD.signal(descriptor)
@@ -66,7 +66,7 @@ final class WorkQueue<Work: Sendable>: Sendable {
 
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Whether there is other work.
+    /// Whether other work waits, or the thread must end.
     var hasWork: Bool { state.withLock { $0.isClosed || !$0.work.isEmpty } }
 
     /// Waits for work. Nil: the thread must end.
@@ -81,7 +81,7 @@ final class WorkQueue<Work: Sendable>: Sendable {
         }
     }
 
-    /// Waits until something changes.
+    /// Waits until the descriptor is signalled, as by `post` and `wake`.
     func sleep() {
         var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         _ = poll(&wanted, 1, -1)
@@ -98,7 +98,7 @@ final class WorkQueue<Work: Sendable>: Sendable {
     }
 }
 
-/// Why the program cannot start.
+/// Why the program cannot start, as a sentence.
 struct StartFailure: Error, CustomStringConvertible {
     let description: String
 
