@@ -3,7 +3,7 @@
 
 public import Glibc
 
-/// Replaces files atomically.
+/// Writes files so that a reader, or a crash, never finds half of one.
 extension Directory {
     /// Replaces the file of this name: at every moment, even after a power failure, either the old
     /// or the new content is there.
@@ -59,7 +59,7 @@ extension Directory {
             unlinkat(descriptor, temporary, 0)
             throw Failure(description: "\(path)/\(name): cannot be written: \(systemError(code))")
         }
-        // Never in the place of another file.
+        // Unlike rename(2), linkat(2) never takes the place of another file.
         let isFree = linkat(descriptor, temporary, descriptor, name, 0) == 0
         let code = errno
         unlinkat(descriptor, temporary, 0)

@@ -16,7 +16,6 @@ public final class Directory: Sendable {
         /// The place, what is wrong, and what to do next.
         public let description: String
 
-        /// A failure with this description.
         public init(description: String) { self.description = description }
     }
 

@@ -7,12 +7,11 @@ import Glibc
 public struct InotifyEvent: Hashable, Sendable {
     /// The number of the watch; -1 if the kernel dropped events.
     public var watch: Int32
-    /// The flags of the event.
+    /// What happened, as flags such as IN_CREATE (inotify(7)).
     public var mask: UInt32
     /// The name in the directory; empty if the directory itself has changed, or if the kernel dropped events.
     public var name: String
 
-    /// An event with these values.
     public init(watch: Int32, mask: UInt32, name: String = "") {
         self.watch = watch
         self.mask = mask

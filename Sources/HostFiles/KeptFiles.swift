@@ -4,17 +4,18 @@
 import Glibc
 
 /// Files that a process needs at their paths for as long as it runs: sockets, locks, records. Someone else may delete
-/// them meanwhile: a cleaner of temporary files, the end of a login session, an administrator. They are made again then.
+/// them meanwhile: a cleaner of temporary files, the end of a login session, an administrator. They are made again
+/// then.
 ///
 /// Not thread-safe: everything but `descriptor` is used on one thread or queue at a time.
 public final class KeptFiles {
-    /// What to do next, for the log.
+    /// What a user can do about deleted files, for the log.
     public static let hint =
         "exclude the directory from what cleans it, such as with `x` in tmpfiles.d(5)"
 
-    /// One of the files.
+    /// A file that is kept, with what makes it again.
     public struct Part: Sendable {
-        /// Where it must be.
+        /// The path at which it must be.
         public var path: String
         /// Makes it again, and with it the directories that are missing.
         public var make: @Sendable () throws(Directory.Failure) -> Void
@@ -110,7 +111,7 @@ public final class KeptFiles {
         return finding
     }
 
-    /// Whether anything was missing.
+    /// Makes again what is missing or was replaced. Returns whether anything was.
     private func makeMissing(_ made: inout [String]) throws(Directory.Failure) -> Bool {
         var wasMissing = false
         for index in parts.indices {

@@ -6,7 +6,7 @@ import Glibc
 /// The directory `one-off.d` beside a configuration file: a definition for each job that was made by a command,
 /// `NAME.toml`. Only root and the owner of the configuration can write to it.
 public struct OneOffDirectory: Sendable {
-    /// What the directory is called.
+    /// The name of the directory, in the one that has the configuration file.
     public static let name = "one-off.d"
 
     /// The directory that has the configuration file.
@@ -22,7 +22,7 @@ public struct OneOffDirectory: Sendable {
         self.config = slash.map { String(config[config.utf8.index(after: $0)...]) } ?? config
     }
 
-    /// The path of the directory.
+    /// The path of the directory; relative if that of the configuration file is.
     public var path: String { "\(parent == "/" ? "" : parent)/\(Self.name)" }
 
     /// Puts a definition into the directory, which is made if there is none. It is on the disk when this returns.
@@ -40,7 +40,7 @@ public struct OneOffDirectory: Sendable {
             "\(name).toml", with: bytes, by: ".\(name).\(getpid()).new")
         guard isNew else { return false }
         do throws(Directory.Failure) {
-            // The directory may be new as well.
+            // The directory may be new, so its own entry must be on the disk as well.
             try above.sync()
         } catch {
             unlinkat(directory.descriptor, "\(name).toml", 0)

@@ -11,7 +11,7 @@ import Glibc
 public enum UserDatabase {
     /// The answer to a look-up.
     public enum Answer<Entry> {
-        /// The entry.
+        /// The entry that was asked for.
         case found(Entry)
         /// There is no such entry.
         case missing
@@ -21,7 +21,7 @@ public enum UserDatabase {
         /// The entry; nil if it was not found.
         public var entry: Entry? { if case .found(let entry) = self { entry } else { nil } }
 
-        /// The same answer with another entry.
+        /// The same answer about another value: only an entry is transformed.
         public func map<Other>(_ transform: (Entry) -> Other) -> Answer<Other> {
             switch self {
             case .found(let entry): .found(transform(entry))
@@ -31,13 +31,13 @@ public enum UserDatabase {
         }
     }
 
-    /// A user.
+    /// An entry of passwd(5).
     public struct User: Hashable, Sendable {
         /// The login name.
         public var name: String
-        /// The user's number.
+        /// The numeric user ID.
         public var uid: UInt32
-        /// The number of the primary group.
+        /// The numeric ID of the primary group.
         public var gid: UInt32
         /// The home directory; may be empty.
         public var home: String
@@ -45,11 +45,10 @@ public enum UserDatabase {
         public var shell: String
     }
 
-    /// A group.
+    /// An entry of group(5), without its members.
     public struct Group: Hashable, Sendable {
-        /// Its name.
         public var name: String
-        /// Its number.
+        /// The numeric group ID.
         public var gid: UInt32
     }
 
@@ -57,7 +56,7 @@ public enum UserDatabase {
     /// members.
     static let entryBytesMax = 1 << 20
 
-    /// The user with this name.
+    /// Looks up a user by the exact name.
     public static func user(named name: String) -> Answer<User> {
         find(passwd()) {
             getpwnam_r(name, $0, $1, $2, $3)
@@ -67,7 +66,7 @@ public enum UserDatabase {
         .named(name, \.name)
     }
 
-    /// The user with this number.
+    /// Looks up a user by the numeric ID.
     public static func user(_ uid: UInt32) -> Answer<User> {
         find(passwd()) {
             getpwuid_r(uid, $0, $1, $2, $3)
@@ -76,7 +75,7 @@ public enum UserDatabase {
         }
     }
 
-    /// The group with this name.
+    /// Looks up a group by the exact name.
     public static func group(named name: String) -> Answer<Group> {
         find(Glibc.group()) {
             getgrnam_r(name, $0, $1, $2, $3)
@@ -129,7 +128,7 @@ public enum UserDatabase {
             }
             switch answer {
             case .failed(EINTR): continue
-            // The entry needs a larger buffer.
+            // The buffer is too small for the entry.
             case .failed(ERANGE) where size < entryBytesMax: size *= 2
             case .found, .missing, .failed: return answer
             }

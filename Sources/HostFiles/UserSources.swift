@@ -10,7 +10,7 @@ public final class UserSources: Sendable {
     private static let local: Set<String> = ["files", "systemd", "db"]
     /// The databases that a look-up of a user with its groups reads.
     private static let databases: Set<String> = ["passwd", "group", "initgroups"]
-    /// The most bytes of the file.
+    /// The most bytes of `nsswitch.conf`.
     private static let bytesMax = 64 << 10
 
     private struct Stamp: Hashable {

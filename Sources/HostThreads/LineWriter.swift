@@ -10,7 +10,7 @@ import Synchronization
 /// does not take now are kept and written later, by a thread that exists only while there are such
 /// lines. Lines that do not fit are lost and counted, and the count is a line at their place.
 package final class LineWriter: Sendable {
-    /// The most bytes that are kept.
+    /// The most bytes of lines that are kept for a slow reader.
     package static let bytesMax = 1 << 20
 
     private struct State {
@@ -175,7 +175,7 @@ package final class LineWriter: Sendable {
         state.isDraining = WorkerThread.start("timerd.stderr", drain) == 0
     }
 
-    /// The thread that waits for the reader.
+    /// Writes what is kept, as a thread that waits for the reader.
     private func drain() {
         var isDone = false
         while !isDone {
@@ -207,7 +207,7 @@ struct Output {
         case direct
     }
 
-    /// PIPE_BUF of Linux.
+    /// A piece of at most this size is written to a pipe as a whole (PIPE_BUF).
     static let pieceMax = 4096
 
     private let descriptor: Int32
@@ -252,7 +252,7 @@ struct Output {
         }
     }
 
-    /// Closes what was opened.
+    /// Closes the descriptor, if this writer opened it.
     func close() {
         if case .opened(let opened) = way { Glibc.close(opened) }
     }

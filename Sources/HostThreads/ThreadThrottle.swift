@@ -13,7 +13,7 @@ import Glibc
 package struct ThreadThrottle {
     /// How long the thread computes before it pauses.
     package static let workTime = Duration.milliseconds(4)
-    /// How long it pauses.
+    /// How long the thread pauses after that.
     package static let pauseTime = Duration.milliseconds(1)
 
     private var resumedAt = clinux_awake()

@@ -17,7 +17,7 @@ public final class AccountFolder: AccountStore {
     /// `_` or `.` counts three times.
     public static let nameBytesMax = 240
 
-    /// The path of the folder.
+    /// The path of the folder, for errors.
     public let path: String
     private let isDurable: Bool
     private let folder: Int32

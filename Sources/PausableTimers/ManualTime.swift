@@ -36,7 +36,7 @@ public final class ManualTime: TimeSource {
         state = Lock(State(now: now, wall: now.wall.microsecondsSinceEpoch * 1000))
     }
 
-    /// The default reading at which time starts.
+    /// The default reading at which time starts: 2026-01-01 00:00 UTC.
     public static let start: Now = {
         guard let boot = BootID("00000000-0000-4000-8000-000000000001") else {
             preconditionFailure("A UUID is a boot id.")

@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The operations on a timer.
+/// What a queue can be asked to do with a timer.
 enum Order: Sendable {
     case pause
     case resume(ResumePolicy)

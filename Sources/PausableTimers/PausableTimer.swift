@@ -22,7 +22,7 @@ public final class PausableTimer: Sendable {
 
     deinit { reference.queue.release(Int(reference.slot), reference.generation) }
 
-    /// The current state of the timer.
+    /// The state at this moment. Another thread may change it at any time.
     public var state: TimerState { reference.state }
 
     /// The time that is left until it is due, zero if it is due; nil if it is finished or

@@ -24,10 +24,10 @@ struct QueueAlarm: ~Copyable, Sendable {
     private var sleepGuard: SystemAlarm?
     private var guarded: BootInstant?
 
-    /// Whether the alarm was created.
+    /// Whether `make` has been called.
     var isMade: Bool { alarm != nil }
 
-    /// Stores the alarm to set.
+    /// Keeps the alarm, which is set later as the timers need it.
     mutating func make(_ alarm: any Alarm) {
         self.alarm = alarm
         systemAlarm = alarm as? SystemAlarm

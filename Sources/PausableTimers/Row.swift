@@ -3,7 +3,6 @@
 
 import Dispatch
 
-/// The function that a tick calls.
 typealias TickHandler = @Sendable (Tick) -> Void
 
 /// One timer, as its queue stores it. It is as small as possible, because a program may have very
@@ -15,11 +14,9 @@ struct Row: ~Copyable, Sendable {
         private var bits: UInt16 = 0
 
         enum Flag: UInt16 {
-            /// It ticks once.
             case once = 1
             /// It never ticks again.
             case cancelled = 2
-            /// Its handler is running.
             case handling = 4
             /// It was handed over to the queue of its handler, which has not processed it yet.
             case handedOver = 8
@@ -32,7 +29,6 @@ struct Row: ~Copyable, Sendable {
             /// The time before the first tick was given as an instant, so it is not used after a
             /// restart.
             case absoluteFirst = 128
-            /// No timer uses this row.
             case free = 256
         }
 
@@ -46,7 +42,7 @@ struct Row: ~Copyable, Sendable {
     var handler: TickHandler?
     /// The queue that runs the handler; nil: the queue of the timer.
     var handlerQueue: DispatchQueue?
-    /// Properties that few timers have.
+    /// Nil for a timer that has none of these properties.
     var extras: Extras?
     /// How late it may tick, in nanoseconds.
     var tolerance: Int64

@@ -6,7 +6,7 @@ import Glibc
 
 /// The clocks of the machine, with alarms that use `DispatchSourceTimer`.
 public struct SystemTime: TimeSource {
-    /// Creates the time source of this machine.
+    /// It has no state: all values read the same clocks.
     public init() {}
 
     /// The boot of this process. Without /proc it is a random number, so that no account is

@@ -8,7 +8,7 @@ public struct Tick: Sendable {
     /// How many earlier grid points this tick also stands for: they were due while the queue was
     /// busy. The next tick is on the original grid again.
     public internal(set) var missed: Int
-    /// When the tick was due.
+    /// When the tick was due, by CLOCK_MONOTONIC.
     public let scheduled: AwakeInstant
     /// When its handler was called; not earlier than `scheduled`.
     public let actual: AwakeInstant
@@ -18,7 +18,7 @@ public struct Tick: Sendable {
     /// timer alive.
     public let timer: TimerReference
 
-    /// How late the handler was called.
+    /// From `scheduled` to `actual`; never negative.
     public var lateness: Duration { actual - scheduled }
 }
 
@@ -46,7 +46,7 @@ public enum ResumePolicy: Sendable {
     case restartInterval
 }
 
-/// The state of a timer.
+/// What a timer is doing: exactly one of these.
 public enum TimerState: Sendable {
     /// Its time counts, and it ticks when it is due.
     case running

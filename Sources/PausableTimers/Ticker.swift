@@ -7,13 +7,13 @@ public struct Frame: Sendable {
     public let number: Int
     /// How many frames before this one were dropped because the handler or its queue was busy.
     public let dropped: Int
-    /// When the frame was due.
+    /// When the frame was due, by CLOCK_MONOTONIC.
     public let timestamp: AwakeInstant
     /// When the next frame is due, so the time at which the current drawing should be ready.
     public let targetTimestamp: AwakeInstant
     /// The time from one frame to the next.
     public let duration: Duration
-    /// When the handler was called.
+    /// When the handler was called, by CLOCK_MONOTONIC.
     public let actual: AwakeInstant
 }
 
@@ -81,7 +81,7 @@ public final class Ticker: Sendable {
     /// How long it has been running in total, without pauses.
     public var activeTime: Duration { timer.activeTime }
 
-    /// Ends it permanently.
+    /// Ends it permanently. It cannot be started again.
     public func cancel() { timer.cancel() }
 
     private static func span(of rate: Double) throws(TimerArgumentError) -> Duration {

@@ -12,7 +12,7 @@
 /// Each iterator receives all ticks since it was created. It stores at most one tick that was not
 /// read yet.
 public struct Ticks: AsyncSequence, Sendable {
-    /// The elements of the sequence.
+    /// Each element is one tick, which may stand for earlier ones too.
     public typealias Element = Tick
     /// The sequence never throws.
     public typealias Failure = Never

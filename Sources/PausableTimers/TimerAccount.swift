@@ -19,17 +19,17 @@ public struct TimerAccount: Equatable, Sendable {
         case finished
     }
 
-    /// The state of the timer.
+    /// The state as of `savedAt`.
     public let state: State
-    /// Its total active time.
+    /// Its active time in total, without pauses.
     public let active: Duration
     /// Its active time since the last grid point.
     public let accrued: Duration
     /// The number of grid points that were passed.
     public let passed: Int
-    /// The number of its ticks.
+    /// The number of its ticks since it was created or restarted.
     public let ticks: Int
-    /// Which time counted.
+    /// What counted as its time, and so by which clock it can continue.
     public let basis: TimeBasis
     /// The maximum of its time that may be missing, because it passed between the last save and the
     /// end of a run.

@@ -13,7 +13,7 @@ public import Dispatch
 ///
 /// The group keeps its timers alive. An unknown name is not an error.
 public final class TimerGroup: Sendable {
-    /// The queue of the timers.
+    /// The queue on which all timers of the group run.
     public let queue: TimerQueue
     /// How often the accounts of running timers are saved.
     public let saveInterval: Duration
@@ -154,10 +154,10 @@ public final class TimerGroup: Sendable {
         return true
     }
 
-    /// Pauses all timers.
+    /// Pauses all timers of the group, one after the other.
     public func pauseAll() { forAll { pause($0) } }
 
-    /// Resumes all timers.
+    /// Resumes all timers of the group, one after the other.
     public func resumeAll() { forAll { resume($0) } }
 
     /// Ends all timers permanently and deletes their accounts.

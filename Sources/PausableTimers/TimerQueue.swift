@@ -19,7 +19,7 @@ public final class TimerQueue: Sendable {
     /// in `async` programs.
     public static let main = TimerQueue(.main)
 
-    /// The queue that runs the handlers.
+    /// The queue that runs the handlers of timers that have no other queue for them.
     public let queue: DispatchQueue
 
     private enum Source: Sendable {

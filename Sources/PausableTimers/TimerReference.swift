@@ -13,7 +13,7 @@ public struct TimerReference: Sendable {
     let slot: Int32
     let generation: UInt32
 
-    /// The current state of the timer.
+    /// The state at this moment; `cancelled` if the timer is gone.
     public var state: TimerState { view?.state ?? .cancelled }
 
     /// The time that is left until it is due, zero if it is due; nil if it is finished or

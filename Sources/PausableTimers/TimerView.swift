@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The visible properties of a timer.
+/// The properties of a timer at one moment, read together.
 struct TimerView: Sendable {
     var state: TimerState
     var remaining: Duration?

@@ -35,7 +35,7 @@ public final class Journal: Sendable {
     /// How many entries were dropped since the journal last accepted one.
     public var droppedCount: Int { dropped.withLock(\.unreported) }
 
-    /// How many entries were dropped in all.
+    /// How many entries were dropped since the start of the process.
     public var droppedTotal: Int { dropped.withLock(\.total) }
 
     /// Whether standard error is connected to the journal, according to JOURNAL_STREAM

@@ -10,7 +10,7 @@ extension Journal {
         /// A value longer than `valueBytesMax` is cut when it is sent.
         public var value: [UInt8]
 
-        /// A field of bytes.
+        /// A field of any bytes.
         public init(_ name: String, _ value: [UInt8]) {
             self.name = name
             self.value = value

@@ -23,12 +23,12 @@ public struct Notify: Sendable {
         /// this reload from an older one (Type=notify-reload, systemd 253 and later; older ones
         /// ignore it).
         case reloading(monotonic: Int64)
-        /// The service is going down.
+        /// The service is stopping (STOPPING=1).
         case stopping
         /// The start or stop in progress may take this much longer, from now on. Sent in
         /// microseconds, rounded up, because a shorter time would be sent as none at all.
         case extendTimeout(Duration)
-        /// The service is alive.
+        /// The service is alive (WATCHDOG=1), which the manager wants to know regularly.
         case watchdog
 
         fileprivate var lines: String {
@@ -44,11 +44,11 @@ public struct Notify: Sendable {
         }
     }
 
-    /// The result of a notification.
+    /// What became of a notification.
     public enum Result: Hashable, Sendable {
         /// The manager's socket accepted it.
         case sent
-        /// There is no service manager.
+        /// No service manager waits for notifications; nothing was sent.
         case notSupervised
         /// It failed with this errno; EAGAIN if the manager does not read.
         case failed(Int32)
@@ -73,7 +73,7 @@ public struct Notify: Sendable {
         return Notify(address: address)
     }
 
-    /// Whether a service manager supervises this process.
+    /// Whether NOTIFY_SOCKET was set, so that a service manager waits for notifications.
     public var isSupervised: Bool { isAddressed }
 
     /// Sends all states in one datagram: the manager gets either all of them or none.
@@ -88,7 +88,7 @@ public struct Notify: Sendable {
     /// The service has started, or has finished reloading, with this status.
     public func ready(status: String) -> Result { send([.ready, .status(status)]) }
 
-    /// One line for `systemctl status`.
+    /// Sends one line for `systemctl status`, which replaces the one before.
     public func status(_ text: String) -> Result { send([.status(text)]) }
 
     /// The configuration is being reloaded, since this many microseconds of CLOCK_MONOTONIC, until
@@ -97,13 +97,13 @@ public struct Notify: Sendable {
         send([.reloading(monotonic: microseconds)])
     }
 
-    /// The service is going down.
+    /// The service is stopping (STOPPING=1).
     public func stopping() -> Result { send([.stopping]) }
 
     /// The start or stop in progress may take this much longer, at most `extensionMax`.
     public func extendTimeout(_ span: Duration) -> Result { send([.extendTimeout(span)]) }
 
-    /// The service is alive.
+    /// The service is alive (WATCHDOG=1), which the manager wants to know regularly.
     public func watchdog() -> Result { send([.watchdog]) }
 
     /// A newline would start another assignment, and the manager's clients show the text on

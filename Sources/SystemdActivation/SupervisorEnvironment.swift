@@ -8,12 +8,12 @@ public import Systemd
 /// What the service manager passed to this process in its environment. It is read once and removed,
 /// so that no child of this process can communicate with the manager in its name.
 public struct SupervisorEnvironment: Sendable {
-    /// The notification socket.
+    /// The notification socket of the manager; without one, nothing is sent.
     public let notify: Notify
     /// How often the manager expects a watchdog notification; nil if it does not watch this
     /// process.
     public let watchdogInterval: Duration?
-    /// The passed sockets, in their order.
+    /// The sockets that the manager passed, in their order.
     public let sockets: [ListenSocket]
 
     /// Reads the variables of the service manager and removes them. Call it once, before other

@@ -9,7 +9,7 @@ enum MailEncoding {
 
     /// The most characters of a line of the header, without its line end.
     private static let headerLineMax = 76
-    /// The most characters of an encoded word.
+    /// The most characters of an encoded word (RFC 2047, 2).
     private static let encodedWordMax = 75
 
     /// A line of the header of free text, folded, without its line end. Control characters become

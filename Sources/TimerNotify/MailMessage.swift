@@ -4,7 +4,7 @@
 import TimerControl
 import TimerCore
 
-/// A mail.
+/// A mail with its header, made of a message.
 struct MailMessage {
     let sheet: MessageSheet
     let recipients: [String]
@@ -15,7 +15,6 @@ struct MailMessage {
 
     /// The most bytes of output in a mail. Encoded they are less than twice as many.
     static let outputMax = 60_000
-    /// The most characters of the subject.
     private static let subjectMax = 200
 
     init(_ sheet: MessageSheet, to recipients: [String], from sender: String?, contentType: String?)
@@ -26,7 +25,7 @@ struct MailMessage {
         self.contentType = contentType
     }
 
-    /// The header and the body.
+    /// The header, an empty line, and the body.
     var bytes: [UInt8] {
         let (encoding, body) = MailEncoding.body(content)
         var lines: [String] = []

@@ -38,7 +38,7 @@ extension MessageSheet {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Which message it is.
+    /// Which message it is, for the end of a text.
     var signature: String { "timerd on \(host), notifier \(notifier), message \(envelope.number)" }
 
     private func factLines(of report: Report) -> [String] {
@@ -91,7 +91,6 @@ extension MessageSheet {
         return lines
     }
 
-    /// What happened, in a few words.
     private func summary(of notification: JobNotification) -> String {
         let count = notification.failedInARow
         let often = count > 1 ? ", \(count) in a row" : ""

@@ -93,12 +93,11 @@ struct MessageSheet {
         notification.since.map { "due at \(time($0)), not started" } ?? "not started"
     }
 
-    /// How the run ended, in words.
+    /// How the run ended, in the words of `RunWords.end`.
     func outcome(_ notification: JobNotification) -> String {
         notification.outcome.map { Printable.text(RunWords.end("\($0)")) } ?? "it did not end well"
     }
 
-    /// Why a run was skipped, in words.
     private func skipReason(_ notification: JobNotification) -> String {
         switch notification.skipReason {
         case "still-running": "the previous run is still running"
@@ -114,7 +113,7 @@ struct MessageSheet {
         }
     }
 
-    /// What a reader can ask next.
+    /// The commands with which a reader can find out more, or act.
     func commands(for report: Report) -> [String] {
         let notification = report.notification
         let job = notification.jobText

@@ -47,6 +47,6 @@ extension NotificationKind {
 }
 
 extension JobNotification {
-    /// The name of the job.
+    /// The name of the job; `-` for a test, which has none.
     var jobText: String { job.map { "\($0)" } ?? "-" }
 }

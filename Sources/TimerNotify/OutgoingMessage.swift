@@ -8,12 +8,11 @@ public import TimerCore
 public struct MessageEnvelope: Hashable, Sendable {
     /// Another message of the same database.
     public struct Reference: Hashable, Sendable {
-        /// Its number.
+        /// Its number in the outbox.
         public var number: Int64
-        /// When it was put together.
+        /// When it was put together, by the wall clock.
         public var created: WallInstant
 
-        /// The message with these.
         public init(number: Int64, created: WallInstant) {
             self.number = number
             self.created = created
@@ -25,16 +24,16 @@ public struct MessageEnvelope: Hashable, Sendable {
     /// The identity of the database. A restored copy has the same, and counts from an earlier
     /// number, so the instant at which a message was put together distinguishes it as well.
     public var identity: String
-    /// The name of this machine.
+    /// The hostname of the machine that sends it.
     public var host: String
-    /// When the message was put together.
+    /// When the message was put together, by the wall clock.
     public var created: WallInstant
     /// The time zone in which people read its times.
     public var zone: ZoneRules
     /// The earlier message about the same incident; nil: there is none.
     public var inReplyTo: Reference?
 
-    /// An envelope as described.
+    /// By default its times are in UTC, and it is no reply.
     public init(
         number: Int64, identity: String, host: String, created: WallInstant, zone: ZoneRules = .utc,
         inReplyTo: Reference? = nil
@@ -59,7 +58,7 @@ public struct MessageEnvelope: Hashable, Sendable {
 
 /// A notification with everything that a reader wants to know about it.
 public struct Report: Hashable, Sendable {
-    /// What happened.
+    /// What the agenda decided to report.
     public var notification: JobNotification
     /// The last part of the run's output; empty if there is none.
     public var output: [UInt8]
@@ -72,7 +71,7 @@ public struct Report: Hashable, Sendable {
     /// What it runs, on one line; nil if that is not known.
     public var command: String?
 
-    /// A report as described.
+    /// By default without output and without facts about the job.
     public init(
         _ notification: JobNotification, output: [UInt8] = [], outputIsCut: Bool = false,
         description: String? = nil, user: String? = nil, command: String? = nil
@@ -95,12 +94,11 @@ public struct Report: Hashable, Sendable {
     }
 }
 
-/// What is sent.
+/// A message in the form that the transport of its notifier needs.
 public enum OutgoingMessage: Hashable, Sendable {
     /// A mail with its header, as `sendmail -i` reads it from its standard input. Lines end with
     /// LF.
     case mail([UInt8])
-    /// An HTTP request.
     case request(OutgoingRequest)
     /// The receiver has no request for what happened, such as Uptime Kuma for a start.
     case nothing
@@ -133,12 +131,11 @@ public enum OutgoingMessage: Hashable, Sendable {
 public struct OutgoingRequest: Hashable, Sendable {
     /// One line of the header.
     public struct Header: Hashable, Sendable {
-        /// Its name.
+        /// Its name, such as `Content-Type`.
         public var name: String
         /// Its value: printable ASCII.
         public var value: String
 
-        /// A header as described.
         public init(_ name: String, _ value: String) {
             self.name = name
             self.value = value
@@ -153,12 +150,12 @@ public struct OutgoingRequest: Hashable, Sendable {
     /// What is added to the query of the address, with percent-encoding: `rid=…`, or nothing. It has
     /// only the characters `A-Za-z0-9%&=._~-`.
     public var query: String
-    /// The header.
+    /// The lines of the header, in this order.
     public var headers: [Header]
-    /// The body.
+    /// The body; empty if there is none.
     public var body: [UInt8]
 
-    /// A request as described.
+    /// By default an empty POST to the address itself.
     public init(
         method: String = "POST", path: String = "", query: String = "", headers: [Header] = [],
         body: [UInt8] = []
@@ -170,7 +167,7 @@ public struct OutgoingRequest: Hashable, Sendable {
         self.body = body
     }
 
-    /// A query of these parameters.
+    /// A query of the parameters that have a value, percent-encoded.
     static func query(_ parameters: [(name: String, value: String?)]) -> String {
         parameters.compactMap { name, value in value.map { "\(name)=\(percentEncoded($0))" } }
             .joined(separator: "&")

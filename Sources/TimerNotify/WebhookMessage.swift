@@ -23,7 +23,6 @@ extension OutgoingRequest {
         return OutgoingRequest(headers: [Header("Content-Type", "application/json")], body: body)
     }
 
-    /// The most bytes of a body.
     static let bodyMax = 250_000
 
     private static func json(_ sheet: MessageSheet) -> OutgoingRequest {
