@@ -45,7 +45,8 @@ extension FleetMember {
         send(
             FleetTransaction(
                 compares: [.modified(.identity, view.identity.modified)],
-                changes: [.put(.identity, identity.text, lease: nil)], reads: [.identity]), .identity)
+                changes: [.put(.identity, identity.text, lease: nil)], reads: [.identity]),
+            .identity)
     }
 }
 

@@ -124,8 +124,9 @@ extension FleetMember {
     mutating func bringBack(_ name: Job.Name) {
         guard let view, let own = recovery?.jobs[name], busy[name] == nil else { return }
         let stored = view.jobs[name]
-        guard isLater(own.point, than: stored.map { ($0.modified, $0.value.recovered) })
-            || hasMoreTime(own, than: stored)
+        guard
+            isLater(own.point, than: stored.map { ($0.modified, $0.value.recovered) })
+                || hasMoreTime(own, than: stored)
         else { return }
         var value = own.content
         value.live = stored?.value.live ?? []

@@ -74,7 +74,8 @@ struct AdoptionConfirmation {
     /// What comes back, and what does not.
     var text: String {
         var lines = [
-            "etcd does not have what the fleet had last. Nothing that was due before now is started.", memory,
+            "etcd does not have what the fleet had last. Nothing that was due before now is started.",
+            memory,
         ]
         let names = loss.pausedJobs.map { Printable.text($0) }
         let isGivenUp = FleetReply.Loss.Memory(rawValue: loss.memory) == .nobody

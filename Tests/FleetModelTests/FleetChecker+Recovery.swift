@@ -157,7 +157,9 @@ extension FleetChecker {
         let tolerance = isWall ? 2 * WallTimeChecker.skewMax : passed / 10_000 + 1_000_000
         let all = (value.active - former.before).wholeNanoseconds
         if old.opened == nil ? counted > .zero : all > passed + tolerance {
-            fail("\(name) came back with \(counted) more, \(all) ns in all, and \(passed) ns had passed")
+            fail(
+                "\(name) came back with \(counted) more, \(all) ns in all, and \(passed) ns had passed"
+            )
         }
     }
 }

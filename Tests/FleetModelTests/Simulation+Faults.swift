@@ -276,7 +276,8 @@ extension Simulation {
             var cluster = "c\(random.below(1 << 30))"
             // If almost nothing is missing in it, a machine that has not read it again may take it for the
             // one that it knows.
-            let isSame = !isWiped && tokens.below(2) == 0 && (copy?.revision ?? 0) + 50 < store.revision
+            let isSame =
+                !isWiped && tokens.below(2) == 0 && (copy?.revision ?? 0) + 50 < store.revision
             if isSame {
                 counts["stores restored as the same cluster"] += 1
                 cluster = store.cluster
