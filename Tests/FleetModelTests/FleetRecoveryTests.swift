@@ -213,6 +213,44 @@ import TimerCore
         #expect(try script.jobValue()?.pause != nil)
     }
 
+    /// This machine remembers the pause that a user requests, and another one that it was ended.
+    @Test func aCommandIsNotAnsweredByWhatWasBroughtBackUpToNow() throws {
+        var script = try Self.formed()
+        Self.command(.pause(Self.job, PauseTerms(by: "ops")), 1, in: &script)
+        let revision = try #require(script.store.keys[.job(Self.job)]).modified
+        Self.lose(&script)
+        Self.command(.adopt, 2, in: &script)
+        #expect(try script.jobValue()?.pause != nil)
+        Self.command(.pause(Self.job, PauseTerms(by: "ops")), 3, in: &script)
+        script.run(.seconds(2))
+        #expect(script.done[3] == nil)
+        var value = try #require(try script.jobValue())
+        value.pause = nil
+        value.recovered = FleetPoint(epoch: 1, revision: revision + 1)
+        script.write([.job(Self.job): value.text])
+        script.settle()
+        script.run(.seconds(60))
+        #expect(script.done[3] == .some(nil))
+        #expect(try script.jobValue()?.pause != nil)
+    }
+
+    @Test func aDaemonThatStartsDuringTheRecoveryBringsItBack() throws {
+        var script = try Self.formed()
+        Self.command(.pause(Self.job, PauseTerms(by: "ops")), 1, in: &script)
+        Self.lose(&script)
+        Self.command(.adopt, 2, in: &script)
+        // As if it had been killed before it wrote anything.
+        _ = script.store.apply(
+            FleetTransaction(
+                compares: [], changes: [.delete(.job(Self.job)), .delete(.job(Self.other))],
+                reads: []))
+        var next = script.restarted(try Self.jobs(), boot: 1, start: 2)
+        next.settle()
+        next.run(.seconds(30))
+        #expect(try !Self.isRecovering(next))
+        #expect(try next.jobValue()?.pause != nil)
+    }
+
     @Test func whatWasDueBeforeIsSkippedAndNothingRunsMeanwhile() throws {
         var job = Self.interval()
         job.schedule = .every(.seconds(15))
