@@ -32,7 +32,7 @@ extension FleetMember {
     /// another machine sends meanwhile compares the identity, and does nothing: a machine with an older
     /// version that this one has not seen yet reads the store again, and stands by.
     mutating func raiseFormat() {
-        guard isReady, let view, !pending.values.contains(where: { $0.isAboutIdentity }) else {
+        guard isReady, let view, !outbox.has(where: \.isIdentity) else {
             return
         }
         let known = view.members.values.map(\.value.format) + [configuration.format.rawValue]
@@ -46,11 +46,6 @@ extension FleetMember {
             FleetTransaction(
                 compares: [.modified(.identity, view.identity.modified)],
                 changes: [.put(.identity, identity.text, lease: nil)], reads: [.identity]),
-            .identity)
+            for: .identity)
     }
-}
-
-extension FleetMember.Pending {
-    /// Whether it changes the format, or ends a recovery.
-    var isAboutIdentity: Bool { if case .identity = self { true } else { false } }
 }

@@ -30,8 +30,8 @@ extension FleetMember {
         var unproven: [FleetKey] = []
         for var entry in commands {
             if entry.command == .drain || entry.command == .undrain, view != nil {
-                isDrained = entry.command == .drain
-                actions.append(.drain(isDrained, entry.id))
+                memory.isDrained = entry.command == .drain
+                actions.append(.drain(memory.isDrained, entry.id))
                 continue
             }
             // What is so now may be another thing once the store has recovered.
@@ -151,7 +151,7 @@ extension FleetMember {
         let isWaiting =
             jobs.contains { $0.live.contains { $0.state == .claimed } }
             || view?.faults.isEmpty == false
-        return !isWaiting || now.boot >= since + deadline.lease
+        return !isWaiting || now.boot >= since + session.deadline.lease
     }
 
     // MARK: - Proofs
@@ -179,9 +179,7 @@ extension FleetMember {
     /// answer, like what is asked meanwhile. It has branches, so etcd applies it in the one order of all
     /// changes: one without would be answered by the member that gets it, from what that one knows.
     private mutating func ask(about keys: [FleetKey]) {
-        guard let view, !keys.isEmpty,
-            !pending.values.contains(where: { if case .question = $0 { true } else { false } })
-        else { return }
+        guard let view, !keys.isEmpty, !outbox.has(where: \.isQuestion) else { return }
         var asked: Set<FleetKey> = []
         // One more comparison is that of the identity.
         let branches = keys.filter { asked.insert($0).inserted }
@@ -191,7 +189,7 @@ extension FleetMember {
                     compares: [.modified(key, view.revisions(of: key)?.modified ?? 0)],
                     changes: [], reads: [key])
             }
-        send(FleetTransaction(branches: branches), .question)
+        send(FleetTransaction(branches: branches), for: .question)
     }
 
     /// Notes of which keys an answer proves what the store has.

@@ -16,7 +16,7 @@ extension FleetMember {
         var claims: [Claim] = []
         let names = takeDue(now)
         for name in names where templates[name] != nil { considerTemplate(name, now) }
-        for name in names where busy[name] == nil {
+        for name in names where !outbox.isBusy(name) {
             consider(name, now, &claims)
         }
         send(claims, now)
@@ -30,31 +30,22 @@ extension FleetMember {
     // MARK: - The session
 
     private mutating func keepSession(_ now: Now) {
-        func isDue(_ asked: BootInstant?, after span: Duration) -> Bool {
-            asked.map { $0 + span <= now.boot } ?? true
-        }
-        if let lease {
-            let third = deadline.lease / 3
-            if isDue(keptAsked, after: third) {
-                keptAsked = now.boot
-                actions.append(.keepAlive(lease))
-            }
-        } else if isDue(leaseAsked, after: Self.requestTimeout) {
-            leaseAsked = now.boot
-            actions.append(.openLease)
+        switch session.request(at: now.boot) {
+        case .open: actions.append(.openLease)
+        case .keepAlive(let lease): actions.append(.keepAlive(lease))
+        case nil: break
         }
         // The clock's key is written all the time: a watch without a change of it is broken, even if
         // transactions read that the clock goes on.
         if view != nil, let watched, now.awake >= watched + Self.watchTimeout { loseView() }
-        if view == nil, isDue(loadAsked, after: Self.requestTimeout) {
+        if view == nil, loadAsked.map({ $0 + FleetSession.requestTimeout <= now.boot }) ?? true {
             loadAsked = now.boot
             actions.append(.load)
         }
     }
 
     var isRegistered: Bool {
-        guard let lease, let announced else { return false }
-        return announced.0 == lease
+        session.isAnnounced
             && view?.members[configuration.machine]?.value.incarnation == incarnation
     }
 
@@ -68,34 +59,33 @@ extension FleetMember {
 
     /// Writes the key of this machine when it has another lease or something in it changes.
     private mutating func announce(_ now: Now) {
-        guard let lease, let view else { return }
+        guard let lease = session.lease, let view else { return }
         let unfitness = unfitness
         let value = MemberValue(
             incarnation: incarnation, labels: configuration.labels, definitions: definitions,
             isFit: unfitness == nil, skew: skew.milliseconds, version: configuration.version,
             format: configuration.format, unfitness: format >= .second ? unfitness : nil)
-        guard announced.map({ $0.0 != lease || $0.1 != value }) ?? true,
-            !pending.values.contains(where: { if case .member = $0 { true } else { false } })
-        else { return }
+        guard session.mustAnnounce(value, with: lease), !outbox.has(where: \.isMember) else {
+            return
+        }
         // Wait for the lease of the other one to end.
         if isNameTaken { return }
         let known = view.members[configuration.machine]
         let key = FleetKey.member(configuration.machine)
-        announced = (lease, value)
+        session.announced(value, with: lease)
         send(
             FleetTransaction(
                 compares: [.modified(key, known?.modified ?? 0)],
-                changes: [.put(key, value.text, lease: lease)], reads: [key]),
-            .member)
+                changes: [.put(key, value.text, lease: lease)], reads: [key]), for: .member)
     }
 
     /// Writes the fleet clock when it is time, unless accounts are opened, which writes it as well and is
     /// sent before: of two writes on their way only one is applied.
     private mutating func writeClock(_ now: Now) {
-        guard let clock, let view, let due = clockDue(view), clockWrite == nil, openingWrite == nil,
+        guard let clock, let view, let due = clockDue(view), !outbox.writesClock,
             clock.isAhead && clockCompared || now.awake >= due
         else { return }
-        send(clock.write(by: configuration.machine, at: now.awake), .clock)
+        send(clock.write(by: configuration.machine, at: now.awake), for: .clock)
     }
 
     /// When this machine writes the fleet clock, unless another machine has written it before. Nil:
@@ -122,21 +112,15 @@ extension FleetMember {
         }
     }
 
-    /// How many transactions with changes of jobs are on their way at most. Meanwhile further changes
-    /// come together: the transport makes one transaction after the other, and of a thousand runs that
-    /// start at once, each alone would wait for those before it. One that is lost stops no other.
-    static let changesSentMax = 4
-
     /// Sends changes of jobs. They compare the hold: during a hold that this machine does not know
     /// yet, its reading of the fleet clock is too large. What does not fit waits for an answer, and is
     /// decided about again.
     ///
     /// - Complexity: O(*n*) in the changes.
     private mutating func sendChanges() {
-        var rest = changes[...]
-        changes = []
+        var rest = outbox.takeChanges()[...]
         let hold = view.map { FleetCompare.modified(.hold, $0.hold.modified) }
-        while !rest.isEmpty, changesSent.count < Self.changesSentMax {
+        while !rest.isEmpty, !outbox.isFull {
             var transaction = FleetTransaction(
                 compares: hold.map { [$0] } ?? [], branches: [], reads: [.hold])
             var names: [Job.Name] = []
@@ -150,29 +134,24 @@ extension FleetMember {
                 names.append(name)
                 rest = rest.dropFirst()
             }
-            let id = send(transaction, .jobs(names))
-            for name in names { busy[name] = id }
+            send(transaction, for: .jobs(names))
         }
-        changesLater += rest.map(\.job)
+        outbox.waitForChanges(rest.map(\.job))
     }
 
     /// Opens accounts, all of them by one write of the clock. What does not fit waits for the answer,
     /// and what waits is decided about again.
     private mutating func sendOpenings(_ now: Now) {
+        let openings = outbox.takeOpenings()
         let branches = openings.prefix(FleetTransaction.branchesMax - 1)
-        let waiting = openings.map(\.job)
-        openings = []
         guard !branches.isEmpty else { return }
-        guard let clock, clockWrite == nil, openingWrite == nil else {
-            openingLater += waiting
-            return
+        guard let clock, !outbox.writesClock else {
+            return outbox.waitForClock(openings.map(\.job))
         }
-        openingLater += waiting.dropFirst(branches.count)
-        let names = branches.map(\.job)
-        let id = send(
+        outbox.waitForClock(openings.dropFirst(branches.count).map(\.job))
+        send(
             clock.opening(branches.map(\.branch), by: configuration.machine, at: now.awake),
-            .opening(names))
-        for name in names { busy[name] = id }
+            for: .opening(branches.map(\.job)))
     }
 
     // MARK: - Claims
@@ -180,9 +159,7 @@ extension FleetMember {
     /// Asks what became of claims without an answer. It needs no lease.
     private mutating func resolve(_ now: Now) {
         guard view?.isRecovering == false else { return }
-        let claims = unresolved
-        unresolved = []
-        for (claims, sent) in claims {
+        for (claims, sent) in outbox.takeUnresolved() {
             var branches: [FleetTransaction.Branch] = []
             var asked: [Claim] = []
             for claim in claims {
@@ -193,30 +170,28 @@ extension FleetMember {
                 branches.append(claim.resolving(known))
             }
             guard !asked.isEmpty else { continue }
-            let id = send(
+            send(
                 FleetTransaction(branches: branches, reads: asked.map { .run($0.run) }),
-                .resolution(asked, sent: sent))
-            for claim in asked { busy[claim.run.firing.job] = id }
+                for: .resolution(asked, sent: sent))
         }
     }
 
     private mutating func send(_ claims: [Claim], _ now: Now) {
-        guard let lease, let view else { return }
+        guard let lease = session.lease, let view else { return }
         var rest = claims[...]
         while !rest.isEmpty {
             let batch = Array(rest.prefix(FleetTransaction.branchesMax))
             rest = rest.dropFirst(batch.count)
-            let id = send(
+            send(
                 .claiming(
                     batch, by: configuration.machine, lease: lease, hold: view.hold.modified),
-                .claims(batch, sent: now.boot))
-            for claim in batch { busy[claim.run.firing.job] = id }
+                for: .claims(batch, sent: now.boot))
         }
     }
 
     /// Why this machine starts no firings, even if it is connected and the fleet is not held.
     var unfitness: MemberValue.Unfitness? {
-        if isDrained { return .drained }
+        if memory.isDrained { return .drained }
         if skew.isBeyond(configuration.skewMax) { return .clock }
         return followsClocks ? nil : .joining
     }
@@ -230,8 +205,8 @@ extension FleetMember {
 
     /// Whether this machine may claim now.
     func mayClaim(_ now: Now) -> Bool {
-        guard isReady, !isDrained, view?.hold.value.isHeld == false,
-            let until = deadline.instant(claimSent: now.boot)
+        guard isReady, !memory.isDrained, view?.hold.value.isHeld == false,
+            let until = session.deadline.instant(claimSent: now.boot)
         else { return false }
         return now.boot < until
     }

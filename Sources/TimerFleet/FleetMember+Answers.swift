@@ -7,56 +7,38 @@ extension FleetMember {
     // MARK: - Answers
 
     /// Takes a transaction that is answered or never will be: what it was about is decided again.
-    private mutating func take(_ id: TransactionID) -> Pending? {
-        guard let what = pending.removeValue(forKey: id) else { return nil }
-        transactions[id] = nil
-        var names: [Job.Name] = []
-        switch what {
-        case .claims(let claims, _), .resolution(let claims, _):
-            names = claims.map(\.run.firing.job)
-        case .jobs(let changed): names = changed
-        case .opening(let opened): names = opened
-        // What it was asked for is decided again from what was read.
-        case .question: names = commands.compactMap(\.command.job)
-        case .clock, .hold, .member, .adoption, .identity: break
-        }
-        for name in names {
-            if busy[name] == id { busy[name] = nil }
+    private mutating func take(_ id: TransactionID) -> FleetOutbox.Taken? {
+        guard let taken = outbox.take(id) else { return nil }
+        // What a question was asked for is decided again from what was read.
+        let asked = taken.purpose.isQuestion ? commands.compactMap(\.command.job) : []
+        for name in taken.jobs + asked {
             queue.change(name)
             if let template = view?.jobs[name]?.value.template { queue.change(template) }
         }
-        if changesSent.remove(id) != nil {
-            for name in changesLater { queue.change(name) }
-            changesLater = []
-        }
-        guard id == clockWrite || id == openingWrite else { return what }
-        if id == clockWrite { clockWrite = nil } else { openingWrite = nil }
-        for name in openingLater { queue.change(name) }
-        openingLater = []
-        return what
+        return taken
     }
 
     mutating func answered(_ id: TransactionID, _ answer: FleetAnswer, _ now: Now) {
-        guard let transaction = transactions[id], let what = take(id) else { return }
-        let sent = transaction.branches
+        guard let taken = take(id) else { return }
+        let sent = taken.transaction.branches
         guard let view, answer.cluster == view.cluster, answer.revision >= leastRevision(view)
         else {
             // Another store answered. What it did is unknown to the known one.
-            if case .adoption(let value) = what { adopted(value, answer) }
-            if case .member = what { announced = nil }
-            keepUnresolved(what)
+            if case .adoption(let value) = taken.purpose { adopted(value, answer) }
+            if taken.purpose.isMember { session.forgetAnnouncement() }
+            outbox.keepUnresolved(taken.purpose)
             takeClock(sent, answer, now)
             loseView()
             return
         }
-        prove(id, transaction, answer)
+        prove(id, taken.transaction, answer)
         seeOwn(sent, answer, now)
-        switch what {
+        switch taken.purpose {
         case .claims(let claims, let sent): claimed(claims, sent, answer, now)
         case .resolution(let claims, let sent): resolved(claims, sent, answer, now)
         case .clock where answer.branches == [.applied]:
             clockChanged(answer.revision, by: configuration.machine, now)
-        case .member where answer.branches != [.applied]: announced = nil
+        case .member where answer.branches != [.applied]: session.forgetAnnouncement()
         case .jobs, .hold, .clock, .opening, .member, .adoption, .identity, .question: break
         }
         see(answer.cluster, answer.revision, answer.reads, now)
@@ -124,17 +106,9 @@ extension FleetMember {
     /// Nothing is assumed: the next decision compares what is known, and is refused if the
     /// transaction was applied. Only a claim must not be made twice with two nonces.
     mutating func unanswered(_ id: TransactionID) {
-        guard let what = take(id) else { return }
-        if case .member = what { announced = nil }
-        keepUnresolved(what)
-    }
-
-    private mutating func keepUnresolved(_ what: Pending) {
-        switch what {
-        case .claims(let claims, let sent), .resolution(let claims, let sent):
-            unresolved.append((claims, sent))
-        case .jobs, .hold, .clock, .opening, .member, .adoption, .identity, .question: break
-        }
+        guard let taken = take(id) else { return }
+        if taken.purpose.isMember { session.forgetAnnouncement() }
+        outbox.keepUnresolved(taken.purpose)
     }
 
     private mutating func claimed(
@@ -142,8 +116,8 @@ extension FleetMember {
     ) {
         if answer.branches.isEmpty {
             // The key of this machine has another lease or is gone: it is written again.
-            announced = nil
-            if let lease, isForeign(answer.reads, lease) { self.lease = nil }
+            session.forgetAnnouncement()
+            if let lease = session.lease, isForeign(answer.reads, lease) { session.lost(lease) }
         }
         for (index, claim) in claims.enumerated() {
             do throws(FleetFault) {
@@ -153,7 +127,7 @@ extension FleetMember {
                 won(claim, fence, sent, now)
             } catch {
                 actions.append(.tell(.fault(error)))
-                unresolved.append(([claim], sent))
+                outbox.keepUnresolved(.claims([claim], sent: sent))
             }
         }
     }
@@ -193,7 +167,7 @@ extension FleetMember {
         // Another machine declared it lost while the answer was missing.
         if let state, state.state != .claimed { value.state = .unstarted; value.ended = now.wall }
         local[claim.run] = LocalRun(run: claim.run, value: value)
-        startable[claim.run] = deadline.instant(claimSent: sent)
+        startable[claim.run] = session.deadline.instant(claimSent: sent)
         actions.append(.record(LocalRun(run: claim.run, value: value)))
     }
 

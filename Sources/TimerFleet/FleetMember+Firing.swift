@@ -123,9 +123,7 @@ extension FleetMember {
 
     /// Sends the first command about the hold, unless the hold is so already.
     mutating func changeHold(_ now: Now) {
-        guard isReady, let view, let clock,
-            !pending.values.contains(where: { if case .hold = $0 { true } else { false } })
-        else { return }
+        guard isReady, let view, let clock, !outbox.has(where: \.isHold) else { return }
         var value = view.hold.value
         var compares = [FleetCompare.modified(.hold, view.hold.modified)]
         switch commands.first(where: { $0.command.isAboutHold })?.command {
@@ -143,7 +141,7 @@ extension FleetMember {
         send(
             FleetTransaction(
                 compares: compares, changes: [.put(.hold, value.text, lease: nil)],
-                reads: [.hold, .clock]), .hold)
+                reads: [.hold, .clock]), for: .hold)
     }
 
     // MARK: - The adoption
@@ -152,7 +150,7 @@ extension FleetMember {
     mutating func adopt(_ now: Now) {
         guard finding != nil, let unusable,
             commands.contains(where: { $0.command == .adopt }),
-            !pending.values.contains(where: { if case .adoption = $0 { true } else { false } })
+            !outbox.has(where: \.isAdoption)
         else { return }
         let values = unusable.snapshot.values
         let identity = (values[.identity] ?? nil).flatMap { found in
@@ -183,7 +181,7 @@ extension FleetMember {
             FleetTransaction(
                 compares: [
                     .modified(.identity, modified), .modified(.hold, hold?.modified ?? 0),
-                ], changes: changes, reads: [.identity]), .adoption(value))
+                ], changes: changes, reads: [.identity]), for: .adoption(value))
     }
 }
 

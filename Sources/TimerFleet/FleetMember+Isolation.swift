@@ -29,18 +29,19 @@ struct StoreContact {
 extension FleetMember {
     mutating func begin(_ now: Now) {
         contact.begin(now)
-        if isDrained { actions.append(.tell(.drained)) }
+        if memory.isDrained { actions.append(.tell(.drained)) }
     }
 
     /// The snapshot was read, or the watch brought a change of the clock.
     mutating func contacted(_ now: Now) {
         watched = now.awake
         guard view != nil else { return }
-        contact.seen(now, limit: max(deadline.lease, Self.watchTimeout))
+        contact.seen(now, limit: max(session.deadline.lease, Self.watchTimeout))
     }
 
     /// When this machine may count as gone: up to then it started runs.
     var isolatedAt: BootInstant? {
+        let deadline = session.deadline
         if let kept = deadline.kept { return kept + (deadline.lease - StartDeadline.margin) }
         // An earlier start of the daemon had a lease, which is not known any more.
         return contact.last.map { $0.boot + deadline.lease }

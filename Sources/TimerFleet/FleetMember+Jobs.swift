@@ -17,7 +17,7 @@ extension FleetMember {
         }
         noticeMissing(known.value, now)
         if let claim = recover(name, known, now) { return claims.append(claim) }
-        if busy[name] != nil || settleForOthers(name, known, now) { return }
+        if outbox.isBusy(name) || settleForOthers(name, known, now) { return }
         if templates[name] == nil, command(name, known, now) { return }
         guard let job = jobs[name] else { return }
         if redefine(job, known, now) { return }

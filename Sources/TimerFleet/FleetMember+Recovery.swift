@@ -122,7 +122,7 @@ extension FleetMember {
 
     /// Brings back a job.
     mutating func bringBack(_ name: Job.Name) {
-        guard let view, let own = recovery?.jobs[name], busy[name] == nil else { return }
+        guard let view, let own = recovery?.jobs[name], !outbox.isBusy(name) else { return }
         let stored = view.jobs[name]
         guard
             isLater(own.point, than: stored.map { ($0.modified, $0.value.recovered) })
@@ -141,13 +141,13 @@ extension FleetMember {
 
     /// Whether something was sent that must be answered first.
     private var isEndingRecovery: Bool {
-        pending.values.contains { $0.isAboutHold || $0.isAboutIdentity }
+        outbox.has { $0.isHold || $0.isIdentity }
     }
 
     /// When this machine ends the recovery, unless another one does that before: one after the other.
     var recoveryEnd: BootInstant? {
         guard let view, view.isRecovering, let recovery, !isEndingRecovery else { return nil }
-        return recovery.quietSince + (deadline.lease + clockDelay(view))
+        return recovery.quietSince + (session.deadline.lease + clockDelay(view))
     }
 
     /// Brings back the hold, or ends the recovery.
@@ -170,7 +170,7 @@ extension FleetMember {
             FleetTransaction(
                 compares: [.modified(.identity, view.identity.modified)],
                 changes: [.put(.identity, identity.text, lease: nil)], reads: [.identity]),
-            .identity)
+            for: .identity)
     }
 
     /// Holds the fleet or ends its hold, if it is not so already, and writes from which point that is.
@@ -192,7 +192,7 @@ extension FleetMember {
                 compares: [
                     .modified(.hold, view.hold.modified), .modified(.clock, clock.modified),
                 ],
-                changes: [.put(.hold, value.text, lease: nil)], reads: [.hold, .clock]), .hold)
+                changes: [.put(.hold, value.text, lease: nil)], reads: [.hold, .clock]), for: .hold)
     }
 
     /// Lets the time of a job count again that was brought back. What was due before is skipped.
@@ -213,10 +213,6 @@ extension FleetMember {
         send(branch, about: job.name, opensAccount: job.opensByClock)
         return true
     }
-}
-
-extension FleetMember.Pending {
-    fileprivate var isAboutHold: Bool { if case .hold = self { true } else { false } }
 }
 
 extension FleetKey {

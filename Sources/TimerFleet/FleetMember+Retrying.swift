@@ -51,7 +51,7 @@ extension FleetMember {
                 lostSince[job.name] = (run, now.boot)
                 return false
             }
-            return now.boot >= lost.since + (deadline.lease + job.takeoverDelay * rank)
+            return now.boot >= lost.since + (session.deadline.lease + job.takeoverDelay * rank)
         case (.ended, let outcome?):
             // All machines calculate the same instant, by the clock of the one that ran it.
             guard outcome.isRetried(job.successExitCodes), run.attempt <= job.retry.retries,

@@ -90,7 +90,7 @@ extension FleetMember {
         former = view ?? former
         view = nil
         // What answers its transactions proves nothing about what is read next.
-        for index in commands.indices { commands[index].sentAfter = nextID }
+        for index in commands.indices { commands[index].sentAfter = outbox.last }
     }
 
     /// Whether commands can be executed: the store is watched, and this machine is known in it.
@@ -107,7 +107,7 @@ extension FleetMember {
         status.finding = finding
         status.isConnected = view != nil
         status.mayStart = view != nil && mayClaim(now)
-        status.isDrained = isDrained
+        status.isDrained = memory.isDrained
         if view != nil, !status.mayStart { status.obstacle = obstacle(now) }
         status.loss = loss
         guard let view = lastView else { return status }

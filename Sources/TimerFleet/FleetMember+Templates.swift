@@ -110,8 +110,8 @@ extension FleetMember {
             known.value.pause?.until != nil || commands.contains(where: { $0.command.job == name })
         else { return }
         let instances = instances(of: name)
-        guard instances.count <= Self.instancesMax, busy[name] == nil,
-            instances.allSatisfy({ busy[$0.name] == nil })
+        guard instances.count <= Self.instancesMax, !outbox.isBusy(name),
+            instances.allSatisfy({ !outbox.isBusy($0.name) })
         else { return }
         if let until = known.value.pause?.until, until <= now.wall {
             var value = known.value
@@ -187,10 +187,9 @@ extension FleetMember {
             changes: all.map { .put(.job($0.name), $0.value.text, lease: nil) },
             reads: all.map { .job($0.name) })
         let hold = view.map { [FleetCompare.modified(.hold, $0.hold.modified)] } ?? []
-        let id = send(
+        send(
             FleetTransaction(compares: hold, branches: [branch], reads: [.hold]),
-            .jobs(all.map(\.name)))
-        for one in all { busy[one.name] = id }
+            for: .jobs(all.map(\.name)))
     }
 }
 

@@ -43,23 +43,20 @@ extension FleetMember {
         add(jobs.boot)
         add(awake: jobs.fleet.flatMap { clock?.instant(reaching: $0) })
         add(awake: watched.map { $0 + Self.watchTimeout })
-        if clockWrite == nil, openingWrite == nil, let due = clockDue(view) { add(awake: due) }
+        if !outbox.writesClock, let due = clockDue(view) { add(awake: due) }
         guard !view.isRecovering else {
             add(recoveryEnd)
             return FleetWake(wall: jobs.wall, boot: boot)
         }
-        for command in commands { add(command.seen.map { $0 + deadline.lease }) }
+        for command in commands { add(command.seen.map { $0 + session.deadline.lease }) }
         return FleetWake(wall: jobs.wall, boot: boot)
     }
 
     /// When the lease must be prolonged, or a request is made again that was not answered.
     private func nextOfSession(_ now: Now) -> BootInstant {
-        let lease =
-            self.lease == nil
-            ? (leaseAsked ?? now.boot) + Self.requestTimeout
-            : (keptAsked ?? now.boot) + deadline.lease / 3
+        let lease = session.nextRequest(at: now.boot)
         guard view == nil else { return lease }
-        return min(lease, (loadAsked ?? now.boot) + Self.requestTimeout)
+        return min(lease, (loadAsked ?? now.boot) + FleetSession.requestTimeout)
     }
 
     // MARK: - Which jobs are decided about
@@ -87,7 +84,7 @@ extension FleetMember {
 
     /// A job was decided about: from now on it waits for a change, or for a time.
     mutating func wait(_ name: Job.Name, _ now: Now) {
-        guard busy[name] == nil, view?.isUnreadable(name) != true else {
+        guard !outbox.isBusy(name), view?.isUnreadable(name) != true else {
             return queue.set(name, JobWake())
         }
         guard let known = view?.jobs[name] else {
@@ -136,7 +133,7 @@ extension FleetMember {
         else { return }
         if last.value.value.state == .lost, let lost = lostSince[job.name], lost.run == last.key {
             wake.add(
-                boot: lost.since + (deadline.lease + job.takeoverDelay * rank), after: now)
+                boot: lost.since + (session.deadline.lease + job.takeoverDelay * rank), after: now)
         }
         if last.value.value.state == .ended, let ended = last.value.value.ended {
             let delay = job.retry.delay(after: last.key.attempt) + job.takeoverDelay * rank

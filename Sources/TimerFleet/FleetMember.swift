@@ -33,31 +33,10 @@ public struct FleetMember {
     /// Numbers the commands, which the caller chooses.
     public typealias CommandID = Int
 
-    /// What a transaction without an answer is about.
-    enum Pending {
-        case claims([Claim], sent: BootInstant)
-        /// Asks what became of claims without an answer, and makes them impossible.
-        case resolution([Claim], sent: BootInstant)
-        /// Changes of these jobs.
-        case jobs([Job.Name])
-        case hold
-        case clock
-        /// Opens the accounts of these jobs.
-        case opening([Job.Name])
-        case member
-        case adoption(IdentityValue)
-        /// Raises the format, or ends a recovery.
-        case identity
-        /// Asks for commands whether what is known is so; it changes nothing.
-        case question
-    }
-
     /// How many final runs of a job the store keeps.
     public static let runsKept = 20
     /// A firing that is missed longer is skipped by jobs that skip missed firings.
     static let lateMax = Duration.seconds(60)
-    /// How long a request for a lease or a snapshot may take before it is made again.
-    static let requestTimeout = Duration.seconds(3)
     /// A watch that brought no change of the clock for this time is broken.
     static let watchTimeout = FleetClock.period * 4
 
@@ -96,36 +75,12 @@ public struct FleetMember {
     var clockCompared = false { didSet { if !clockCompared { comparison = ClockComparison() } } }
     /// What is known until then.
     var comparison = ClockComparison()
-    /// The other changes of jobs, until they are sent, and the transactions with such changes that
-    /// are not answered.
-    var changes: [(job: Job.Name, branch: FleetTransaction.Branch)] = []
-    var changesSent: Set<TransactionID> = []
-    /// The jobs that are changed after one of these answers.
-    var changesLater: [Job.Name] = []
-    /// The changes that open accounts, until they are sent.
-    var openings: [(job: Job.Name, branch: FleetTransaction.Branch)] = []
-    /// The jobs whose accounts are opened after the answer to a write of the clock.
-    var openingLater: [Job.Name] = []
-    /// The transactions without an answer that write the clock.
-    var clockWrite: TransactionID?
-    var openingWrite: TransactionID?
-    var lease: LeaseID?
-    var leaseAsked: BootInstant?
-    var keptAsked: BootInstant?
+    var outbox = FleetOutbox()
+    var session: FleetSession
     var loadAsked: BootInstant?
-    var deadline: StartDeadline
     var skews = EndpointSkews()
     var skew: SkewBounds { skews.middle }
     var lastNow: Now?
-    var isDrained: Bool
-    /// The member key as it was last sent.
-    var announced: (LeaseID, MemberValue)?
-    var pending: [TransactionID: Pending] = [:]
-    /// The transactions themselves.
-    var transactions: [TransactionID: FleetTransaction] = [:]
-    var busy: [Job.Name: TransactionID] = [:]
-    /// Claims whose answer is missing, until it is known what became of them.
-    var unresolved: [(claims: [Claim], sent: BootInstant)] = []
     var commands: [OpenCommand] = []
     /// The last transactions whose answers proved, while there are commands, what the store has.
     var proofs: [FleetKey: TransactionID] = [:]
@@ -145,7 +100,6 @@ public struct FleetMember {
     /// When the fleet clock was last remembered.
     var clockRemembered: AwakeInstant?
     var nonces: UInt64
-    var nextID: TransactionID = 0
     var actions: [FleetAction] = []
 
     /// A daemon that starts.
@@ -160,8 +114,7 @@ public struct FleetMember {
         self.incarnation = incarnation
         self.memory = memory
         nonces = seed
-        isDrained = memory.isDrained
-        deadline = StartDeadline(lease: configuration.lease)
+        session = FleetSession(lease: configuration.lease)
         for row in memory.runs { local[row.run] = recovered(row) }
     }
 
@@ -179,11 +132,11 @@ public struct FleetMember {
         if contact.last == nil { begin(now) }
         switch event {
         case .tick: break
-        case .leased(let lease, let sent): leased(lease, sent)
-        case .kept(let lease, let sent): if lease == self.lease { deadline.answered(sent: sent) }
+        case .leased(let lease, let sent): session.opened(lease, sent: sent)
+        case .kept(let lease, let sent): session.kept(lease, sent: sent)
         case .dated(let endpoint, let date, let sent):
             skews.receive(from: endpoint, date: date, sent: sent, received: now.wall)
-        case .leaseLost(let lease): if lease == self.lease { self.lease = nil }
+        case .leaseLost(let lease): session.lost(lease)
         case .loaded(let snapshot): loaded(snapshot, now)
         case .changed(let cluster, let revision, let reads):
             if reads[.clock] != nil { contacted(now) }
@@ -211,7 +164,7 @@ public struct FleetMember {
             update(run) { $0.settle(.ended, outcome: outcome, ended: at) }
         case .command(let id, let command):
             if let job = command.job { queue.change(job) }
-            commands.append(OpenCommand(id: id, command: command, sentAfter: nextID))
+            commands.append(OpenCommand(id: id, command: command, sentAfter: outbox.last))
         case .configured(let jobs, let isReload): configured(jobs, isReload)
         }
         advance(now)
@@ -233,14 +186,6 @@ public struct FleetMember {
             loseView()
             clockCompared = false
         }
-    }
-
-    private mutating func leased(_ lease: LeaseID, _ sent: BootInstant) {
-        guard self.lease == nil else { return }
-        self.lease = lease
-        leaseAsked = nil
-        keptAsked = sent
-        deadline.answered(sent: sent)
     }
 
     private mutating func configured(_ jobs: [FleetJob], _ isReload: Bool) {
@@ -266,21 +211,11 @@ public struct FleetMember {
     }
 
     /// Sends a transaction, which does nothing if the store is adopted before it is applied.
-    @discardableResult
-    mutating func send(_ transaction: FleetTransaction, _ what: Pending) -> TransactionID {
-        nextID += 1
-        pending[nextID] = what
-        switch what {
-        case .clock: clockWrite = nextID
-        case .opening: openingWrite = nextID
-        case .jobs: changesSent.insert(nextID)
-        case .claims, .resolution, .hold, .member, .adoption, .identity, .question: break
-        }
-        let isAdoption = if case .adoption = what { true } else { false }
-        let bound = isAdoption ? nil : view.map { transaction.bound(to: $0.identityText) }
-        transactions[nextID] = bound ?? transaction
-        actions.append(.send(nextID, bound ?? transaction))
-        return nextID
+    mutating func send(_ transaction: FleetTransaction, for purpose: FleetOutbox.Purpose) {
+        var transaction = transaction
+        if !purpose.isAdoption, let view { transaction = transaction.bound(to: view.identityText) }
+        let id = outbox.add(transaction, for: purpose)
+        actions.append(.send(id, transaction))
     }
 
     /// Sends a change of one job, together with those of other jobs.
@@ -290,7 +225,7 @@ public struct FleetMember {
     mutating func send(
         _ branch: FleetTransaction.Branch, about job: Job.Name, opensAccount: Bool = false
     ) {
-        if opensAccount { openings.append((job, branch)) } else { changes.append((job, branch)) }
+        outbox.collect((job, branch), opensAccount: opensAccount)
     }
 }
 

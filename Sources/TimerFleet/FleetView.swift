@@ -382,7 +382,7 @@ extension FleetMember {
             machine.map {
                 $0 != configuration.machine && view.members[$0]?.value.isFit == true
             } ?? false
-        let grace = FleetClock.period + clockDelay(view) + Self.requestTimeout
+        let grace = FleetClock.period + clockDelay(view) + FleetSession.requestTimeout
         let isLong = comparison.began.map { now.awake >= $0 + grace } ?? false
         if isLong || isOfOther && comparison.changes >= 2 { clockCompared = true }
     }
