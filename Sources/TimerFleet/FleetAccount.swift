@@ -35,7 +35,9 @@ extension FleetMember {
     ///
     /// - Parameter wall: what the wall clock reads; nil: now.
     func readings(_ now: Now, wall: WallInstant? = nil) -> FleetReadings? {
-        guard let clock, let hold = (view?.hold ?? former?.hold)?.value else { return nil }
+        guard let clock = fleetClock.estimate, let hold = (view?.hold ?? former?.hold)?.value else {
+            return nil
+        }
         return FleetReadings(
             fleet: clock.reading(at: now.awake), openings: clock.openings,
             wall: hold.reading(at: wall ?? now.wall))

@@ -154,26 +154,3 @@ public struct FleetClock: Hashable, Sendable {
             compares: compares, branches: [clock] + branches, reads: [.clock, .hold])
     }
 }
-
-/// What a machine has seen of the clock since it began to compare its estimate with the others'.
-struct ClockComparison {
-    /// When it began; nil while the store is not known.
-    var began: AwakeInstant?
-    /// How many changes it has seen. Those that come together count as one: they waited somewhere, for
-    /// example while the machine slept, and more of them may follow.
-    var changes = 0
-    /// When the last one that counts came.
-    private var counted: AwakeInstant?
-    /// The revision of the last one.
-    private var last: Int64 = 0
-
-    /// - Returns: whether the change counts.
-    mutating func see(_ revision: Int64, at now: AwakeInstant) -> Bool {
-        guard revision > last else { return false }
-        last = revision
-        guard counted.map({ now >= $0 + FleetClock.period / 2 }) ?? true else { return false }
-        changes += 1
-        counted = now
-        return true
-    }
-}

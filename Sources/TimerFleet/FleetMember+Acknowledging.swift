@@ -12,6 +12,51 @@ struct OpenCommand {
     /// Only a transaction with a higher number was sent after the command arrived, and from what was
     /// read of the store since then.
     var sentAfter: FleetMember.TransactionID
+    /// The run that was requested for it.
+    var run: Run.ID?
+}
+
+/// The commands that are not answered yet, in the order of their arrival, and what is proved for them.
+struct OpenCommands {
+    private(set) var list: [OpenCommand] = []
+    /// The last transactions whose answers proved what the store has.
+    private var proofs: [FleetKey: FleetMember.TransactionID] = [:]
+
+    var isEmpty: Bool { list.isEmpty }
+
+    /// The jobs that they are about.
+    var jobs: [Job.Name] { list.compactMap(\.command.job) }
+
+    func contains(_ command: FleetCommand) -> Bool { list.contains { $0.command == command } }
+
+    /// Whether one of them is about the job.
+    func concern(_ job: Job.Name) -> Bool { list.contains { $0.command.job == job } }
+
+    mutating func add(_ command: OpenCommand) { list.append(command) }
+
+    /// Those that are left once the others are answered. Without any, nothing must be proved.
+    mutating func keep(_ left: [OpenCommand]) {
+        list = left
+        if left.isEmpty { proofs = [:] }
+    }
+
+    /// A run was requested for one of them.
+    mutating func request(_ run: Run.ID, for index: Int) { list[index].run = run }
+
+    /// What is read next is another view of the store: only later transactions prove something of it.
+    mutating func proveAgain(after last: FleetMember.TransactionID) {
+        for index in list.indices { list[index].sentAfter = last }
+    }
+
+    /// A transaction proved what the store has of this key.
+    mutating func prove(_ key: FleetKey, by id: FleetMember.TransactionID) {
+        proofs[key] = max(proofs[key] ?? 0, id)
+    }
+
+    /// Whether a transaction proved it that was sent after the command arrived.
+    func isProved(_ key: FleetKey, for command: OpenCommand) -> Bool {
+        proofs[key] ?? 0 > command.sentAfter
+    }
 }
 
 /// The answers to commands.
@@ -28,7 +73,7 @@ extension FleetMember {
     mutating func answerCommands(_ now: Now) {
         var left: [OpenCommand] = []
         var unproven: [FleetKey] = []
-        for var entry in commands {
+        for var entry in commands.list {
             if entry.command == .drain || entry.command == .undrain, view != nil {
                 memory.isDrained = entry.command == .drain
                 actions.append(.drain(memory.isDrained, entry.id))
@@ -46,7 +91,7 @@ extension FleetMember {
             if isSo(entry, now) {
                 let keys = unprovenKeys(entry)
                 if keys.isEmpty, isOver(&entry, now) {
-                    answer(entry, requests[entry.id].map { .requested($0) } ?? .done)
+                    answer(entry, entry.run.map { .requested($0) } ?? .done)
                     continue
                 }
                 unproven += keys
@@ -55,14 +100,12 @@ extension FleetMember {
             }
             left.append(entry)
         }
-        commands = left
-        if left.isEmpty { proofs = [:] }
+        commands.keep(left)
         ask(about: unproven)
         changeHold(now)
     }
 
     private mutating func answer(_ entry: OpenCommand, _ result: FleetCommandResult) {
-        requests[entry.id] = nil
         actions.append(.done(entry.id, result))
     }
 
@@ -81,7 +124,7 @@ extension FleetMember {
             return jobs[job] == nil && view.jobs[job].map(\.value.isForgotten) ?? true
                 ? "\(machine) has no job \(job)" : nil
         case .define(let job):
-            if let own = templates[job] {
+            if let own = jobs.instance(of: job) {
                 return "each machine has its own definition of it: use the name \(own)"
             }
             return jobs[job] == nil ? "this machine has no job \(job)" : nil
@@ -96,7 +139,7 @@ extension FleetMember {
     /// template, of the job of one of the machines.
     private func reasonOfFault(_ job: Job.Name) -> String? {
         guard let view, !view.faults.isEmpty else { return nil }
-        let isOfTemplate = templates[job] != nil
+        let isOfTemplate = jobs.isTemplate(job)
         let found = view.unreadableJobs.sorted().first {
             $0 == job || isOfTemplate && $0.description.hasPrefix("\(job)@")
         }
@@ -110,7 +153,7 @@ extension FleetMember {
         switch entry.command {
         case .pause(let job, let terms):
             guard let known = view.jobs[job], let pause = known.value.pause,
-                templates[job] == nil || knowsAll(known)
+                !jobs.isTemplate(job) || knowsAll(known)
             else { return false }
             // Until its terms were seen once: then another user may have changed them.
             return entry.seen != nil
@@ -121,11 +164,11 @@ extension FleetMember {
             return view.hold.value.isHeld && view.reported >= view.hold.modified
         case .resume(let job): return view.jobs[job].map { $0.value.pause == nil } ?? false
         case .skipNext(let job, let count):
-            guard templates[job] == nil else { return haveSkips(instances(of: job), count) }
+            guard !jobs.isTemplate(job) else { return haveSkips(instances(of: job), count) }
             return view.jobs[job]?.value.skips == JobValue.skips(of: count)
         case .release: return !view.hold.value.isHeld
         case .run(let job, _):
-            return requests[entry.id].map { view.runs[job]?[$0] != nil } ?? false
+            return entry.run.map { view.runs[job]?[$0] != nil } ?? false
         case .drain, .undrain: return false
         case .define(let job): return view.jobs[job]?.value.definition == jobs[job]?.definition
         case .forget(let job): return view.jobs[job]?.value.isForgotten ?? false
@@ -160,7 +203,7 @@ extension FleetMember {
     /// there.
     private func unprovenKeys(_ entry: OpenCommand) -> [FleetKey] {
         guard entry.seen == nil else { return [] }
-        return keys(of: entry.command).filter { proofs[$0] ?? 0 <= entry.sentAfter }
+        return keys(of: entry.command).filter { !commands.isProved($0, for: entry) }
     }
 
     private func keys(of command: FleetCommand) -> [FleetKey] {
@@ -206,7 +249,7 @@ extension FleetMember {
             case .refused(let reads): keys += reads.keys
             }
         }
-        for key in keys where key.decidesAboutCommands { proofs[key] = max(proofs[key] ?? 0, id) }
+        for key in keys where key.decidesAboutCommands { commands.prove(key, by: id) }
     }
 }
 

@@ -15,7 +15,7 @@ extension FleetMember {
         resolve(now)
         var claims: [Claim] = []
         let names = takeDue(now)
-        for name in names where templates[name] != nil { considerTemplate(name, now) }
+        for name in names where jobs.isTemplate(name) { considerTemplate(name, now) }
         for name in names where !outbox.isBusy(name) {
             consider(name, now, &claims)
         }
@@ -37,9 +37,11 @@ extension FleetMember {
         }
         // The clock's key is written all the time: a watch without a change of it is broken, even if
         // transactions read that the clock goes on.
-        if view != nil, let watched, now.awake >= watched + Self.watchTimeout { loseView() }
-        if view == nil, loadAsked.map({ $0 + FleetSession.requestTimeout <= now.boot }) ?? true {
-            loadAsked = now.boot
+        if view != nil, let watched = contact.watched, now.awake >= watched + Self.watchTimeout {
+            loseView()
+        }
+        if view == nil, contact.mustLoad(at: now.boot) {
+            contact.asked(now)
             actions.append(.load)
         }
     }
@@ -62,8 +64,9 @@ extension FleetMember {
         guard let lease = session.lease, let view else { return }
         let unfitness = unfitness
         let value = MemberValue(
-            incarnation: incarnation, labels: configuration.labels, definitions: definitions,
-            isFit: unfitness == nil, skew: skew.milliseconds, version: configuration.version,
+            incarnation: incarnation, labels: configuration.labels, definitions: jobs.definitions,
+            isFit: unfitness == nil, skew: wallClock.skew.milliseconds,
+            version: configuration.version,
             format: configuration.format, unfitness: format >= .second ? unfitness : nil)
         guard session.mustAnnounce(value, with: lease), !outbox.has(where: \.isMember) else {
             return
@@ -82,8 +85,8 @@ extension FleetMember {
     /// Writes the fleet clock when it is time, unless accounts are opened, which writes it as well and is
     /// sent before: of two writes on their way only one is applied.
     private mutating func writeClock(_ now: Now) {
-        guard let clock, let view, let due = clockDue(view), !outbox.writesClock,
-            clock.isAhead && clockCompared || now.awake >= due
+        guard let clock = fleetClock.estimate, let view, let due = clockDue(view),
+            !outbox.writesClock, clock.isAhead && fleetClock.isCompared || now.awake >= due
         else { return }
         send(clock.write(by: configuration.machine, at: now.awake), for: .clock)
     }
@@ -93,7 +96,7 @@ extension FleetMember {
     /// machines are started again and again, no other machine does. Its value may lag, but is no opening,
     /// so no estimate becomes smaller.
     func clockDue(_ view: FleetView) -> AwakeInstant? {
-        guard isRegistered, let clock else { return nil }
+        guard isRegistered, let clock = fleetClock.estimate else { return nil }
         return clock.seen + (FleetClock.period + clockDelay(view))
     }
 
@@ -108,7 +111,7 @@ extension FleetMember {
     mutating func noticeMissing(_ job: JobValue, _ now: Now) {
         guard let view else { return }
         for run in job.live where view.members[run.machine] == nil {
-            missing[run.machine] = missing[run.machine] ?? now.boot
+            absences.isMissing(run.machine, since: now.boot)
         }
     }
 
@@ -145,7 +148,7 @@ extension FleetMember {
         let openings = outbox.takeOpenings()
         let branches = openings.prefix(FleetTransaction.branchesMax - 1)
         guard !branches.isEmpty else { return }
-        guard let clock, !outbox.writesClock else {
+        guard let clock = fleetClock.estimate, !outbox.writesClock else {
             return outbox.waitForClock(openings.map(\.job))
         }
         outbox.waitForClock(openings.dropFirst(branches.count).map(\.job))
@@ -192,12 +195,14 @@ extension FleetMember {
     /// Why this machine starts no firings, even if it is connected and the fleet is not held.
     var unfitness: MemberValue.Unfitness? {
         if memory.isDrained { return .drained }
-        if skew.isBeyond(configuration.skewMax) { return .clock }
+        if wallClock.skew.isBeyond(configuration.skewMax) { return .clock }
         return followsClocks ? nil : .joining
     }
 
     /// Whether this machine follows the fleet clock, and its wall clock is right.
-    private var followsClocks: Bool { clockCompared && skew.isWithin(configuration.skewMax) }
+    private var followsClocks: Bool {
+        fleetClock.isCompared && wallClock.skew.isWithin(configuration.skewMax)
+    }
 
     /// Whether this machine may change what depends on the time: it is known to the others, follows
     /// the fleet clock, and its wall clock is right.

@@ -10,7 +10,7 @@ extension FleetMember {
     private mutating func take(_ id: TransactionID) -> FleetOutbox.Taken? {
         guard let taken = outbox.take(id) else { return nil }
         // What a question was asked for is decided again from what was read.
-        let asked = taken.purpose.isQuestion ? commands.compactMap(\.command.job) : []
+        let asked = taken.purpose.isQuestion ? commands.jobs : []
         for name in taken.jobs + asked {
             queue.change(name)
             if let template = view?.jobs[name]?.value.template { queue.change(template) }
@@ -67,9 +67,7 @@ extension FleetMember {
         see(answer.cluster, answer.revision, written, now, isOwn: true)
     }
 
-    /// Takes what this machine wrote to the clock while it reads the store again. The snapshot brings
-    /// the same value, but perhaps seconds later, and the time between would be discarded: an opening
-    /// sets the estimate to its value.
+    /// Takes what this machine wrote to the clock while it reads the store again.
     private mutating func takeClock(
         _ sent: [FleetTransaction.Branch], _ answer: FleetAnswer, _ now: Now
     ) {
@@ -77,20 +75,18 @@ extension FleetMember {
         for (branch, result) in zip(sent, answer.branches) where result == .applied {
             for case .put(.clock, let text, _) in branch.changes {
                 guard let value = try? ClockValue(text: text) else { continue }
-                clock?.receive(
-                    Versioned(value, created: answer.revision, modified: answer.revision),
-                    at: now.awake)
+                fleetClock.takeOwn(value, revision: answer.revision, at: now.awake)
             }
         }
     }
 
     /// A user accepted this store: what was known of another one does not count any more.
     private mutating func adopted(_ value: IdentityValue, _ answer: FleetAnswer) {
-        loadAsked = nil
+        contact.loaded()
         guard answer.branches == [.applied] else { return }
         // What is remembered of the same fleet is brought back, and of another one it is of no use.
         guard value.recovery == nil || memory.known.identity?.fleet != value.fleet else { return }
-        clock = nil
+        fleetClock.forget()
         memory.known = IdentityGuard()
         memory.known.see(
             cluster: answer.cluster, identity: value, SeenValues(revision: answer.revision))
@@ -167,7 +163,7 @@ extension FleetMember {
         // Another machine declared it lost while the answer was missing.
         if let state, state.state != .claimed { value.state = .unstarted; value.ended = now.wall }
         local[claim.run] = LocalRun(run: claim.run, value: value)
-        startable[claim.run] = session.deadline.instant(claimSent: sent)
+        local.claimed(claim.run, startBefore: session.deadline.instant(claimSent: sent))
         actions.append(.record(LocalRun(run: claim.run, value: value)))
     }
 
@@ -185,7 +181,7 @@ extension FleetMember {
         guard let row = local[run], row.value.state == .claimed, let fence = row.value.fence else {
             return
         }
-        let before = startable.removeValue(forKey: run)
+        let before = local.takeStart(run)
         if row.value.after != nil, let reason = reasonNotToStart(run) {
             return update(run) {
                 $0.state = .skipped

@@ -51,7 +51,7 @@ extension FleetMember {
     ) -> Bool {
         guard isReady, let readings = readings(now) else { return false }
         var value = known.value
-        for entry in commands {
+        for (index, entry) in commands.list.enumerated() {
             switch entry.command {
             case .pause(name, let terms):
                 // Once its pause was there, what follows is another command's.
@@ -67,17 +67,17 @@ extension FleetMember {
             case .skipNext(name, let count) where value.skips != JobValue.skips(of: count):
                 value.skips = JobValue.skips(of: count)
                 send(change(name, known, value), about: name)
-            case .run(name, let machine) where requests[entry.id] == nil:
+            case .run(name, let machine) where entry.run == nil:
                 let run = Run.ID(
                     firing: Firing.ID(job: name, scheduled: freeInstant(name, now.wall)))
-                requests[entry.id] = run
+                commands.request(run, for: index)
                 send(requesting(run, on: machine, known, now), about: name)
             case .forget(name):
                 guard reasonToKeep(name, known.value, now) == nil else { continue }
                 send(forgetting(name, known), about: name)
             case .run(name, let machine):
                 // Refused, or not answered: the same run is requested until it is there.
-                guard let run = requests[entry.id], view?.runs[name]?[run] == nil else { continue }
+                guard let run = entry.run, view?.runs[name]?[run] == nil else { continue }
                 send(requesting(run, on: machine, known, now), about: name)
             default: continue
             }

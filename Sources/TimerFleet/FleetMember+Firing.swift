@@ -123,10 +123,11 @@ extension FleetMember {
 
     /// Sends the first command about the hold, unless the hold is so already.
     mutating func changeHold(_ now: Now) {
-        guard isReady, let view, let clock, !outbox.has(where: \.isHold) else { return }
+        guard isReady, let view, let clock = fleetClock.estimate, !outbox.has(where: \.isHold)
+        else { return }
         var value = view.hold.value
         var compares = [FleetCompare.modified(.hold, view.hold.modified)]
-        switch commands.first(where: { $0.command.isAboutHold })?.command {
+        switch commands.list.first(where: { $0.command.isAboutHold })?.command {
         case .hold(let by) where !value.isHeld:
             value = HoldValue(
                 isHeld: true, time: clock.reading(at: now.awake), since: now.wall,
@@ -148,8 +149,7 @@ extension FleetMember {
 
     /// A user accepts the store as it is: all that was due up to now is skipped.
     mutating func adopt(_ now: Now) {
-        guard finding != nil, let unusable,
-            commands.contains(where: { $0.command == .adopt }),
+        guard let unusable = refusal?.found, commands.contains(.adopt),
             !outbox.has(where: \.isAdoption)
         else { return }
         let values = unusable.snapshot.values
@@ -172,11 +172,11 @@ extension FleetMember {
         let hold = values[.hold] ?? nil
         var changes = [FleetChange.put(.identity, value.text, lease: nil)]
         if hold == nil {
-            let time = clock?.reading(at: now.awake) ?? .zero
+            let time = fleetClock.estimate?.reading(at: now.awake) ?? .zero
             let start = HoldValue(isHeld: false, time: time, by: configuration.machine.description)
             changes.append(.put(.hold, start.text, lease: nil))
         }
-        loadAsked = now.boot
+        contact.asked(now)
         send(
             FleetTransaction(
                 compares: [

@@ -7,12 +7,35 @@ import TimerCore
 struct StoreContact {
     /// When the store last showed that it is there; before that, when the daemon started.
     private(set) var last: Now?
+    /// When the snapshot was read, or the watch last reported a change of the clock.
+    private(set) var watched: AwakeInstant?
+    /// When the store was last asked for a snapshot, or read; nil: not since it was read as it should be.
+    private var loadAsked: BootInstant?
     /// The last time without a connection that was so long that others count this machine as gone, by
     /// the wall clock.
     private(set) var away: ClosedRange<WallInstant>?
 
     /// The daemon started.
     mutating func begin(_ now: Now) { last = now }
+
+    /// The snapshot was read, or the watch brought something.
+    mutating func isWatched(at now: AwakeInstant) { watched = now }
+
+    /// The store is asked for a snapshot now, or its snapshot cannot be used.
+    mutating func asked(_ now: Now) { loadAsked = now.boot }
+
+    /// A snapshot was read; another one can be asked for at once.
+    mutating func loaded() { loadAsked = nil }
+
+    /// Whether a snapshot must be asked for.
+    func mustLoad(at now: BootInstant) -> Bool {
+        loadAsked.map { $0 + FleetSession.requestTimeout <= now } ?? true
+    }
+
+    /// When that is so, if nothing is read before.
+    func nextLoad(at now: BootInstant) -> BootInstant {
+        (loadAsked ?? now) + FleetSession.requestTimeout
+    }
 
     /// The store showed that it is there.
     ///
@@ -34,7 +57,7 @@ extension FleetMember {
 
     /// The snapshot was read, or the watch brought a change of the clock.
     mutating func contacted(_ now: Now) {
-        watched = now.awake
+        contact.isWatched(at: now.awake)
         guard view != nil else { return }
         contact.seen(now, limit: max(session.deadline.lease, Self.watchTimeout))
     }
@@ -51,10 +74,10 @@ extension FleetMember {
     ///
     /// - Complexity: O(*n*) in the runs of this machine, while it has no connection.
     mutating func endIsolatedRuns(_ now: Now) {
-        guard endsIsolated, let isolatedAt, now.boot >= isolatedAt else { return }
+        guard jobs.endIsolated, let isolatedAt, now.boot >= isolatedAt else { return }
         for name in local.jobs.sorted() where jobs[name]?.endsIsolated == true {
             for row in local.of(name)
-            where row.value.state == .began && endedIsolated.insert(row.run).inserted {
+            where row.value.state == .began && local.endIsolated(row.run) {
                 actions.append(.end(row.run))
             }
         }

@@ -18,13 +18,13 @@ extension FleetMember {
         noticeMissing(known.value, now)
         if let claim = recover(name, known, now) { return claims.append(claim) }
         if outbox.isBusy(name) || settleForOthers(name, known, now) { return }
-        if templates[name] == nil, command(name, known, now) { return }
+        if !jobs.isTemplate(name), command(name, known, now) { return }
         guard let job = jobs[name] else { return }
         if redefine(job, known, now) { return }
         guard known.value.definition == job.definition else { return }
         if reopen(job, known, now) { return }
         if let until = known.value.pause?.until, until <= now.wall, isReady {
-            if endedPauses.updateValue(until, forKey: name) != until {
+            if queue.isNew(endOfPause: until, of: name) {
                 actions.append(.tell(.pauseEnded(name)))
             }
             return resume(job, known, now, at: until)
@@ -165,7 +165,7 @@ extension FleetMember {
                 && isFromBeforeAdoption(live.run)
             let isMissing =
                 live.machine != configuration.machine
-                && missing[live.machine].map { now.boot >= $0 + settleDelay(name) } ?? false
+                && absences.since(live.machine).map { now.boot >= $0 + settleDelay(name) } ?? false
                 && !mayStart(live, now)
             guard isOld || isMissing else { continue }
             var value = run.value
@@ -193,7 +193,7 @@ extension FleetMember {
     /// to end too early sometimes (etcd issue 15247), and then that machine may still start the run.
     private func mayStart(_ live: JobValue.LiveRun, _ now: Now) -> Bool {
         guard live.state == .claimed, let run = view?.runs[live.run.firing.job]?[live.run],
-            let since = missing[live.machine]
+            let since = absences.since(live.machine)
         else { return false }
         return now.boot < since + configuration.lease && now.wall < startEnd(of: run.value)
     }
@@ -219,7 +219,7 @@ extension FleetMember {
         guard let joined = join(job, &value, now) else { return }
         let isOpen = job.isInterval && value.pause == nil
         if isOpen { value.open(by: readings) }
-        redefined.remove(job.name)
+        jobs.isDefined(job.name)
         let key = FleetKey.job(job.name)
         let branch = FleetTransaction.Branch(
             compares: [.modified(key, 0)], changes: [.put(key, value.text, lease: nil)],
@@ -229,7 +229,7 @@ extension FleetMember {
 
     /// Whether a user wants the definition of this machine to be that of the fleet.
     func mustDefine(_ name: Job.Name) -> Bool {
-        redefined.contains(name) || commands.contains { $0.command == .define(name) }
+        jobs.isRedefined(name) || commands.contains(.define(name))
     }
 
     /// Writes the definition that a user reloaded. What was due by the old one is skipped, on
@@ -239,7 +239,7 @@ extension FleetMember {
     ) -> Bool {
         guard mustDefine(job.name) || known.value.isForgotten else { return false }
         guard known.value.definition != job.definition else {
-            redefined.remove(job.name)
+            jobs.isDefined(job.name)
             return false
         }
         guard isReady, let readings = readings(now), let time = known.value.reading(readings) else {

@@ -68,7 +68,7 @@ extension FleetMember {
         switch job.basis {
         case .wall: if let hold = seen.hold { job.count(to: hold.value.reading(at: now.wall)) }
         case .active:
-            if let clock, clock.openings >= job.opening {
+            if let clock = fleetClock.estimate, clock.openings >= job.opening {
                 job.count(to: clock.reading(at: now.awake))
             }
             // A daemon that was started since then has no estimate of the clock, but its last values.
@@ -175,7 +175,7 @@ extension FleetMember {
 
     /// Holds the fleet or ends its hold, if it is not so already, and writes from which point that is.
     private mutating func writeHold(_ former: HoldValue, _ point: FleetPoint, _ now: Now) {
-        guard let view, let clock else { return }
+        guard let view, let clock = fleetClock.estimate else { return }
         var value = view.hold.value
         if former.isHeld, !value.isHeld {
             value = HoldValue(

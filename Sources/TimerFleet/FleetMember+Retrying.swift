@@ -47,11 +47,11 @@ extension FleetMember {
             // Only after a whole TTL, when the start deadline of the lost run has passed on any
             // clock.
             guard run.attempt <= job.retriesOfLost else { return false }
-            guard let lost = lostSince[job.name], lost.run == run else {
-                lostSince[job.name] = (run, now.boot)
+            guard let since = absences.lostSince(run) else {
+                absences.isLost(run, since: now.boot)
                 return false
             }
-            return now.boot >= lost.since + (session.deadline.lease + job.takeoverDelay * rank)
+            return now.boot >= since + (session.deadline.lease + job.takeoverDelay * rank)
         case (.ended, let outcome?):
             // All machines calculate the same instant, by the clock of the one that ran it.
             guard outcome.isRetried(job.successExitCodes), run.attempt <= job.retry.retries,

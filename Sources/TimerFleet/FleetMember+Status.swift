@@ -90,21 +90,21 @@ extension FleetMember {
         former = view ?? former
         view = nil
         // What answers its transactions proves nothing about what is read next.
-        for index in commands.indices { commands[index].sentAfter = outbox.last }
+        commands.proveAgain(after: outbox.last)
     }
 
     /// Whether commands can be executed: the store is watched, and this machine is known in it.
     public var canCommand: Bool { view != nil && isRegistered }
 
     /// Whether a store can be adopted: this machine has read one.
-    public var canAdopt: Bool { view != nil || unusable != nil }
+    public var canAdopt: Bool { view != nil || refusal?.found != nil }
 
     /// What is known of the fleet.
     ///
     /// - Complexity: O(*m* · *n*) in the machines and their jobs.
     public func status(at now: Now) -> FleetStatus {
         var status = FleetStatus()
-        status.finding = finding
+        status.finding = refusal?.finding
         status.isConnected = view != nil
         status.mayStart = view != nil && mayClaim(now)
         status.isDrained = memory.isDrained
@@ -113,7 +113,7 @@ extension FleetMember {
         guard let view = lastView else { return status }
         status.hold = view.hold.value
         status.machines = view.members.sorted { $0.key < $1.key }.map { name, member in
-            let drifted = definitions.filter { job, hash in
+            let drifted = jobs.definitions.filter { job, hash in
                 member.value.definitions[job].map { $0 != hash } ?? false
             }.keys.sorted()
             return FleetStatus.Machine(name: name, value: member.value, drifted: drifted)
@@ -122,12 +122,12 @@ extension FleetMember {
     }
 
     private var loss: FleetStatus.Loss? {
-        switch finding {
+        switch refusal?.finding {
         case nil, .newer: return nil
         case .notFormed where memory.known.identity == nil: return nil
         case .notFormed, .foreign, .older, .restored: break
         }
-        let found = unusable?.view
+        let found = refusal?.found?.view
         let identities = [found?.identity.value, memory.known.identity].compactMap(\.self)
         let isSameFleet = Set(identities.map(\.fleet)).count == 1
         let isNew = identities.contains { $0.format >= FleetFormat.third.rawValue }
@@ -149,7 +149,7 @@ extension FleetMember {
         if view?.isRecovering == true { return .recovering }
         switch unfitness {
         case .drained: return .drained
-        case .clock: return skew.milliseconds.map { .clock($0) } ?? .joining
+        case .clock: return wallClock.skew.milliseconds.map { .clock($0) } ?? .joining
         case .joining: return .joining
         case nil: break
         }
@@ -163,7 +163,8 @@ extension FleetMember {
     public func jobViews(at now: Now) -> [Job.Name: FleetJobView] {
         guard let known = lastView else { return [:] }
         var views: [Job.Name: FleetJobView] = [:]
-        for (name, job) in jobs {
+        for job in jobs.all {
+            let name = job.name
             guard let value = known.jobs[name]?.value, !value.isForgotten else {
                 views[name] = unreadableView(of: name)
                 continue
@@ -185,9 +186,9 @@ extension FleetMember {
             names = [name] + instances(of: name).map(\.name)
         } else {
             let others = known.jobs.filter { name, value in
-                jobs[name] == nil && value.value.template.flatMap { templates[$0] } != nil
+                jobs[name] == nil && value.value.template.map { jobs.isTemplate($0) } == true
             }
-            names = Array(jobs.keys) + others.keys
+            names = Array(jobs.names) + others.keys
         }
         return names.flatMap { name in
             guard let job = definition(of: name) else { return [] as [FleetJobView.MachineRun] }

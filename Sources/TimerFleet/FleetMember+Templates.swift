@@ -18,7 +18,7 @@ extension FleetMember {
 
     /// Why a request for the jobs of all machines cannot be executed; nil if it can.
     func reasonToRefuse(_ template: Job.Name) -> String? {
-        guard templates[template] != nil else { return nil }
+        guard jobs.isTemplate(template) else { return nil }
         if let known = view?.jobs[template]?.value, !known.isTemplate, !known.isForgotten {
             return "another machine has \(template) with fleet = \"one\"; "
                 + "give it the same value of fleet on all machines, and reload there"
@@ -46,7 +46,7 @@ extension FleetMember {
     func definition(of name: Job.Name) -> FleetJob? {
         if let job = jobs[name] { return job }
         guard let template = lastView?.jobs[name]?.value.template else { return nil }
-        return templates[template].flatMap { jobs[$0] }
+        return jobs.instance(of: template).flatMap { jobs[$0] }
     }
 
     // MARK: - A machine that joins
@@ -107,7 +107,7 @@ extension FleetMember {
     ///   commands that are not done.
     mutating func considerTemplate(_ name: Job.Name, _ now: Now) {
         guard isReady, let known = view?.jobs[name], known.value.isTemplate, knowsAll(known),
-            known.value.pause?.until != nil || commands.contains(where: { $0.command.job == name })
+            known.value.pause?.until != nil || commands.concern(name)
         else { return }
         let instances = instances(of: name)
         guard instances.count <= Self.instancesMax, !outbox.isBusy(name),
@@ -118,7 +118,7 @@ extension FleetMember {
             value.pause = nil
             return sendToAll(value, name, known, [])
         }
-        for entry in commands {
+        for entry in commands.list {
             var value = known.value
             switch entry.command {
             case .pause(name, let terms):

@@ -35,20 +35,20 @@ extension FleetMember {
         let jobs = queue.first
         var boot = nextOfSession(now)
         func add(_ instant: BootInstant?) { if let instant { boot = min(boot, instant) } }
-        if endsIsolated, let isolatedAt, isolatedAt > now.boot { add(isolatedAt) }
+        if self.jobs.endIsolated, let isolatedAt, isolatedAt > now.boot { add(isolatedAt) }
         func add(awake instant: AwakeInstant?) {
             if let instant { add(now.boot + max(.zero, instant - now.awake)) }
         }
         guard let view else { return FleetWake(wall: nil, boot: boot) }
         add(jobs.boot)
-        add(awake: jobs.fleet.flatMap { clock?.instant(reaching: $0) })
-        add(awake: watched.map { $0 + Self.watchTimeout })
+        add(awake: jobs.fleet.flatMap { fleetClock.estimate?.instant(reaching: $0) })
+        add(awake: contact.watched.map { $0 + Self.watchTimeout })
         if !outbox.writesClock, let due = clockDue(view) { add(awake: due) }
         guard !view.isRecovering else {
             add(recoveryEnd)
             return FleetWake(wall: jobs.wall, boot: boot)
         }
-        for command in commands { add(command.seen.map { $0 + session.deadline.lease }) }
+        for command in commands.list { add(command.seen.map { $0 + session.deadline.lease }) }
         return FleetWake(wall: jobs.wall, boot: boot)
     }
 
@@ -56,7 +56,7 @@ extension FleetMember {
     private func nextOfSession(_ now: Now) -> BootInstant {
         let lease = session.nextRequest(at: now.boot)
         guard view == nil else { return lease }
-        return min(lease, (loadAsked ?? now.boot) + FleetSession.requestTimeout)
+        return min(lease, contact.nextLoad(at: now.boot))
     }
 
     // MARK: - Which jobs are decided about
@@ -66,17 +66,15 @@ extension FleetMember {
         let new = Circumstances(
             isReady: isReady, mayClaim: mayClaim(now), hold: view?.hold.modified ?? 0,
             identity: view?.identity.modified ?? 0, members: view?.membersChanged ?? 0)
-        if new != circumstances {
-            circumstances = new
-            changeAll()
-        }
-        let reading = view?.hold.value.isHeld == false ? clock?.reading(at: now.awake) : nil
+        if queue.note(new) { changeAll() }
+        let reading =
+            view?.hold.value.isHeld == false ? fleetClock.estimate?.reading(at: now.awake) : nil
         return queue.take(at: now, reading: reading)
     }
 
     /// All jobs that are configured here, or that the store or this machine has runs of.
     mutating func changeAll() {
-        for name in jobs.keys { queue.change(name) }
+        for name in jobs.names { queue.change(name) }
         for name in (view?.jobs ?? [:]).keys { queue.change(name) }
         for name in (recovery?.jobs ?? [:]).keys { queue.change(name) }
         for name in local.jobs { queue.change(name) }
@@ -90,11 +88,11 @@ extension FleetMember {
         guard let known = view?.jobs[name] else {
             guard jobs[name] == nil, local.of(name).isEmpty else { return }
             queue.remove(name)
-            return lostSince[name] = nil
+            return absences.forget(name)
         }
         var wake = JobWake()
         addRuns(name, known.value, now, &wake)
-        if templates[name] != nil, let until = known.value.pause?.until {
+        if jobs.isTemplate(name), let until = known.value.pause?.until {
             wake.add(wall: until, after: now)
         }
         if let job = jobs[name], known.value.definition == job.definition {
@@ -112,7 +110,7 @@ extension FleetMember {
     private func addRuns(_ name: Job.Name, _ known: JobValue, _ now: Now, _ wake: inout JobWake) {
         for live in known.live {
             if live.machine != configuration.machine {
-                guard let since = missing[live.machine] else { continue }
+                guard let since = absences.since(live.machine) else { continue }
                 wake.add(boot: since + settleDelay(name), after: now)
                 guard live.state == .claimed, let run = view?.runs[name]?[live.run] else {
                     continue
@@ -131,9 +129,9 @@ extension FleetMember {
         guard job.retriesOfLost > 0 || job.retry.retries > 0, let rank = rank(of: job),
             let last = lastAttempt(of: known, in: job.name)
         else { return }
-        if last.value.value.state == .lost, let lost = lostSince[job.name], lost.run == last.key {
+        if last.value.value.state == .lost, let since = absences.lostSince(last.key) {
             wake.add(
-                boot: lost.since + (session.deadline.lease + job.takeoverDelay * rank), after: now)
+                boot: since + (session.deadline.lease + job.takeoverDelay * rank), after: now)
         }
         if last.value.value.state == .ended, let ended = last.value.value.ended {
             let delay = job.retry.delay(after: last.key.attempt) + job.takeoverDelay * rank

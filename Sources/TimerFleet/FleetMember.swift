@@ -43,63 +43,26 @@ public struct FleetMember {
     let configuration: Configuration
     /// Which start of the daemon it is.
     public let incarnation: Incarnation
-    var jobs: [Job.Name: FleetJob] = [:]
-    /// The hashes of their definitions, as the member key has them.
-    var definitions: [Job.Name: String] = [:]
+    var jobs = FleetJobs()
     /// Which jobs must be decided about, and when.
     var queue = JobQueue()
-    var circumstances = Circumstances()
-    /// The jobs that this machine runs for itself, by their templates.
-    var templates: [Job.Name: Job.Name] = [:]
-    /// Jobs whose new definition must be written, because a user reloaded it.
-    var redefined: Set<Job.Name> = []
     /// What is known of the store; nil while it is not watched, or must not be used.
     var view: FleetView?
     /// What was known when it was last known, to be shown; nil while `view` is not.
     var former: FleetView?
-    /// Why the store must not be used.
-    public internal(set) var finding: IdentityGuard.Finding?
-    /// What that store has, for its adoption.
-    var unusable: (snapshot: FleetSnapshot, view: FleetView?)?
+    /// Why the store must not be used, and what it has, for its adoption.
+    var refusal: StoreRefusal?
     /// What this machine can bring back, while the store recovers after an adoption.
     var recovery: FleetRecovery?
-    /// When the snapshot was read, or the watch last reported a change of the clock.
-    var watched: AwakeInstant?
     var contact = StoreContact()
-    /// Whether a job ends its runs on a machine that lost the store, and the runs for which that was done.
-    var endsIsolated = false
-    var endedIsolated: Set<Run.ID> = []
-    var clock: FleetClock?
-    /// Whether the estimate of the clock was compared with the others': only then this machine
-    /// opens and closes accounts, because an opening discards what others are ahead.
-    var clockCompared = false { didSet { if !clockCompared { comparison = ClockComparison() } } }
-    /// What is known until then.
-    var comparison = ClockComparison()
-    var outbox = FleetOutbox()
+    var fleetClock = FollowedClock()
+    var wallClock = WallClockWatch()
     var session: FleetSession
-    var loadAsked: BootInstant?
-    var skews = EndpointSkews()
-    var skew: SkewBounds { skews.middle }
-    var lastNow: Now?
-    var commands: [OpenCommand] = []
-    /// The last transactions whose answers proved, while there are commands, what the store has.
-    var proofs: [FleetKey: TransactionID] = [:]
-    /// The runs that were requested for commands.
-    var requests: [CommandID: Run.ID] = [:]
-    /// The runs of this machine whose end is not yet in the store.
+    var outbox: FleetOutbox
+    var commands = OpenCommands()
     var local = LocalRuns()
-    /// Up to when claimed runs that are not yet handed to the runner may be started.
-    var startable: [Run.ID: BootInstant] = [:]
-    /// Since when machines are missing that had live runs.
-    var missing: [MachineName: BootInstant] = [:]
-    /// Since when the last attempts of jobs are lost.
-    var lostSince: [Job.Name: (run: Run.ID, since: BootInstant)] = [:]
-    /// The ends of pauses that were told.
-    var endedPauses: [Job.Name: WallInstant] = [:]
+    var absences = Absences()
     var memory: FleetMemory
-    /// When the fleet clock was last remembered.
-    var clockRemembered: AwakeInstant?
-    var nonces: UInt64
     var actions: [FleetAction] = []
 
     /// A daemon that starts.
@@ -113,13 +76,13 @@ public struct FleetMember {
         self.configuration = configuration
         self.incarnation = incarnation
         self.memory = memory
-        nonces = seed
         session = FleetSession(lease: configuration.lease)
+        outbox = FleetOutbox(seed: seed)
         for row in memory.runs { local[row.run] = recovered(row) }
     }
 
     /// The reading of the fleet clock; nil while the store is not known.
-    public func time(at now: AwakeInstant) -> Duration? { clock?.reading(at: now) }
+    public func time(at now: AwakeInstant) -> Duration? { fleetClock.estimate?.reading(at: now) }
 
     /// Takes an event and decides.
     ///
@@ -128,14 +91,14 @@ public struct FleetMember {
     ///   machines, or what this machine may do changes. Until a hold is acknowledged, O(*n*).
     public mutating func handle(_ event: FleetEvent, at now: Now) -> [FleetAction] {
         actions.removeAll(keepingCapacity: true)
-        noticeClock(now)
+        noticeClocks(now)
         if contact.last == nil { begin(now) }
         switch event {
         case .tick: break
         case .leased(let lease, let sent): session.opened(lease, sent: sent)
         case .kept(let lease, let sent): session.kept(lease, sent: sent)
         case .dated(let endpoint, let date, let sent):
-            skews.receive(from: endpoint, date: date, sent: sent, received: now.wall)
+            wallClock.receive(from: endpoint, date: date, sent: sent, received: now.wall)
         case .leaseLost(let lease): session.lost(lease)
         case .loaded(let snapshot): loaded(snapshot, now)
         case .changed(let cluster, let revision, let reads):
@@ -159,56 +122,36 @@ public struct FleetMember {
             update(run) { if $0.state == .claimed { $0.settle(.unstarted, ended: now.wall) } }
         case .ended(let run, let outcome, let at):
             queue.change(run.firing.job)
-            endedIsolated.remove(run)
+            local.isOver(run)
             note(run, .ended(outcome, began: local[run]?.value.began ?? at, at: at))
             update(run) { $0.settle(.ended, outcome: outcome, ended: at) }
         case .command(let id, let command):
             if let job = command.job { queue.change(job) }
-            commands.append(OpenCommand(id: id, command: command, sentAfter: outbox.last))
+            commands.add(OpenCommand(id: id, command: command, sentAfter: outbox.last))
         case .configured(let jobs, let isReload): configured(jobs, isReload)
         }
         advance(now)
-        lastNow = now
         return actions
     }
 
     // MARK: - The session
 
-    /// A wall clock that jumped against the other one was set.
-    private mutating func noticeClock(_ now: Now) {
-        guard let last = lastNow else { return }
-        let jump =
-            (now.wall - last.wall) - .nanoseconds(now.boot.nanoseconds - last.boot.nanoseconds)
-        if jump > .milliseconds(50) || jump < .milliseconds(-50) { skews.clockChanged() }
+    /// Notices that the wall clock was set, and that the machine slept.
+    private mutating func noticeClocks(_ now: Now) {
         // Its awake clock did not advance, and with it the estimate of the fleet clock. What the watch
         // brings first was sent before that: the store is read again.
-        if now.slept(since: last) > .milliseconds(50) {
-            loseView()
-            clockCompared = false
-        }
+        guard wallClock.hasSlept(by: now) else { return }
+        loseView()
+        fleetClock.loseTrack()
     }
 
     private mutating func configured(_ jobs: [FleetJob], _ isReload: Bool) {
-        if isReload {
-            redefined.formUnion(jobs.filter { self.jobs[$0.name] != $0 }.map(\.name))
-        }
         changeAll()
-        self.jobs = Dictionary(uniqueKeysWithValues: jobs.map { ($0.name, $0) })
-        definitions = self.jobs.mapValues(\.definition)
-        templates = [:]
-        for job in jobs { if let template = job.template { templates[template] = job.name } }
-        endsIsolated = jobs.contains(where: \.endsIsolated)
+        self.jobs.configure(jobs, isReload: isReload)
         changeAll()
-        redefined.formIntersection(self.jobs.keys)
     }
 
-    mutating func nonce() -> String {
-        nonces &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = nonces
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return String(mixed ^ (mixed >> 31), radix: 16)
-    }
+    mutating func nonce() -> String { outbox.nonce() }
 
     /// Sends a transaction, which does nothing if the store is adopted before it is applied.
     mutating func send(_ transaction: FleetTransaction, for purpose: FleetOutbox.Purpose) {

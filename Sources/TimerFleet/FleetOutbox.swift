@@ -43,6 +43,7 @@ struct FleetOutbox {
     /// start at once, each alone would wait for those before it. One that is lost stops no other.
     static let changesSentMax = 4
 
+    private var nonces: UInt64
     /// The number of the last transaction that was sent.
     private(set) var last: ID = 0
     private var sent: [ID: (purpose: Purpose, transaction: FleetTransaction)] = [:]
@@ -54,6 +55,18 @@ struct FleetOutbox {
     private var openingsLater: [Job.Name] = []
     /// Claims whose answer is missing, until it is known what became of them.
     private var unresolved: [(claims: [Claim], sent: BootInstant)] = []
+
+    /// - Parameter seed: of the nonces; drawn at random for each start.
+    init(seed: UInt64) { nonces = seed }
+
+    /// A text by which a machine recognizes its own claim in the store.
+    mutating func nonce() -> String {
+        nonces &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = nonces
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return String(mixed ^ (mixed >> 31), radix: 16)
+    }
 
     // MARK: - What is sent
 

@@ -41,14 +41,30 @@ struct JobQueue {
     private var wall = DueQueue<WallInstant>()
     private var boot = DueQueue<BootInstant>()
     private var fleet = DueQueue<Duration>()
+    private var circumstances = Circumstances()
+    /// The ends of pauses that were noticed.
+    private var endedPauses: [Job.Name: WallInstant] = [:]
 
     /// The first due time by each clock.
     var first: JobWake {
         JobWake(wall: wall.first?.due, boot: boot.first?.due, fleet: fleet.first?.due)
     }
 
+    /// What decides about all jobs alike.
+    ///
+    /// - Returns: whether it has changed.
+    mutating func note(_ new: Circumstances) -> Bool {
+        defer { circumstances = new }
+        return new != circumstances
+    }
+
     /// Something of the job changed, or of what decides about it.
     mutating func change(_ job: Job.Name) { changed.insert(job) }
+
+    /// Whether the end of a pause, which has passed, was not noticed before.
+    mutating func isNew(endOfPause end: WallInstant, of job: Job.Name) -> Bool {
+        endedPauses.updateValue(end, forKey: job) != end
+    }
 
     /// Sets when the job is due.
     ///
@@ -109,6 +125,10 @@ struct JobQueue {
 struct LocalRuns {
     private var rows: [Run.ID: LocalRun] = [:]
     private var runs: [Job.Name: Set<Run.ID>] = [:]
+    /// Up to when claimed runs that are not yet handed to the runner may be started.
+    private var startable: [Run.ID: BootInstant] = [:]
+    /// Those that were ended because this machine lost the store.
+    private var isolated: Set<Run.ID> = []
 
     /// The jobs that have such runs.
     var jobs: Dictionary<Job.Name, Set<Run.ID>>.Keys { runs.keys }
@@ -126,6 +146,24 @@ struct LocalRuns {
             }
         }
     }
+
+    /// A run was claimed.
+    ///
+    /// - Parameter before: up to when it may be started; nil: not at all.
+    mutating func claimed(_ run: Run.ID, startBefore before: BootInstant?) {
+        startable[run] = before
+    }
+
+    /// Up to when a run may be started that is handed to the runner now.
+    mutating func takeStart(_ run: Run.ID) -> BootInstant? { startable.removeValue(forKey: run) }
+
+    /// The store is lost, and the run must end.
+    ///
+    /// - Returns: whether that is new.
+    mutating func endIsolated(_ run: Run.ID) -> Bool { isolated.insert(run).inserted }
+
+    /// The process of the run has ended.
+    mutating func isOver(_ run: Run.ID) { isolated.remove(run) }
 
     /// The runs of a job, the oldest first.
     func of(_ job: Job.Name) -> [LocalRun] {

@@ -96,3 +96,31 @@ public struct SkewBounds: Hashable, Sendable {
         }
     }
 }
+
+/// What a machine knows of its wall clock: how far it is ahead of the store's, and whether it was set.
+struct WallClockWatch {
+    private var skews = EndpointSkews()
+    private var last: Now?
+
+    /// How far it is ahead.
+    var skew: SkewBounds { skews.middle }
+
+    /// An endpoint of the store answered with this `Date` to what was sent then.
+    mutating func receive(
+        from endpoint: String, date: Int64, sent: WallInstant, received: WallInstant
+    ) {
+        skews.receive(from: endpoint, date: date, sent: sent, received: received)
+    }
+
+    /// Takes a reading of the clocks. A wall clock that jumped against the other one was set.
+    ///
+    /// - Returns: whether the machine slept since the last one.
+    mutating func hasSlept(by now: Now) -> Bool {
+        defer { last = now }
+        guard let last else { return false }
+        let jump =
+            (now.wall - last.wall) - .nanoseconds(now.boot.nanoseconds - last.boot.nanoseconds)
+        if jump > .milliseconds(50) || jump < .milliseconds(-50) { skews.clockChanged() }
+        return now.slept(since: last) > .milliseconds(50)
+    }
+}
