@@ -31,7 +31,9 @@ import TimerCore
             }
         }
         for (run, before, now, instant) in fixture.launcher.started {
-            #expect(instant - now.awake <= Loop.lead + Loop.gathering + Loop.readingNoise)
+            #expect(
+                instant - now.awake <= EarlyFiring.lead + EarlyFiring.gathering
+                    + EarlyFiring.readingNoise)
             // The clocks are read one after the other, and this test's reading is another one. The
             // thread may have been interrupted between its clocks, so the earlier one counts.
             #expect(
@@ -67,7 +69,7 @@ import TimerCore
     /// A process that waits would only take the place of one that works. With as many runs that sleep,
     /// a job still starts on time.
     @Test func aDaemonDoesNotLookAheadWhileManyRunsStart() async throws {
-        let others = (0..<Loop.busyRuns).map { job("other-\($0)", every: .milliseconds(30)) }
+        let others = (0..<EarlyFiring.busyRuns).map { job("other-\($0)", every: .milliseconds(30)) }
         let last = job("last", every: .milliseconds(50))
         let fixture = try LoopFixture(others + [last])
         let loop = fixture.loop
@@ -99,18 +101,19 @@ import TimerCore
         of job: Job.Name, in loop: isolated Loop
     ) -> (busy: Bool, idle: Bool)? {
         // Its own timer may fire; that is handled after this.
-        while timeLeft(of: job, in: loop) > Loop.lead {}
+        while timeLeft(of: job, in: loop) > EarlyFiring.lead {}
         let due = loop.agenda.alarm(of: job)
         // They count for as long as this test takes.
-        loop.startRate.note(Loop.busyRuns, at: loop.clocks.awake + .seconds(3600))
+        loop.early.note(starts: EarlyFiring.busyRuns, at: loop.clocks.awake + .seconds(3600))
         #expect(loop.isBusy && loop.lead(before: .awake(loop.clocks.awake + .seconds(1))) == .zero)
-        #expect(loop.lead(before: .awake(loop.clocks.awake + .seconds(60))) == Loop.lead)
+        #expect(loop.lead(before: .awake(loop.clocks.awake + .seconds(60))) == EarlyFiring.lead)
         loop.timerFired(job)
         let firesBusy = loop.agenda.alarm(of: job) != due
         guard let due, due.left(at: loop.clocks.now()) > .zero else { return nil }
-        loop.startRate = Loop.noStarts
+        loop.early = EarlyFiring()
         #expect(
-            !loop.isBusy && loop.lead(before: .awake(loop.clocks.awake + .seconds(1))) == Loop.lead)
+            !loop.isBusy
+                && loop.lead(before: .awake(loop.clocks.awake + .seconds(1))) == EarlyFiring.lead)
         loop.timerFired(job)
         return (firesBusy, loop.agenda.alarm(of: job) != due)
     }
@@ -122,8 +125,8 @@ import TimerCore
         let due = await withCheckedContinuation { done in
             fixture.loop.later { loop in
                 let due = loop.clocks.now().advanced(by: .seconds(2))
-                loop.aheadUntil = due.awake
-                #expect(loop.reading().awake == due.awake && !loop.isOnTime)
+                loop.early = EarlyFiring(until: due.awake)
+                #expect(loop.reading().awake == due.awake)
                 for name in ["a", "b"] {
                     loop.handle(Order(.pause, Job.Name(name)!, by: .user("ann"))) { answer, _ in
                         #expect(answer == .done)
@@ -132,7 +135,7 @@ import TimerCore
                 loop.reload(.init(JobSet([self.job("b"), self.job("c")]), rejected: [])) { _ in
                     done.resume(returning: due)
                 }
-                #expect(loop.waitingForClocks.count == 3)
+                #expect(loop.gate.isWaiting(for: .clocks))
             }
         }
         let jobs = await fixture.snapshot().jobs
@@ -151,7 +154,7 @@ import TimerCore
         let (due, closed) = await withCheckedContinuation { done in
             fixture.loop.later { loop in
                 let now = loop.clocks.now().advanced(by: .milliseconds(300))
-                loop.aheadUntil = now.awake
+                loop.early = EarlyFiring(until: now.awake)
                 loop.shutDown(
                     closed: { done.resume(returning: (now, $0)) }, drained: {})
             }
@@ -159,7 +162,8 @@ import TimerCore
         #expect(closed.awake >= due.awake)
         await withCheckedContinuation { done in
             fixture.loop.later { loop in
-                #expect(loop.aheadUntil == due.awake && loop.waitingForClocks.isEmpty)
+                #expect(
+                    !loop.early.isAhead(at: due.awake) && !loop.gate.isWaiting(for: .clocks))
                 done.resume()
             }
         }

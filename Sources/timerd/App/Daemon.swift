@@ -176,7 +176,7 @@ struct Daemon {
         }
         reloader.zonesChanged(zones.named)
         loop.later { loop in
-            loop.onTime { loop in
+            loop.after(.clocks) { loop in
                 loop.receive(.zonesChanged(zones.named, local: zones.local))
                 loop.configureFleet(isReload: false)
             }

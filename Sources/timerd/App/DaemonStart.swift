@@ -75,7 +75,7 @@ struct DaemonStart {
         }
         // From here on the daemon can answer requests.
         watch.activate(queue: daemon.loop.executor.queue) {
-            daemon.loop.later { loop in loop.onTime { $0.receive(.clockChanged) } }
+            daemon.loop.later { loop in loop.after(.clocks) { $0.receive(.clockChanged) } }
             daemon.fleet?.clocksChanged()
         }
         let about = Control.About(

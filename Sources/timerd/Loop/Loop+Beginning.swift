@@ -33,11 +33,15 @@ extension Loop {
         var onDelayed: @Sendable (StoreError) -> Void
     }
 
-    /// What waits for the runner, and the timer that ends the wait. It is cancelled with the wait, so
-    /// that it does not wake an idle daemon.
-    struct RunnerWait {
-        var timer: JobTimer
-        var body: @Sendable (isolated Loop, _ isPrepared: Bool) -> Void
+    /// What is known of the runner.
+    enum RunnerState {
+        /// It has not said yet that it can start runs. The timer ends the wait for that; it is
+        /// cancelled with the wait, so that it does not wake an idle daemon.
+        case unknown(limit: JobTimer?)
+        /// It is not waited for any more.
+        case late
+        /// It could start runs once.
+        case prepared
     }
 
     func begin(_ beginning: Beginning) {
@@ -46,17 +50,16 @@ extension Loop {
         timers.reserveCapacity(beginning.actions.count { $0.timer != nil })
         watch()
         // The first request to the runner, which reads the configuration while the state is saved.
-        launcher.prepare { self.later { $0.noteRunner(isPrepared: true) } }
+        launcher.prepare { self.later { $0.note(.prepared) } }
         perform(
             beginning.actions[...], at: beginning.at, opening: [.beginInstance(beginning.at)],
             onDelayed: beginning.onDelayed,
             done: {
                 [begun = beginning.begun, ready = beginning.ready, max = beginning.preparationMax]
                 loop in
-                loop.isBegun = true
-                loop.fleet?.driver.begin()
+                loop.runWaiting()
                 loop.expireOneOffs()
-                loop.afterTimers { _ in begun() }
+                loop.after(.timers) { _ in begun() }
                 // Not after the timers: a job that is due meanwhile fires on time.
                 loop.afterPreparation(atMost: max) { loop, isPrepared in
                     ready(isPrepared)
@@ -71,17 +74,33 @@ extension Loop {
         atMost span: Duration, _ body: @escaping @Sendable (isolated Loop, Bool) -> Void
     ) {
         guard !agenda.isShutDown else { return }
-        guard !isRunnerPrepared else { return body(self, true) }
-        let timer = JobTimer(source: makeTimer { $0.noteRunner(isPrepared: false) })
-        timer.arm(at: clocks.awake + span)
-        waitingForRunner = RunnerWait(timer: timer, body: body)
+        if case .unknown = runner {
+            let limit = JobTimer(source: makeTimer { $0.note(.late) })
+            limit.arm(at: clocks.awake + span)
+            runner = .unknown(limit: limit)
+        }
+        after(.runner) { loop in
+            if case .prepared = loop.runner { body(loop, true) } else { body(loop, false) }
+        }
     }
 
-    private func noteRunner(isPrepared: Bool) {
-        if isPrepared { isRunnerPrepared = true }
-        guard let wait = waitingForRunner.take() else { return }
-        wait.timer.cancel()
-        wait.body(self, isPrepared)
+    /// Notes what is known of the runner now.
+    private func note(_ state: RunnerState) {
+        stopLimit()
+        runner = state
+        runWaiting()
+    }
+
+    /// What waits for the runner is not done any more.
+    func stopWaitingForRunner() {
+        stopLimit()
+        gate.remove(waitingFor: .runner)
+    }
+
+    private func stopLimit() {
+        guard case .unknown(let limit?) = runner else { return }
+        limit.cancel()
+        runner = .unknown(limit: nil)
     }
 
     /// The records of this instance are stored: from here on its heartbeats need no addition.

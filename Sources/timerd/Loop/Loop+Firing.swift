@@ -3,46 +3,24 @@
 
 import TimerCore
 
-/// Firing on time. From a timer to the program of a run it takes some milliseconds: a decision, a
-/// record, an order to the runner, a process. So a firing is decided a moment before it is due, as of
-/// the instant at which it is due, and the process waits for that instant.
+/// Firing on time, as `EarlyFiring` says.
 extension Loop {
-    /// How long before it is due a firing is decided, if nothing can prevent it until then.
-    static let lead: Duration = .milliseconds(10)
-    /// How much earlier still, in the wake-up of another one; and how many more firings at most.
-    static let gathering: Duration = .milliseconds(20)
+    /// How many more firings are decided in the wake-up of one at most.
     static let firingsPerWake = 16
-    /// With this many active runs, and as many that started just now, no firing is decided ahead.
-    static let busyRuns = 48
-    static let noStarts = EventRate(busyRuns, within: .milliseconds(100))
-    /// How long a busy daemon is taken to stay busy, when a timer is set.
-    static let busyMax: Duration = .seconds(2)
-    /// The clocks are read one after the other, so that when one has reached an instant, another may
-    /// not quite be there.
-    static let readingNoise: Duration = .microseconds(2)
 
-    /// One reading of the clocks for the agenda, at most `lead` and `gathering` ahead of them: no
-    /// event is before a firing that is decided.
-    func reading() -> Now {
-        let now = clocks.now()
-        return now.awake < aheadUntil ? now.advanced(by: aheadUntil - now.awake) : now
-    }
+    /// One reading of the clocks for the agenda. It may be ahead of them.
+    func reading() -> Now { early.reading(clocks.now()) }
 
-    /// Whether so many runs are active, and start, that a program would not start on time anyway,
-    /// because of the others. A process that waits would only take the place of one that works. Runs
-    /// that only sleep do not count.
-    var isBusy: Bool {
-        agenda.liveRuns >= Self.busyRuns && startRate.isFast(at: clocks.awake)
-    }
+    /// By how much such a reading is ahead of the clocks.
+    func lead(of now: Now) -> Duration { early.lead(of: now, at: clocks.awake) }
 
-    /// How long before `alarm` its timer fires. Not earlier if the daemon is likely to be busy then.
+    /// Whether programs would not start on time now, because of all the others.
+    var isBusy: Bool { early.isBusy(activeRuns: agenda.liveRuns, at: clocks.awake) }
+
+    /// How long before `alarm` its timer fires.
     func lead(before alarm: Alarm) -> Duration {
-        isBusy && alarm.left(at: clocks.now()) < Self.busyMax ? .zero : Self.lead
-    }
-
-    /// By how much a reading is ahead of the clocks.
-    func lead(of now: Now) -> Duration {
-        now.awake == aheadUntil ? max(.zero, now.awake - clocks.awake) : .zero
+        isBusy
+            ? EarlyFiring.lead(left: alarm.left(at: clocks.now()), isBusy: true) : EarlyFiring.lead
     }
 
     /// Handles a timer that fired. If it fired late, the daemon did not run meanwhile, and the ends
@@ -80,40 +58,15 @@ extension Loop {
     }
 
     /// Makes the next readings those of the instant at which the job is due, if that is soon and
-    /// nothing can prevent its run until then. Not if a clock was set, and not while something waits
-    /// for the clocks, or happens to many jobs: it would then be dated ahead too.
+    /// nothing can prevent its run until then. Not if a clock was set, and not while something
+    /// happens to many jobs: it would then be dated ahead too.
     ///
     /// - Returns: whether it did.
     @discardableResult
     private func look(ahead left: Duration, of job: Job.Name, from now: Now) -> Bool {
-        guard left > .zero, left <= Self.lead + Self.gathering,
-            now.awake + left <= aheadUntil || !isBusy, agenda.mayFireAhead(job),
-            !agenda.clocksJumped(at: now), waitingForClocks.isEmpty, !isDeciding,
+        guard agenda.mayFireAhead(job), !agenda.clocksJumped(at: now), !isDeciding,
             transaction == nil, checkpointed == nil
         else { return false }
-        aheadUntil = max(aheadUntil, now.awake + left + Self.readingNoise)
-        return true
-    }
-
-    /// Whether the clocks have reached every instant as of which a firing was decided, and nothing
-    /// waits for that.
-    var isOnTime: Bool { clocks.awake >= aheadUntil && waitingForClocks.isEmpty }
-
-    /// Runs `body` once that is so, after what waits already: for all that decides how the time of a
-    /// job counts, which is exact only at its own instant. No firing is decided ahead meanwhile, so
-    /// this takes at most `lead` and `gathering`.
-    func onTime(_ body: @escaping @Sendable (isolated Loop) -> Void) {
-        guard !isOnTime else { return body(self) }
-        waitingForClocks.append(body)
-        if waitingForClocks.count == 1 { waitForClocks() }
-    }
-
-    private func waitForClocks() {
-        later(after: aheadUntil - clocks.awake) { loop in
-            guard loop.clocks.awake >= loop.aheadUntil else { return loop.waitForClocks() }
-            let waiting = loop.waitingForClocks
-            loop.waitingForClocks = []
-            for body in waiting { body(loop) }
-        }
+        return early.decideAhead(left: left, at: now.awake, isBusy: isBusy)
     }
 }

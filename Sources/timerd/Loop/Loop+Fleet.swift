@@ -11,7 +11,7 @@ extension Loop {
     func join(_ fleet: FleetDriver, as machine: MachineName) {
         self.fleet = (fleet, machine)
         noteTemplates()
-        if isBegun { fleet.begin() }
+        after(.firstRecords) { _ in fleet.begin() }
     }
 
     /// The jobs as the fleet knows them now.

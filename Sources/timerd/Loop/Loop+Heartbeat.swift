@@ -34,7 +34,7 @@ extension Loop {
         writeHeartbeat(at: now)
         // In some containers the kernel does not report that the clock was set, so this is checked
         // here.
-        if agenda.clocksJumped(at: now) { onTime { $0.receive(.clockChanged) } }
+        if agenda.clocksJumped(at: now) { after(.clocks) { $0.receive(.clockChanged) } }
         heartbeats += 1
         if heartbeats % Self.heartbeatsPerCheckpoint == 0 { beginCheckpoint() }
     }
@@ -42,10 +42,11 @@ extension Loop {
     /// Writes the time records of all jobs whose time counts, some jobs at a time, so that jobs
     /// that become due meanwhile do not wait for the last of many.
     func beginCheckpoint() {
-        guard isOnTime else { return onTime { $0.beginCheckpoint() } }
-        guard checkpointed == nil else { return }
-        checkpointed = 0
-        checkpointSome()
+        after(.clocks) { loop in
+            guard loop.checkpointed == nil else { return }
+            loop.checkpointed = 0
+            loop.checkpointSome()
+        }
     }
 
     private func checkpointSome() {

@@ -24,12 +24,15 @@ extension Loop {
         _ job: Job, jobsMax: Int, by initiator: String,
         reply: @escaping @Sendable (OneOffAnswer) -> Void
     ) {
-        guard isOnTime else {
-            return onTime { $0.include(job, jobsMax: jobsMax, by: initiator, reply: reply) }
+        after([.clocks, .decision]) {
+            $0.includeNow(job, jobsMax: jobsMax, by: initiator, reply: reply)
         }
-        guard !isDeciding else {
-            return afterDecision { $0.include(job, jobsMax: jobsMax, by: initiator, reply: reply) }
-        }
+    }
+
+    private func includeNow(
+        _ job: Job, jobsMax: Int, by initiator: String,
+        reply: @escaping @Sendable (OneOffAnswer) -> Void
+    ) {
         guard agenda.isOneOff(job.name) == nil else {
             return reply(.refused("there is already a job of this name"))
         }
@@ -54,10 +57,12 @@ extension Loop {
     func exclude(
         _ job: Job.Name, by initiator: String, reply: @escaping @Sendable (OneOffAnswer) -> Void
     ) {
-        guard isOnTime else { return onTime { $0.exclude(job, by: initiator, reply: reply) } }
-        guard !isDeciding else {
-            return afterDecision { $0.exclude(job, by: initiator, reply: reply) }
-        }
+        after([.clocks, .decision]) { $0.excludeNow(job, by: initiator, reply: reply) }
+    }
+
+    private func excludeNow(
+        _ job: Job.Name, by initiator: String, reply: @escaping @Sendable (OneOffAnswer) -> Void
+    ) {
         let (snapshot, names) = snapshot(of: job)
         guard let snapshot else { return reply(.noSuchJob(names)) }
         guard snapshot.job.isOneOff else {
@@ -102,7 +107,10 @@ extension Loop {
     /// Removes the one-off jobs that finished long enough before this instant (nil: now), with
     /// their definitions.
     func expireOneOffs(at instant: WallInstant? = nil) {
-        guard !isDeciding else { return afterDecision { $0.expireOneOffs(at: instant) } }
+        after(.decision) { $0.expireOneOffsNow(at: instant) }
+    }
+
+    private func expireOneOffsNow(at instant: WallInstant?) {
         oneOffTimer = nil
         guard agenda.oneOffs > 0 else { return }
         let expired = agenda.expiredOneOffs(at: instant ?? reading().wall).jobs

@@ -115,20 +115,18 @@ extension Loop {
         unknown: @escaping @Sendable (_ jobs: [Job.Name], _ configured: [Job.Name]) -> Void,
         done: @escaping @Sendable ([OrderResults.Result]) -> Void
     ) {
-        onTime { loop in
-            loop.afterTransaction { loop in
-                let configured = loop.agenda.names
-                if let jobs {
-                    let known = Set(configured)
-                    let others = jobs.filter { !known.contains($0) && loop.templates[$0] == nil }
-                    guard others.isEmpty else { return unknown(others, configured) }
-                }
-                let orders = (jobs ?? configured).map(order)
-                loop.transaction = OrderTransaction(
-                    orders: orders[...], results: OrderResults(count: orders.count, done: done))
-                loop.isDeciding = true
-                loop.executeSome()
+        after([.clocks, .decision, .transaction]) { loop in
+            let configured = loop.agenda.names
+            if let jobs {
+                let known = Set(configured)
+                let others = jobs.filter { !known.contains($0) && loop.templates[$0] == nil }
+                guard others.isEmpty else { return unknown(others, configured) }
             }
+            let orders = (jobs ?? configured).map(order)
+            loop.transaction = OrderTransaction(
+                orders: orders[...], results: OrderResults(count: orders.count, done: done))
+            loop.isDeciding = true
+            loop.executeSome()
         }
     }
 
@@ -162,10 +160,7 @@ extension Loop {
     /// Continues what waited until all jobs were decided on.
     func endDecision() {
         isDeciding = false
-        let waiting = waitingForDecision
-        waitingForDecision = []
-        for body in waiting { body(self) }
-        beginNextTransaction()
+        runWaiting()
     }
 
     /// Submits the writes that waited for the transaction.
@@ -183,7 +178,7 @@ extension Loop {
         ])
         goOn(with: writes[...], refused)
         results.noteSaved()
-        beginNextTransaction()
+        runWaiting()
     }
 
     /// The completions of the writes are also run some at a time.
@@ -205,27 +200,6 @@ extension Loop {
 
     func submit(_ changes: [Store.Change], durable: Bool = false) {
         submit(Write(changes: changes, durable: durable))
-    }
-
-    /// Runs `body` when there is no transaction and no reload. Bodies that have waited longer come
-    /// first.
-    private func afterTransaction(_ body: @escaping @Sendable (isolated Loop) -> Void) {
-        waitingForTransaction.append(body)
-        beginNextTransaction()
-    }
-
-    private func beginNextTransaction() {
-        // A body that is refused starts no transaction, so the next one can run.
-        while transaction == nil, !isDeciding, !waitingForTransaction.isEmpty {
-            waitingForTransaction.removeFirst()(self)
-        }
-    }
-
-    /// Runs `body` when no command for many jobs and no reload is in progress. A stop or another
-    /// reload in the middle would leave it applied to some of the jobs only.
-    func afterDecision(_ body: @escaping @Sendable (isolated Loop) -> Void) {
-        guard isDeciding else { return body(self) }
-        waitingForDecision.append(body)
     }
 }
 

@@ -69,7 +69,8 @@ extension Loop {
         followCounting(at: now)
         scheduleStatusUpdate()
         done?(self)
-        noteDrained()
+        // The last run may have ended.
+        if agenda.isShutDown { runWaiting() }
     }
 
     /// The wall clock at a reading that may be ahead of it.
@@ -103,7 +104,7 @@ extension Loop {
         // The caller sets the timers, and logs the notices with the time records as they were.
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .log: break
         case .begin(let runs, let start, let records):
-            startRate.note(start.count, at: now.awake)
+            early.note(starts: start.count, at: now.awake)
             let portions = CommitBatch(
                 runs: runs, start: start, records: records, history: history, notes: notes
             ).split()
@@ -113,13 +114,13 @@ extension Loop {
             }
             history = []
         case .start(let runs):
-            startRate.note(runs.count, at: now.awake)
+            early.note(starts: runs.count, at: now.awake)
             let start = WakeUp.Start(runs: runs, decided: now.awake, event: eventToNote)
             submit(
                 write([start], [.setReleased(runs.map(\.id), true)]),
                 of: runs.map(\.id.firing.job))
         case .startReleased(let runs):
-            startRate.note(runs.count, at: now.awake)
+            early.note(starts: runs.count, at: now.awake)
             begin([WakeUp.Start(runs: runs, decided: now.awake, event: 0)])
             noteEvent(of: runs)
         case .withdraw(let runs): submit([.setReleased(runs, false)], durable: true)
@@ -251,10 +252,8 @@ extension Loop {
         sendStored()
     }
 
-    /// Calls `drained` once the last run has ended and everything about it is on the disk.
-    func noteDrained() {
-        guard agenda.isShutDown, agenda.liveRuns == 0, let drained else { return }
-        self.drained = nil
+    /// Calls `drained` once everything about the last run is on the disk.
+    func noteDrained(_ drained: @escaping @Sendable () -> Void) {
         // After this write, nothing of the last runs is left to write.
         let last = Write(changes: [], durable: true) { _ in drained() }
         submit(last, of: transaction.map { Array($0.jobs) } ?? [])

@@ -46,10 +46,10 @@ extension Loop {
     /// Applies a new configuration. `done` gets the changes once they are on the disk; nil if the
     /// daemon stops.
     func reload(_ new: NewJobSet, done: @escaping @Sendable (Notice?) -> Void) {
-        guard isOnTime else { return onTime { $0.reload(new, done: done) } }
-        guard !isDeciding else { return afterDecision { $0.reload(new, done: done) } }
-        isDeciding = true
-        take(new, done)
+        after([.clocks, .decision]) { loop in
+            loop.isDeciding = true
+            loop.take(new, done)
+        }
     }
 
     /// Applies a new configuration in which some jobs keep their definitions. No other reload comes
@@ -65,19 +65,15 @@ extension Loop {
         make: @escaping @Sendable ([Job]) -> NewJobSet?,
         done: @escaping @Sendable (Notice?) -> Void
     ) {
-        guard isOnTime else {
-            return onTime { $0.reload(keeping: names, on: queue, make: make, done: done) }
-        }
-        guard !isDeciding else {
-            return afterDecision { $0.reload(keeping: names, on: queue, make: make, done: done) }
-        }
-        isDeciding = true
-        reloadResumedAt = clocks.awake
-        definitions(of: names) { jobs in
-            queue.async {
-                let new = make(jobs)
-                self.later { loop in
-                    if let new { loop.take(new, done) } else { loop.endDecision() }
+        after([.clocks, .decision]) { loop in
+            loop.isDeciding = true
+            loop.reloadResumedAt = loop.clocks.awake
+            loop.definitions(of: names) { jobs in
+                queue.async {
+                    let new = make(jobs)
+                    self.later { loop in
+                        if let new { loop.take(new, done) } else { loop.endDecision() }
+                    }
                 }
             }
         }

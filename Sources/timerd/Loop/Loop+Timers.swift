@@ -70,15 +70,7 @@ extension Loop {
         setTimers(of: some)
         guard unsetTimers.isEmpty else { return later { $0.setSomeTimers() } }
         unsetTimers = []
-        let waiting = waitingForTimers
-        waitingForTimers = []
-        for body in waiting { body(self) }
-    }
-
-    /// Runs `body` once all timers are set that were waiting before.
-    func afterTimers(_ body: @escaping @Sendable (isolated Loop) -> Void) {
-        guard !unsetTimers.isEmpty else { return body(self) }
-        waitingForTimers.append(body)
+        runWaiting()
     }
 
     /// A timer that must be set, and when it is due.

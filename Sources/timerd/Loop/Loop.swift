@@ -47,12 +47,8 @@ actor Loop: QueueActor {
     var unstored: (state: Heartbeat.Unstored, since: AwakeInstant)?
     let clocks: Clocks
     var steadyReading = SteadyReading()
-    /// As of when the last firing was decided ahead of the clocks, and the work that waits until the
-    /// clocks are there.
-    var aheadUntil = AwakeInstant(nanoseconds: 0)
-    var waitingForClocks: [@Sendable (isolated Loop) -> Void] = []
-    /// How fast runs start.
-    var startRate = Loop.noStarts
+    var early = EarlyFiring()
+    var gate = Gate<Waiting>()
     /// The wake-up of a timer that is being handled; nil otherwise.
     var wakeUp: WakeUp?
     let recorder: Recorder
@@ -66,9 +62,8 @@ actor Loop: QueueActor {
     var retryTimers: [Job.Name: JobTimer] = [:]
     /// Fires when something may be wrong with a job although nothing happens to it.
     var incidentTimer: JobTimer?
-    /// The jobs whose timers must still be set, and the work to do once they are.
+    /// The jobs whose timers must still be set.
     var unsetTimers: ArraySlice<Job.Name> = []
-    var waitingForTimers: [@Sendable (isolated Loop) -> Void] = []
     /// The timers below share a wake-up of this queue if possible.
     let timerQueue: TimerQueue
     var heartbeatTimer: PausableTimer?
@@ -90,8 +85,6 @@ actor Loop: QueueActor {
     var rejected: [Rejection]
     /// The jobs that keep an earlier definition because of an error.
     var outdated: [Rejection] = []
-    /// Called once the loop is shut down and no run is active.
-    var drained: (@Sendable () -> Void)?
     /// The requests that wait for all snapshots, and the snapshots so far for the first of them.
     var gatherings: [@Sendable (Snapshot, Unusable) -> Void] = []
     var gathered: [JobSnapshot] = []
@@ -103,11 +96,7 @@ actor Loop: QueueActor {
     var notifiersChanged: (@Sendable ([Notifier]) -> Void)?
     /// The fleet that shares some of the jobs, and the name of this machine in it; nil without one.
     var fleet: (driver: FleetDriver, machine: MachineName)?
-    /// Whether the first records of this instance are stored.
-    var isBegun = false
-    /// Whether the runner was able to start runs once, and what waits for that.
-    var isRunnerPrepared = false
-    var waitingForRunner: RunnerWait?
+    var runner = RunnerState.unknown(limit: nil)
     /// The jobs as the fleet knows them.
     var fleetViews: [Job.Name: FleetJobView] = [:]
     /// The jobs that each machine runs for itself, by their templates.
@@ -126,15 +115,12 @@ actor Loop: QueueActor {
     let isHolding = Atomic<Bool>(false)
     /// Whether the event that the store has caught up is being sent.
     let isStoredOnItsWay = Atomic<Bool>(false)
-    /// A command for many jobs that is not saved yet, and the work that waits until it is.
+    /// A command for many jobs that is not saved yet.
     var transaction: OrderTransaction?
-    var waitingForTransaction: [@Sendable (isolated Loop) -> Void] = []
-    /// Whether a command for many jobs or a reload has not reached all of its jobs yet, and the work
-    /// that waits until it has.
+    /// Whether a command for many jobs or a reload has not reached all of its jobs yet.
     var isDeciding = false
     /// When the last reload began, or continued after its last pause.
     var reloadResumedAt = AwakeInstant(nanoseconds: 0)
-    var waitingForDecision: [@Sendable (isolated Loop) -> Void] = []
     /// The end of a run while it is being handled.
     var ended: (run: Run.ID, end: RunEnd)?
 
@@ -227,7 +213,7 @@ actor Loop: QueueActor {
 
     /// Executes a command and answers once its changes are on the disk.
     func handle(_ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void) {
-        onTime { $0.execute(order, isPart: false, reply: reply) }
+        after(.clocks) { $0.execute(order, isPart: false, reply: reply) }
     }
 
     /// Executes a command now.
@@ -257,23 +243,18 @@ actor Loop: QueueActor {
         closed: @escaping @Sendable (Now) -> Void,
         onDelayed: (@Sendable (StoreError) -> Void)? = nil, drained: @escaping @Sendable () -> Void
     ) {
-        guard isOnTime else {
-            return onTime { $0.shutDown(closed: closed, onDelayed: onDelayed, drained: drained) }
-        }
-        // A daemon that stops is not ready any more.
-        waitingForRunner.take()?.timer.cancel()
-        guard !isDeciding else {
-            return afterDecision {
-                $0.shutDown(closed: closed, onDelayed: onDelayed, drained: drained)
+        after(.clocks) { loop in
+            // A daemon that stops is not ready any more.
+            loop.stopWaitingForRunner()
+            loop.after([.clocks, .decision]) { loop in
+                let now = loop.reading()
+                loop.perform(
+                    loop.decide(.shutdown, at: now)[...], at: now, onDelayed: onDelayed,
+                    done: { loop in
+                        closed(now)
+                        loop.after(.activeRuns) { $0.noteDrained(drained) }
+                    })
             }
         }
-        let now = reading()
-        self.drained = drained
-        perform(
-            decide(.shutdown, at: now)[...], at: now, onDelayed: onDelayed,
-            done: { loop in
-                closed(now)
-                loop.noteDrained()
-            })
     }
 }
