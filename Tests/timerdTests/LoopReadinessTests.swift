@@ -24,7 +24,7 @@ import TimerCore
 
     /// With very many jobs, setting their timers takes a while.
     @Test func aLoopIsReadyBeforeAllTimersAreSet() async throws {
-        let jobs = (0..<3 * Loop.timersPerTurn).map {
+        let jobs = (0..<3 * JobTimers<JobTimer>.perPortion).map {
             Job(
                 name: Job.Name("job-\($0)")!, command: .shell("true"),
                 schedule: .every(.seconds(3600)))
@@ -53,7 +53,7 @@ import TimerCore
             loop.later { loop in
                 // Its own timer may fire; that is handled after this.
                 while Self.timeLeft(in: loop) > .zero {}
-                loop.unsetTimers = names[...]
+                loop.timers.postpone(names)
                 loop.setSomeTimers()
                 continuation.resume(returning: Self.timeLeft(in: loop))
             }

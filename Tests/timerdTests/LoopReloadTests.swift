@@ -136,7 +136,7 @@ import TimerCore
     }
 
     @Test func everyTimerOfManyIsSet() async throws {
-        let count = Loop.timersPerTurn * 3 + 1
+        let count = JobTimers<JobTimer>.perPortion * 3 + 1
         let fixture = try LoopFixture(jobs(count, every: .seconds(2)))
         fixture.launcher.onStart { [loop = fixture.loop] run in
             loop.later { $0.receive(.ended(run.id, .exited(0), RunUsage())) }

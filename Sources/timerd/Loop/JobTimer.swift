@@ -10,7 +10,7 @@ import TimerCore
 /// and fires when it is resumed, and releasing one traps.
 ///
 /// Used only on the worker queue.
-struct JobTimer {
+struct JobTimer: OneShotTimer {
     // The class of all sources of Dispatch. With many jobs this saves memory: it is one word, and
     // `any DispatchSourceTimer` is five.
     private let source: DispatchSource
@@ -42,19 +42,6 @@ struct JobTimer {
         let microsecond = microseconds - second * 1_000_000
         let time = timespec(tv_sec: Int(second), tv_nsec: Int(microsecond) * 1000)
         source.schedule(wallDeadline: DispatchWallTime(timespec: time), leeway: .nanoseconds(0))
-    }
-
-    /// Fires at the instant of the clock that the alarm is of, or `lead` earlier if that is still
-    /// ahead.
-    func arm(at alarm: Alarm, lead: Duration, clocks: Clocks) {
-        switch alarm {
-        case .awake(let instant):
-            let early = instant - lead
-            arm(at: early > clocks.awake ? early : instant)
-        case .wall(let instant):
-            let early = instant - lead
-            arm(at: early > clocks.wall ? early : instant)
-        }
     }
 
     /// Cancels the timer for ever.

@@ -47,7 +47,7 @@ extension Loop {
     func begin(_ beginning: Beginning) {
         unstored = (beginning.unstored, beginning.at.awake)
         eventLogger.follow(beginning.levels)
-        timers.reserveCapacity(beginning.actions.count { $0.timer != nil })
+        timers.reserveCapacity(beginning.actions.count { $0.jobOfTimer != nil })
         watch()
         // The first request to the runner, which reads the configuration while the state is saved.
         launcher.prepare { self.later { $0.note(.prepared) } }

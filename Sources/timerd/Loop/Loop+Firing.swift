@@ -17,12 +17,6 @@ extension Loop {
     /// Whether programs would not start on time now, because of all the others.
     var isBusy: Bool { early.isBusy(activeRuns: agenda.liveRuns, at: clocks.awake) }
 
-    /// How long before `alarm` its timer fires.
-    func lead(before alarm: Alarm) -> Duration {
-        isBusy
-            ? EarlyFiring.lead(left: alarm.left(at: clocks.now()), isBusy: true) : EarlyFiring.lead
-    }
-
     /// Handles a timer that fired. If it fired late, the daemon did not run meanwhile, and the ends
     /// of some runs may not have been reported yet. They are handled first: otherwise this run
     /// would be skipped because of a run that is over.
@@ -43,6 +37,7 @@ extension Loop {
             look(ahead: alarm.left(at: now), of: job, from: now)
         }
         wakeUp = WakeUp()
+        timers.beginWakeUp()
         receive(.wake(job))
         for _ in 0..<Self.firingsPerWake {
             let now = clocks.now()
@@ -54,7 +49,7 @@ extension Loop {
         guard var ended = wakeUp.take() else { return }
         let writes = ended.takeWrites(for: self)
         if !writes.isEmpty { recorder.write(writes) }
-        setTimers(of: ended.jobs)
+        setTimers(of: timers.endWakeUp())
     }
 
     /// Makes the next readings those of the instant at which the job is due, if that is soon and

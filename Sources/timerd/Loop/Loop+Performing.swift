@@ -29,11 +29,14 @@ extension Loop {
     ) {
         var rest = actions
         var accounts = accounts
-        var timers = Self.timersPerTurn
+        var room = JobTimers<JobTimer>.perPortion
         // The history is written with the records of its jobs, in the same transactions.
         var history = history ?? actions.compactMap { HistoryRow($0, at: real(now)) }
         while let action = rest.popFirst() {
-            if set(action.timer, room: &timers) { continue }
+            if let job = action.jobOfTimer {
+                setTimer(of: job, room: &room)
+                continue
+            }
             if case .log(let notice) = action {
                 let account = accounts.popFirst() ?? account(for: notice, at: now)
                 eventLogger.log(

@@ -6,58 +6,25 @@ import TimerCore
 
 /// The timers of jobs.
 extension Loop {
-    /// How many timers are set before other work gets its turn: about a millisecond.
-    static let timersPerTurn = 256
-
-    /// Which timer an action concerns.
-    enum TimerOfJob {
-        case next(Job.Name)
-        case retry(Job.Name)
-
-        var job: Job.Name {
-            switch self {
-            case .next(let job), .retry(let job): job
-            }
-        }
-    }
-
-    /// Sets or cancels a timer as the agenda has it now. This may be long after the decision,
-    /// because of a write or many other timers, so the instant of the decision could be wrong.
+    /// Sets or cancels a timer of this job as the agenda has it now, or plans that.
     ///
-    /// - Parameter room: how many further timers are set in this turn. The others are set in later
-    ///   turns.
-    /// - Returns: whether there is such a timer.
-    func set(_ timer: TimerOfJob?, room: inout Int) -> Bool {
-        guard let timer else { return false }
-        guard room > 0 else {
-            if unsetTimers.isEmpty { later { $0.setSomeTimers() } }
-            unsetTimers.append(timer.job)
-            return true
+    /// - Parameter room: how many further timers of the same decision are set in this turn.
+    func setTimer(of job: Job.Name, room: inout Int) {
+        switch timers.request(job, room: &room) {
+        case .setNow: setTimers(of: CollectionOfOne(job))
+        case .setWithWakeUp, .setLater(isFirst: false): break
+        case .setLater(isFirst: true): later { $0.setSomeTimers() }
         }
-        room -= 1
-        guard wakeUp == nil else {
-            wakeUp!.jobs.append(timer.job)
-            return true
-        }
-        switch timer {
-        case .next(let job): self.timer(of: job, for: agenda.alarm(of: job))?.arm(by: clocks)
-        case .retry(let job): retryTimer(of: job, for: agenda.retryAlarm(of: job))?.arm(by: clocks)
-        }
-        return true
     }
 
     /// Sets or cancels all timers of these jobs as the agenda has them now.
     func setTimers(of jobs: some Collection<Job.Name>) {
+        let isBusy = isBusy
+        let now = clocks.now()
         // One question about all jobs: each one copies the agenda's references.
-        let alarms = agenda.alarms(of: jobs)
-        // First all timers, then their instants: Dispatch's thread for timers is then still busy
-        // with one when the next is set, and need not be woken for each.
-        var due: [DueTimer?] = []
-        for (job, (next, retry)) in zip(jobs, alarms) {
-            due.append(timer(of: job, for: next))
-            due.append(retryTimer(of: job, for: retry))
+        timers.set(jobs, for: agenda.alarms(of: jobs), at: now) { alarm in
+            EarlyFiring.lead(left: alarm.left(at: now), isBusy: isBusy)
         }
-        for timer in due { timer?.arm(by: clocks) }
     }
 
     func setSomeTimers() {
@@ -65,96 +32,44 @@ extension Loop {
         if let first = agenda.nextRing(at: clocks.now()), first.after <= .zero {
             timerFired(first.job)
         }
-        let some = unsetTimers.prefix(Self.timersPerTurn)
-        unsetTimers = unsetTimers.dropFirst(some.count)
-        setTimers(of: some)
-        guard unsetTimers.isEmpty else { return later { $0.setSomeTimers() } }
-        unsetTimers = []
+        setTimers(of: timers.takePortion())
+        guard !timers.areUnset else { return later { $0.setSomeTimers() } }
         runWaiting()
     }
 
-    /// A timer that must be set, and when it is due.
-    private struct DueTimer {
-        var timer: JobTimer
-        var alarm: Alarm
-        /// How much earlier the timer fires, unless that is past.
-        var lead: Duration = .zero
-
-        func arm(by clocks: Clocks) { timer.arm(at: alarm, lead: lead, clocks: clocks) }
-    }
-
-    /// The timer of a job for this instant; it is cancelled without one.
-    private func timer(of job: Job.Name, for alarm: Alarm?) -> DueTimer? {
-        guard let alarm else {
-            timers.removeValue(forKey: job)?.cancel()
-            return nil
-        }
-        return DueTimer(timer: timer(of: job), alarm: alarm, lead: lead(before: alarm))
-    }
-
-    /// The same for the next retry of the job.
-    private func retryTimer(of job: Job.Name, for instant: AwakeInstant?) -> DueTimer? {
-        guard let instant else {
-            retryTimers.removeValue(forKey: job)?.cancel()
-            return nil
-        }
-        return DueTimer(timer: retryTimer(of: job), alarm: .awake(instant))
-    }
-
-    /// Sets the timer for incidents as the agenda has it now: one for all jobs.
+    /// Sets the timer for incidents as the agenda has it now.
     func setIncidentTimer() {
-        guard let instant = agenda.incidentsAlarm else {
-            incidentTimer?.cancel()
-            incidentTimer = nil
-            return
+        timers.setIncidentTimer(for: agenda.incidentsAlarm) {
+            JobTimer(source: makeTimer { $0.receive(.incidentsDue) })
         }
-        let timer =
-            incidentTimer ?? JobTimer(source: makeTimer { $0.receive(.incidentsDue) })
-        incidentTimer = timer
-        timer.arm(at: instant)
-    }
-
-    /// Makes a timer whose handler captures little, because there may be very many.
-    private func makeTimer(of job: Job.Name) -> JobTimer {
-        let source = DispatchSource.makeTimerSource(queue: executor.queue)
-        source.setEventHandler { @Sendable [reference] in
-            reference.loop?.assumeIsolated { $0.timerFired(job) }
-        }
-        source.activate()
-        return JobTimer(source: source)
-    }
-
-    private func timer(of job: Job.Name) -> JobTimer {
-        if let timer = timers[job] { return timer }
-        let timer = makeTimer(of: job)
-        timers[job] = timer
-        return timer
-    }
-
-    private func retryTimer(of job: Job.Name) -> JobTimer {
-        if let timer = retryTimers[job] { return timer }
-        let timer = makeTimer(of: job)
-        retryTimers[job] = timer
-        return timer
     }
 }
 
 /// A reference that the timers of all jobs share: a weak one in each would be an allocation of its own.
 final class LoopReference: Sendable {
-    weak let loop: Loop?
+    // Set once, before the first timer is made.
+    nonisolated(unsafe) weak var loop: Loop?
 
-    init(_ loop: Loop) { self.loop = loop }
+    /// Makes a timer whose handler captures little, because there may be very many.
+    func makeTimer(of job: Job.Name, on queue: DispatchQueue) -> JobTimer {
+        let source = DispatchSource.makeTimerSource(queue: queue)
+        source.setEventHandler { @Sendable [self] in
+            loop?.assumeIsolated { $0.timerFired(job) }
+        }
+        source.activate()
+        return JobTimer(source: source)
+    }
 }
 
 extension Action {
-    /// The timer that it concerns; nil if it concerns none.
-    var timer: Loop.TimerOfJob? {
+    /// The job whose timer it concerns; nil if it concerns none.
+    var jobOfTimer: Job.Name? {
         switch self {
-        case .arm(let job, _), .armAt(let job, _), .disarm(let job): .next(job)
-        case .armRetry(let job, _), .disarmRetry(let job): .retry(job)
+        case .arm(let job, _), .armAt(let job, _), .disarm(let job), .armRetry(let job, _),
+            .disarmRetry(let job):
+            job
         case .begin, .start, .startReleased, .withdraw, .end, .signal, .suspend, .resume, .close,
-            .save,
-            .storeJobSet, .log, .answer, .notify, .armIncidents, .decline:
+            .save, .storeJobSet, .log, .answer, .notify, .armIncidents, .decline:
             nil
         }
     }

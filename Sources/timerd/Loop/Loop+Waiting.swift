@@ -15,7 +15,7 @@ extension Loop {
         if early.isAhead(at: clocks.awake) { present.insert(.clocks) }
         if isDeciding { present.insert(.decision) }
         if transaction != nil { present.insert(.transaction) }
-        if !unsetTimers.isEmpty { present.insert(.timers) }
+        if timers.areUnset { present.insert(.timers) }
         if unstored != nil { present.insert(.firstRecords) }
         if case .unknown = runner { present.insert(.runner) }
         if !agenda.isShutDown || agenda.liveRuns > 0 { present.insert(.activeRuns) }

@@ -56,14 +56,7 @@ actor Loop: QueueActor {
     let eventLogger: EventLogger
     let supervision: Supervision
     let launcher: any RunLauncher
-    /// Refers to this object, for the handlers of the timers.
-    lazy var reference = LoopReference(self)
-    var timers: [Job.Name: JobTimer] = [:]
-    var retryTimers: [Job.Name: JobTimer] = [:]
-    /// Fires when something may be wrong with a job although nothing happens to it.
-    var incidentTimer: JobTimer?
-    /// The jobs whose timers must still be set.
-    var unsetTimers: ArraySlice<Job.Name> = []
+    var timers: JobTimers<JobTimer>
     /// The timers below share a wake-up of this queue if possible.
     let timerQueue: TimerQueue
     var heartbeatTimer: PausableTimer?
@@ -127,9 +120,11 @@ actor Loop: QueueActor {
     private init(
         _ agenda: consuming Agenda, beginning: Beginning, clocks: Clocks, recorder: Recorder,
         heartbeatWriter: HeartbeatWriter,
-        eventLogger: EventLogger, supervision: Supervision, launcher: any RunLauncher
+        eventLogger: EventLogger, supervision: Supervision, launcher: any RunLauncher,
+        reference: LoopReference
     ) {
         self.agenda = agenda
+        timers = JobTimers { [queue = executor.queue] in reference.makeTimer(of: $0, on: queue) }
         rejected = beginning.rejected
         since = beginning.at.wall
         configAccepted = beginning.at.wall
@@ -152,10 +147,12 @@ actor Loop: QueueActor {
         heartbeatWriter: HeartbeatWriter,
         eventLogger: EventLogger, supervision: Supervision, launcher: any RunLauncher
     ) -> Loop {
+        let reference = LoopReference()
         let loop = Loop(
             agenda, beginning: beginning, clocks: clocks, recorder: recorder,
             heartbeatWriter: heartbeatWriter, eventLogger: eventLogger,
-            supervision: supervision, launcher: launcher)
+            supervision: supervision, launcher: launcher, reference: reference)
+        reference.loop = loop
         loop.later { $0.begin(beginning) }
         return loop
     }

@@ -4,9 +4,8 @@
 import TimerCore
 import TimerStore
 
-/// What several firings of one wake-up leave to its end: their writes, in their order, which are
-/// handed to the recorder together, and their timers, which are set one after the other. Runs that
-/// start one after the other are one write, so that one message requests all of them. If there are
+/// The writes that several firings of one wake-up leave to its end, in their order. They are handed to
+/// the recorder together. Runs that start one after the other are one write, so that one message requests all of them. If there are
 /// many, they are several writes and do not wait for the end, as the first of a thousand jobs must
 /// not wait for the last.
 struct WakeUp {
@@ -19,8 +18,6 @@ struct WakeUp {
         var event: UInt64
     }
 
-    /// The jobs whose timers must be set or cancelled.
-    var jobs: [Job.Name] = []
     private var writes: [Loop.Write] = []
     private var changes: [Store.Change] = []
     private var starts: [Start] = []
