@@ -54,7 +54,8 @@ import TimerCore
                 // Its own timer may fire; that is handled after this.
                 while Self.timeLeft(in: loop) > .zero {}
                 loop.timers.postpone(names)
-                loop.setSomeTimers()
+                loop.begin(UnsetTimers(), as: .timers)
+                loop.takeTurn()
                 continuation.resume(returning: Self.timeLeft(in: loop))
             }
         }

@@ -153,13 +153,17 @@ import TimerCore
         let isBusy = await withCheckedContinuation { continuation in
             fixture.loop.later { loop in
                 loop.beginCheckpoint()
-                fixture.loop.later { continuation.resume(returning: $0.checkpointed != nil) }
+                fixture.loop.later {
+                    continuation.resume(returning: $0.portions.contains(.checkpoint))
+                }
             }
         }
         #expect(isBusy)
         try await fixture.wait {
             await withCheckedContinuation { continuation in
-                fixture.loop.later { continuation.resume(returning: $0.checkpointed == nil) }
+                fixture.loop.later {
+                    continuation.resume(returning: !$0.portions.contains(.checkpoint))
+                }
             }
         }
         let after = try await fixture.records()

@@ -59,8 +59,8 @@ extension Loop {
     /// - Returns: whether it did.
     @discardableResult
     private func look(ahead left: Duration, of job: Job.Name, from now: Now) -> Bool {
-        guard agenda.mayFireAhead(job), !agenda.clocksJumped(at: now), !isDeciding,
-            transaction == nil, checkpointed == nil
+        guard agenda.mayFireAhead(job), !agenda.clocksJumped(at: now), transaction == nil,
+            !portions.isDeciding, !portions.contains(.checkpoint)
         else { return false }
         return early.decideAhead(left: left, at: now.awake, isBusy: isBusy)
     }

@@ -39,26 +39,12 @@ extension Loop {
         if heartbeats % Self.heartbeatsPerCheckpoint == 0 { beginCheckpoint() }
     }
 
-    /// Writes the time records of all jobs whose time counts, some jobs at a time, so that jobs
-    /// that become due meanwhile do not wait for the last of many.
+    /// Writes the time records of all jobs whose time counts, in portions.
     func beginCheckpoint() {
         after(.clocks) { loop in
-            guard loop.checkpointed == nil else { return }
-            loop.checkpointed = 0
-            loop.checkpointSome()
+            guard !loop.portions.contains(.checkpoint) else { return }
+            loop.begin(CheckpointWork(), as: .checkpoint)
         }
-    }
-
-    private func checkpointSome() {
-        guard let place = checkpointed else { return }
-        guard place < agenda.places.upperBound else {
-            checkpointed = nil
-            return submit([], durable: true)
-        }
-        let end = place + Self.jobsPerTurn
-        checkpointed = end
-        receive(.checkpoint(place..<end))
-        afterWriting { $0.checkpointSome() }
     }
 
     /// Until the records of this instance are stored, its heartbeat also carries the time that
@@ -111,4 +97,23 @@ extension Loop {
                 storeError: storeError?.description, refusal: configRefusal
             ).text)
     }
+}
+
+/// A checkpoint of the time records.
+private final class CheckpointWork: LongWork {
+    /// The jobs before this place are written.
+    private var place = 0
+
+    func advance(on loop: isolated Loop) -> PortionResult {
+        guard place < loop.agenda.places.upperBound else {
+            loop.submit([], durable: true)
+            return .finished
+        }
+        let end = place + Loop.jobsPerPortion
+        loop.receive(.checkpoint(place..<end))
+        place = end
+        return .moreAfterWriting
+    }
+
+    func restart() { place = 0 }
 }

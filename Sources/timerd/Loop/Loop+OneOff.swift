@@ -85,12 +85,8 @@ extension Loop {
     ) {
         let now = reading()
         let actions = decide(.exclude(jobs), at: now)
-        // The places of the jobs have changed, so lists and checkpoints in progress restart.
-        gathered = []
-        if checkpointed != nil { checkpointed = 0 }
+        restartPortions()
         perform(actions[...], at: now, onDelayed: onDelayed, done: done)
-        gatherOn()
-        restartMeasuring()
     }
 
     /// Sets the timer for the removal of finished one-off jobs.

@@ -10,14 +10,11 @@ import TimerStore
 /// due meanwhile do not wait for the last of many. Everything is saved in one transaction: after a
 /// kill, the command was applied to all of the jobs or to none.
 struct OrderTransaction {
-    /// The commands for jobs on which the agenda has not decided yet.
-    var orders: ArraySlice<Order>
     /// The jobs on which it has decided.
     var jobs: Set<Job.Name> = []
     /// The later changes of these jobs, caused by the command or by something else. None may be
     /// saved before the transaction: otherwise the command could be saved for some jobs only.
     var writes: [Loop.Write] = []
-    let results: OrderResults
 
     /// Keeps the write back if it concerns one of the jobs of the transaction. Later writes about
     /// any job of a kept write are kept back as well, so that nothing newer is overwritten.
@@ -123,28 +120,14 @@ extension Loop {
                 guard others.isEmpty else { return unknown(others, configured) }
             }
             let orders = (jobs ?? configured).map(order)
-            loop.transaction = OrderTransaction(
-                orders: orders[...], results: OrderResults(count: orders.count, done: done))
-            loop.isDeciding = true
-            loop.executeSome()
+            loop.transaction = OrderTransaction()
+            let results = OrderResults(count: orders.count, done: done)
+            loop.begin(CommandWork(orders[...], results), as: .command)
         }
     }
 
-    private func executeSome() {
-        guard let orders = transaction?.orders, let results = transaction?.results else { return }
-        let some = orders.prefix(Self.jobsPerTurn)
-        transaction?.orders = orders.dropFirst(some.count)
-        for (index, order) in zip(some.indices, some) {
-            transaction?.jobs.insert(order.job)
-            execute(order, isPart: true) { answer, snapshot in
-                results.note(.init(order: order, answer: answer, snapshot: snapshot), at: index)
-            }
-        }
-        guard some.endIndex == orders.endIndex else { return later { $0.executeSome() } }
-        saveTransaction(results)
-    }
-
-    private func saveTransaction(_ results: OrderResults) {
+    /// All jobs are decided on, and now everything is saved.
+    fileprivate func saveTransaction(_ results: OrderResults) {
         let writes = transaction?.writes ?? []
         transaction?.writes = []
         recorder.writeAtomically(
@@ -154,13 +137,6 @@ extension Loop {
         } onDelayed: { error in
             for write in writes { write.onDelayed?(error) }
         }
-        endDecision()
-    }
-
-    /// Continues what waited until all jobs were decided on.
-    func endDecision() {
-        isDeciding = false
-        runWaiting()
     }
 
     /// Submits the writes that waited for the transaction.
@@ -176,17 +152,9 @@ extension Loop {
                 self.noteWritten(through: event)
             }
         ])
-        goOn(with: writes[...], refused)
+        begin(CompletionWork(writes[...], refused), as: .completions)
         results.noteSaved()
         runWaiting()
-    }
-
-    /// The completions of the writes are also run some at a time.
-    private func goOn(with writes: ArraySlice<Write>, _ refused: Set<Run.ID>) {
-        let some = writes.prefix(Self.jobsPerTurn)
-        for write in some { write.onCommit?(refused) }
-        guard some.endIndex < writes.endIndex else { return }
-        later { $0.goOn(with: writes[some.endIndex...], refused) }
     }
 
     /// Passes a write to the recorder, after all earlier decisions about the same jobs.
@@ -200,6 +168,48 @@ extension Loop {
 
     func submit(_ changes: [Store.Change], durable: Bool = false) {
         submit(Write(changes: changes, durable: durable))
+    }
+}
+
+/// A command for many jobs that the agenda decides on, some jobs at a time.
+private final class CommandWork: LongWork {
+    private var orders: ArraySlice<Order>
+    private let results: OrderResults
+
+    init(_ orders: ArraySlice<Order>, _ results: OrderResults) {
+        self.orders = orders
+        self.results = results
+    }
+
+    func advance(on loop: isolated Loop) -> PortionResult {
+        let some = orders.prefix(Loop.jobsPerPortion)
+        orders = orders.dropFirst(some.count)
+        for (index, order) in zip(some.indices, some) {
+            loop.transaction?.jobs.insert(order.job)
+            loop.execute(order, isPart: true) { [results] answer, snapshot in
+                results.note(.init(order: order, answer: answer, snapshot: snapshot), at: index)
+            }
+        }
+        guard orders.isEmpty else { return .more }
+        loop.saveTransaction(results)
+        return .finished
+    }
+}
+
+/// What follows when the writes of such a command are on the disk.
+private final class CompletionWork: LongWork {
+    private var writes: ArraySlice<Loop.Write>
+    private let refused: Set<Run.ID>
+
+    init(_ writes: ArraySlice<Loop.Write>, _ refused: Set<Run.ID>) {
+        self.writes = writes
+        self.refused = refused
+    }
+
+    func advance(on loop: isolated Loop) -> PortionResult {
+        for write in writes.prefix(Loop.jobsPerPortion) { write.onCommit?(refused) }
+        writes = writes.dropFirst(Loop.jobsPerPortion)
+        return writes.isEmpty ? .finished : .more
     }
 }
 

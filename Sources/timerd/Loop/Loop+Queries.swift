@@ -20,57 +20,25 @@ extension Loop {
         var refusal: String?
     }
 
-    /// Collects the snapshots of all jobs, some jobs at a time, so that jobs that become due
-    /// meanwhile do not wait for the last of many.
+    var unusable: Unusable {
+        Unusable(rejected: rejected.map(\.name), refusal: configRefusal)
+    }
+
+    /// Collects the snapshots of all jobs, in portions.
     func gather(_ done: @escaping @Sendable (Snapshot, Unusable) -> Void) {
-        gatherings.append(done)
-        gatherOn()
+        begin(ListWork(done: done), as: .list)
     }
 
-    /// Starts to collect, if a request waits for it and it has not started.
-    func gatherOn() {
-        guard !gatherings.isEmpty, !isGathering else { return }
-        isGathering = true
-        gatherSome()
+    /// The snapshots of some jobs, in portions as well.
+    func gather(_ names: [Job.Name], _ done: @escaping @Sendable ([JobSnapshot]) -> Void) {
+        begin(ExcerptWork(names[...], done: done), as: .excerpt)
     }
 
-    private func gatherSome() {
-        // The snapshots would mix the old and the new configuration, so this continues after the
-        // reload.
-        guard !agenda.isReloading else {
-            isGathering = false
-            return
-        }
-        // Otherwise the array would be moved again and again while it grows, which takes 60 ms for
-        // 250 000 jobs.
-        if gathered.isEmpty { gathered.reserveCapacity(agenda.jobCount) }
-        let now = steadyNow()
-        let more = agenda.snapshots(from: gathered.count, count: Self.jobsPerTurn, at: now)
-        gathered += fleet == nil ? more : more.map { shown($0) }
-        guard more.count < Self.jobsPerTurn else { return later { $0.gatherSome() } }
-        let snapshot = Snapshot(at: now, jobs: gathered)
-        gathered = []
-        gatherings.removeFirst()(
-            snapshot, Unusable(rejected: rejected.map(\.name), refusal: configRefusal))
-        isGathering = false
-        if !gatherings.isEmpty { later { $0.gatherOn() } }
-    }
-
-    /// Some jobs as they are, looked at some at a time as well.
-    func gather(
-        _ names: [Job.Name], found: [JobSnapshot] = [],
-        _ done: @escaping @Sendable ([JobSnapshot]) -> Void
-    ) {
-        let now = steadyNow()
-        let some = names.prefix(Self.jobsPerTurn)
-        let found =
-            found
-            + some.compactMap { name in
-                agenda.snapshot(of: name, at: now).map { shown($0) }
-            }
-        guard some.count < names.count else { return done(found) }
-        let rest = Array(names.dropFirst(some.count))
-        later { $0.gather(rest, found: found, done) }
+    /// Gathers what metrics are made of, in portions.
+    ///
+    /// - Parameter jobsMax: of how many jobs there is more than a part in the sums.
+    func measure(jobsMax: Int, _ done: @escaping @Sendable (Measures) -> Void) {
+        begin(MeasureWork(jobsMax: jobsMax, done: done), as: .measures)
     }
 
     /// The job of a run. Its identity has the earlier name if the job was renamed.
@@ -140,4 +108,49 @@ struct RunView: Sendable {
     /// How many runs of all jobs are active, and how many may be.
     var live: Int
     var maxConcurrent: Int
+}
+
+/// Snapshots of all jobs.
+private final class ListWork: LongWork {
+    private var jobs: [JobSnapshot] = []
+    private let done: @Sendable (Snapshot, Loop.Unusable) -> Void
+
+    init(done: @escaping @Sendable (Snapshot, Loop.Unusable) -> Void) { self.done = done }
+
+    func advance(on loop: isolated Loop) -> PortionResult {
+        // Otherwise the array would be moved again and again while it grows, which takes 60 ms for
+        // 250 000 jobs.
+        if jobs.isEmpty { jobs.reserveCapacity(loop.agenda.jobCount) }
+        let now = loop.steadyNow()
+        let more = loop.agenda.snapshots(from: jobs.count, count: Loop.jobsPerPortion, at: now)
+        jobs += loop.fleet == nil ? more : more.map { loop.shown($0) }
+        guard more.count < Loop.jobsPerPortion else { return .more }
+        done(Snapshot(at: now, jobs: jobs), loop.unusable)
+        return .finished
+    }
+
+    func restart() { jobs = [] }
+}
+
+/// Snapshots of some jobs.
+private final class ExcerptWork: LongWork {
+    private var names: ArraySlice<Job.Name>
+    private var jobs: [JobSnapshot] = []
+    private let done: @Sendable ([JobSnapshot]) -> Void
+
+    init(_ names: ArraySlice<Job.Name>, done: @escaping @Sendable ([JobSnapshot]) -> Void) {
+        self.names = names
+        self.done = done
+    }
+
+    func advance(on loop: isolated Loop) -> PortionResult {
+        let now = loop.steadyNow()
+        for name in names.prefix(Loop.jobsPerPortion) {
+            if let job = loop.agenda.snapshot(of: name, at: now) { jobs.append(loop.shown(job)) }
+        }
+        names = names.dropFirst(Loop.jobsPerPortion)
+        guard names.isEmpty else { return .more }
+        done(jobs)
+        return .finished
+    }
 }

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import HostThreads
-import Synchronization
-import Timekeeping
 import TimerControl
 import TimerCore
 
@@ -13,8 +10,8 @@ import TimerCore
 /// the middle reads the new configuration when it starts, and continues with the saved state of
 /// each job.
 extension Loop {
-    /// About how many jobs are changed before other work gets its turn.
-    static let changesPerTurn = 64
+    /// About how many jobs are changed in a portion.
+    static let changesPerPortion = 64
 
     /// A configuration to apply.
     struct NewJobSet: Sendable {
@@ -46,10 +43,7 @@ extension Loop {
     /// Applies a new configuration. `done` gets the changes once they are on the disk; nil if the
     /// daemon stops.
     func reload(_ new: NewJobSet, done: @escaping @Sendable (Notice?) -> Void) {
-        after([.clocks, .decision]) { loop in
-            loop.isDeciding = true
-            loop.take(new, done)
-        }
+        after([.clocks, .decision]) { $0.take(new, done) }
     }
 
     /// Applies a new configuration in which some jobs keep their definitions. No other reload comes
@@ -66,39 +60,25 @@ extension Loop {
         done: @escaping @Sendable (Notice?) -> Void
     ) {
         after([.clocks, .decision]) { loop in
-            loop.isDeciding = true
-            loop.reloadResumedAt = loop.clocks.awake
-            loop.definitions(of: names) { jobs in
+            let work = DefinitionWork(names[...], isForReload: true) { jobs in
                 queue.async {
                     let new = make(jobs)
                     self.later { loop in
-                        if let new { loop.take(new, done) } else { loop.endDecision() }
+                        guard let new else { return loop.finish(.reload) }
+                        loop.portions.finish(.reload)
+                        loop.take(new, done)
                     }
                 }
             }
+            loop.begin(work, as: .reload)
         }
     }
 
-    /// The definitions of these jobs, as far as they exist, in their order; collected some at a time.
+    /// The definitions of these jobs, as far as they exist, in their order; collected in portions.
     func definitions(
         of names: [Job.Name], done: @escaping @Sendable ([Job]) -> Void
     ) {
-        collect(names[...], Collected(), done)
-    }
-
-    private func collect(
-        _ names: ArraySlice<Job.Name>, _ collected: Collected,
-        _ done: @escaping @Sendable ([Job]) -> Void
-    ) {
-        collected.jobs.withLock { jobs in
-            if jobs.isEmpty { jobs.reserveCapacity(names.count) }
-            for name in names.prefix(Self.jobsPerTurn) {
-                if let job = agenda.definition(of: name) { jobs.append(job) }
-            }
-        }
-        let rest = names.dropFirst(Self.jobsPerTurn)
-        guard !rest.isEmpty else { return done(collected.jobs.withLock { $0 }) }
-        afterPause { $0.collect(rest, collected, done) }
+        begin(DefinitionWork(names[...], isForReload: false, done: done), as: .definitions)
     }
 
     private func take(_ new: NewJobSet, _ done: @escaping @Sendable (Notice?) -> Void) {
@@ -109,98 +89,96 @@ extension Loop {
         eventLogger.follow(new.levels)
         if recorder.history.follow(new.historyRuns) { recorder.prune() }
         notifiersChanged?(new.jobSet.notifiers)
-        let now = reading()
-        reloadResumedAt = now.awake
-        takePortion(
-            decide(.reload(new.jobSet, portion: Self.changesPerTurn), at: now), at: now, done)
+        begin(ReloadWork(new.jobSet, done: done), as: .reload)
     }
 
-    private func takePortion(
-        _ actions: [Action], at now: Now, _ done: @escaping @Sendable (Notice?) -> Void
-    ) {
-        guard agenda.isReloading else {
-            var notice: Notice?
-            if case .log(let last) = actions.last { notice = last }
-            perform(actions[...], at: now, done: { [notice] _ in done(notice) })
-            return endReload()
-        }
-        perform(actions[...], at: now)
-        let next: @Sendable (isolated Loop) -> Void = { loop in
-            let now = loop.reading()
-            loop.takePortion(loop.decide(.reloadMore, at: now), at: now, done)
-        }
-        // Other writes then wait for one part and not for all of them.
-        if actions.isEmpty {
-            afterPause(next)
-        } else {
-            afterWriting { $0.afterPause(next) }
-        }
-    }
-
-    /// Runs `body` in a later turn, and after a pause if the last one was long ago, for the reason that `ThreadThrottle`
-    /// gives: a large reload would otherwise keep a processor busy for a second.
-    private func afterPause(_ body: @escaping @Sendable (isolated Loop) -> Void) {
-        guard clocks.awake - reloadResumedAt >= ThreadThrottle.workTime else {
-            return later(body)
-        }
-        later(after: ThreadThrottle.pauseTime) { loop in
-            loop.reloadResumedAt = loop.clocks.awake
-            body(loop)
-        }
-    }
-
-    private func endReload() {
+    /// All jobs are as the new configuration says.
+    fileprivate func endReload() {
         launcher.forgetFormer()
         configureFleet(isReload: true)
-        // Lists of the old jobs are useless now, and so is a checkpoint that has begun: both restart.
-        gathered = []
-        if checkpointed != nil { checkpointed = 0 }
-        endDecision()
-        gatherOn()
-        restartMeasuring()
+        restartPortions()
         expireOneOffs()
     }
 
-    /// Runs `body` after everything submitted so far was written, or failed for now, and after a
-    /// checkpoint of the database's log that is in progress. Without this, the log would grow until
-    /// a write had to wait for the disk.
-    func afterWriting(_ body: @escaping @Sendable (isolated Loop) -> Void) {
-        let first = First()
-        recorder.write([]) { [recorder] _ in
-            guard first.take() else { return }
-            recorder.afterCheckpoint { _ in self.later(body) }
-        } onDelayed: { _ in
-            if first.take() { self.later(body) }
-        }
-    }
-
-    /// Reports what a reload to these jobs would change, computed some jobs at a time. Nothing is
-    /// changed.
+    /// Reports what a reload to these jobs would change, computed in portions. Nothing is changed.
     func preview(_ jobSet: JobSet, done: @escaping @Sendable (ReloadPreview) -> Void) {
-        previews.append((ReloadPreview(jobSet), done))
-        if previews.count == 1 { previewSome() }
+        begin(PreviewWork(ReloadPreview(jobSet), done: done), as: .preview)
+    }
+}
+
+/// A reload that changes some jobs at a time.
+private final class ReloadWork: LongWork {
+    /// Nil once it is handed to the agenda.
+    private var jobSet: JobSet?
+    private let done: @Sendable (Notice?) -> Void
+
+    init(_ jobSet: JobSet, done: @escaping @Sendable (Notice?) -> Void) {
+        self.jobSet = jobSet
+        self.done = done
     }
 
-    private func previewSome() {
-        let now = reading()
-        guard !previews[0].reload.advance(in: agenda, count: Self.jobsPerTurn, at: now) else {
-            return later { $0.previewSome() }
+    func advance(on loop: isolated Loop) -> PortionResult {
+        let now = loop.reading()
+        let event =
+            jobSet.take().map { Event.reload($0, portion: Loop.changesPerPortion) } ?? .reloadMore
+        let actions = loop.decide(event, at: now)
+        guard loop.agenda.isReloading else {
+            var notice: Notice?
+            if case .log(let last) = actions.last { notice = last }
+            loop.perform(actions[...], at: now, done: { [done, notice] _ in done(notice) })
+            loop.endReload()
+            return .finished
         }
-        let (reload, done) = previews.removeFirst()
-        done(reload)
-        if !previews.isEmpty { later { $0.previewSome() } }
+        loop.perform(actions[...], at: now)
+        // Other writes then wait for one portion and not for all of them.
+        return actions.isEmpty ? .more : .moreAfterWriting
     }
 }
 
-/// Definitions that are collected in several turns. It is a class, so that no turn copies them.
-private final class Collected: Sendable {
-    let jobs = Mutex<[Job]>([])
+/// Definitions that are collected.
+private final class DefinitionWork: LongWork {
+    private var names: ArraySlice<Job.Name>
+    private var jobs: [Job] = []
+    private let isForReload: Bool
+    private let done: @Sendable ([Job]) -> Void
+
+    /// - Parameter isForReload: whether a reload continues with them, on another queue first.
+    init(
+        _ names: ArraySlice<Job.Name>, isForReload: Bool, done: @escaping @Sendable ([Job]) -> Void
+    ) {
+        self.names = names
+        self.isForReload = isForReload
+        self.done = done
+        jobs.reserveCapacity(names.count)
+    }
+
+    func advance(on loop: isolated Loop) -> PortionResult {
+        for name in names.prefix(Loop.jobsPerPortion) {
+            if let job = loop.agenda.definition(of: name) { jobs.append(job) }
+        }
+        names = names.dropFirst(Loop.jobsPerPortion)
+        guard names.isEmpty else { return .more }
+        done(jobs)
+        return isForReload ? .held : .finished
+    }
 }
 
-/// Finds the first of several callers.
-private final class First: Sendable {
-    private let isTaken = Atomic(false)
+/// A preview of a reload.
+private final class PreviewWork: LongWork {
+    private var preview: ReloadPreview
+    private let done: @Sendable (ReloadPreview) -> Void
 
-    /// Whether this is the first call.
-    func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
+    init(_ preview: ReloadPreview, done: @escaping @Sendable (ReloadPreview) -> Void) {
+        self.preview = preview
+        self.done = done
+    }
+
+    func advance(on loop: isolated Loop) -> PortionResult {
+        let now = loop.reading()
+        guard !preview.advance(in: loop.agenda, count: Loop.jobsPerPortion, at: now) else {
+            return .more
+        }
+        done(preview)
+        return .finished
+    }
 }

@@ -13,7 +13,7 @@ extension Loop {
         switch timers.request(job, room: &room) {
         case .setNow: setTimers(of: CollectionOfOne(job))
         case .setWithWakeUp, .setLater(isFirst: false): break
-        case .setLater(isFirst: true): later { $0.setSomeTimers() }
+        case .setLater(isFirst: true): begin(UnsetTimers(), as: .timers)
         }
     }
 
@@ -27,21 +27,23 @@ extension Loop {
         }
     }
 
-    func setSomeTimers() {
-        // The timer of a job that is due may be among those that are not set yet.
-        if let first = agenda.nextRing(at: clocks.now()), first.after <= .zero {
-            timerFired(first.job)
-        }
-        setTimers(of: timers.takePortion())
-        guard !timers.areUnset else { return later { $0.setSomeTimers() } }
-        runWaiting()
-    }
-
     /// Sets the timer for incidents as the agenda has it now.
     func setIncidentTimer() {
         timers.setIncidentTimer(for: agenda.incidentsAlarm) {
             JobTimer(source: makeTimer { $0.receive(.incidentsDue) })
         }
+    }
+}
+
+/// The timers that must still be set.
+final class UnsetTimers: LongWork {
+    func advance(on loop: isolated Loop) -> PortionResult {
+        // The timer of a job that is due may be among those that are not set yet.
+        if let first = loop.agenda.nextRing(at: loop.clocks.now()), first.after <= .zero {
+            loop.timerFired(first.job)
+        }
+        loop.setTimers(of: loop.timers.takePortion())
+        return loop.timers.areUnset ? .more : .finished
     }
 }
 

@@ -28,8 +28,8 @@ actor Loop: QueueActor {
     /// agenda checks all held jobs; if there are more than this, only once in `heldDelay`.
     static let heldAtOnceMax = 256
     static let heldDelay: Duration = .milliseconds(100)
-    /// How many jobs are handled before other work gets its turn: about a fifth of a millisecond.
-    static let jobsPerTurn = 128
+    /// How many jobs are handled in a portion: about a fifth of a millisecond.
+    static let jobsPerPortion = 128
     /// With more names than this, no suggestion for an unknown name is searched.
     static let hintNamesMax = 1000
     /// How long changes of the status line are collected before one is sent.
@@ -67,9 +67,6 @@ actor Loop: QueueActor {
     var oneOffTimer: PausableTimer?
     /// How many heartbeats there were since the heartbeat timer was made.
     var heartbeats = 0
-    /// The checkpoint in progress has written the jobs before this place; nil if there is no
-    /// checkpoint.
-    var checkpointed: Int?
     /// Why the state cannot be saved for now.
     var storeError: StoreError?
     /// What is wrong with the configuration that was read last; nil if it is in use.
@@ -78,13 +75,7 @@ actor Loop: QueueActor {
     var rejected: [Rejection]
     /// The jobs that keep an earlier definition because of an error.
     var outdated: [Rejection] = []
-    /// The requests that wait for all snapshots, and the snapshots so far for the first of them.
-    var gatherings: [@Sendable (Snapshot, Unusable) -> Void] = []
-    var gathered: [JobSnapshot] = []
-    var isGathering = false
-    /// The requested measures; the first are being gathered.
-    var measurings: [Gathering] = []
-    var isMeasuring = false
+    var portions = Portions()
     /// Called with the notifiers of each new configuration.
     var notifiersChanged: (@Sendable ([Notifier]) -> Void)?
     /// The fleet that shares some of the jobs, and the name of this machine in it; nil without one.
@@ -100,8 +91,6 @@ actor Loop: QueueActor {
     let since: WallInstant
     /// When the configuration was last read without a refusal.
     var configAccepted: WallInstant
-    /// The requested previews of reloads; the first is in progress.
-    var previews: [(reload: ReloadPreview, done: @Sendable (ReloadPreview) -> Void)] = []
     /// The number of the last event whose runs, and those of all events before it, are recorded;
     /// and whether firings wait for that.
     let written = Atomic<UInt64>(0)
@@ -110,10 +99,6 @@ actor Loop: QueueActor {
     let isStoredOnItsWay = Atomic<Bool>(false)
     /// A command for many jobs that is not saved yet.
     var transaction: OrderTransaction?
-    /// Whether a command for many jobs or a reload has not reached all of its jobs yet.
-    var isDeciding = false
-    /// When the last reload began, or continued after its last pause.
-    var reloadResumedAt = AwakeInstant(nanoseconds: 0)
     /// The end of a run while it is being handled.
     var ended: (run: Run.ID, end: RunEnd)?
 

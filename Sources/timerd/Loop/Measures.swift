@@ -1,0 +1,68 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+
+extension Loop {
+    /// What metrics are made of, as far as this queue knows it.
+    struct Measures: Sendable {
+        var at: Now
+        var since: WallInstant
+        /// Those of the jobs that have metrics of their own.
+        var jobs: [JobMeasures]
+        /// How many others there are.
+        var omitted: Int
+        /// Of all jobs.
+        var states: StateCounts
+        var counts: AgendaCounts
+        var live: Int
+        var liveMax: Int
+        var waitingForCapacity: Int
+        /// How many jobs are not as the configuration says, because of an error.
+        var rejected: Int
+        var isConfigAccepted: Bool
+        var configAccepted: WallInstant
+    }
+}
+
+/// Measures that are being gathered.
+final class MeasureWork: LongWork {
+    /// How many jobs are only counted in a portion. To count one takes a few nanoseconds.
+    private static let countedPerPortion = 4096
+
+    private let jobsMax: Int
+    private let done: @Sendable (Loop.Measures) -> Void
+    private var jobs: [JobMeasures] = []
+    private var states = StateCounts()
+    /// How many jobs were counted.
+    private var counted = 0
+
+    init(jobsMax: Int, done: @escaping @Sendable (Loop.Measures) -> Void) {
+        self.jobsMax = jobsMax
+        self.done = done
+    }
+
+    func advance(on loop: isolated Loop) -> PortionResult {
+        let now = loop.steadyNow()
+        let left = jobsMax - counted
+        let wanted = left > 0 ? min(left, Loop.jobsPerPortion) : Self.countedPerPortion
+        if left > 0 { jobs += loop.agenda.measures(from: counted, count: wanted, at: now) }
+        let count = loop.agenda.countStates(from: counted, count: wanted, into: &states)
+        counted += count
+        guard count < wanted else { return .more }
+        done(measures(of: loop, at: now))
+        return .finished
+    }
+
+    func restart() { (jobs, states, counted) = ([], StateCounts(), 0) }
+
+    private func measures(of loop: isolated Loop, at now: Now) -> Loop.Measures {
+        let agenda = loop.agenda
+        return Loop.Measures(
+            at: now, since: loop.since, jobs: jobs, omitted: counted - jobs.count, states: states,
+            counts: agenda.counts, live: agenda.liveRuns, liveMax: agenda.concurrentRunsMax,
+            waitingForCapacity: agenda.waitingForCapacity,
+            rejected: loop.rejected.count + loop.outdated.count,
+            isConfigAccepted: loop.configRefusal == nil, configAccepted: loop.configAccepted)
+    }
+}
