@@ -73,6 +73,12 @@ struct CommitBatch {
         return rows + (released.isEmpty ? [] : [.setReleased(released, true)])
     }
 
+    /// Everything that is written.
+    func changes(at instant: WallInstant) -> [Store.Change] {
+        rows(at: instant) + records.map { .save($0) } + history.map(\.change)
+            + notes.map(\.change)
+    }
+
     /// Splits a large batch. Runs that start come first, in several parts, so that they do not wait
     /// for each other or for runs that cannot start yet. All records of one job stay together.
     /// - Complexity: O(*n*) in the number of runs and records.

@@ -51,9 +51,9 @@ extension Loop {
         watch()
         // The first request to the runner, which reads the configuration while the state is saved.
         launcher.prepare { self.later { $0.note(.prepared) } }
-        perform(
-            beginning.actions[...], at: beginning.at, opening: [.beginInstance(beginning.at)],
-            onDelayed: beginning.onDelayed,
+        let decision = Decision(
+            beginning.actions, at: beginning.at, written: beginning.at.wall,
+            opening: [.beginInstance(beginning.at)], onDelayed: beginning.onDelayed,
             done: {
                 [begun = beginning.begun, ready = beginning.ready, max = beginning.preparationMax]
                 loop in
@@ -66,6 +66,7 @@ extension Loop {
                     loop.sendStatus()
                 }
             })
+        perform(decision)
     }
 
     /// Runs `body` once the runner can start runs, or after `span`: if the runner hangs, the units

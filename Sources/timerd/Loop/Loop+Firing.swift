@@ -36,7 +36,7 @@ extension Loop {
         if let alarm = agenda.alarm(of: job) {
             look(ahead: alarm.left(at: now), of: job, from: now)
         }
-        wakeUp = WakeUp()
+        router.beginWakeUp()
         timers.beginWakeUp()
         receive(.wake(job))
         for _ in 0..<Self.firingsPerWake {
@@ -46,9 +46,8 @@ extension Loop {
             else { break }
             receive(.wake(next.job))
         }
-        guard var ended = wakeUp.take() else { return }
-        let writes = ended.takeWrites(for: self)
-        if !writes.isEmpty { recorder.write(writes) }
+        let writes = router.endWakeUp()
+        if !writes.isEmpty { recorder.write(writes.map { write($0) }) }
         setTimers(of: timers.endWakeUp())
     }
 
@@ -59,7 +58,7 @@ extension Loop {
     /// - Returns: whether it did.
     @discardableResult
     private func look(ahead left: Duration, of job: Job.Name, from now: Now) -> Bool {
-        guard agenda.mayFireAhead(job), !agenda.clocksJumped(at: now), transaction == nil,
+        guard agenda.mayFireAhead(job), !agenda.clocksJumped(at: now), !router.hasTransaction,
             !portions.isDeciding, !portions.contains(.checkpoint)
         else { return false }
         return early.decideAhead(left: left, at: now.awake, isBusy: isBusy)

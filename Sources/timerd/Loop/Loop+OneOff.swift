@@ -40,10 +40,9 @@ extension Loop {
             return reply(.refused("there are \(jobsMax) jobs, which is the limit (jobs-max)"))
         }
         guard !agenda.isShutDown else { return reply(.refused("the daemon is stopping")) }
-        let now = reading()
         let name = job.name
-        perform(
-            decide(.include(job), at: now)[...], at: now,
+        decideAndPerform(
+            .include(job),
             onDelayed: { reply(.refused("accepted, but not on the disk yet: \($0)")) },
             done: { loop in
                 loop.log(.oneOffCreated(job, by: initiator))
@@ -83,10 +82,8 @@ extension Loop {
         _ jobs: [Job.Name], done: (@Sendable (isolated Loop) -> Void)? = nil,
         onDelayed: (@Sendable (StoreError) -> Void)? = nil
     ) {
-        let now = reading()
-        let actions = decide(.exclude(jobs), at: now)
+        decideAndPerform(.exclude(jobs), onDelayed: onDelayed, done: done)
         restartPortions()
-        perform(actions[...], at: now, onDelayed: onDelayed, done: done)
     }
 
     /// Sets the timer for the removal of finished one-off jobs.

@@ -9,75 +9,78 @@ import TimerStore
 
 /// Performs the actions that the agenda returns.
 extension Loop {
-    /// Performs the actions in their order. A durable write is awaited without blocking the queue,
-    /// and the actions after it follow once it is on the disk. Each action is complete in itself,
-    /// so no event in between can make the rest wrong.
-    ///
-    /// - Parameters:
-    ///   - opening: changes that are written in one transaction with the first durable write.
-    ///   - accounts: the time records when each notice among the actions was created; empty if
-    ///     they were created just now.
-    ///   - history: what the notices add to the history and is not handed to the store yet; nil:
-    ///     all of it.
-    ///   - onDelayed: called if a durable write cannot be made for now.
-    func perform(
-        _ actions: ArraySlice<Action>, at now: Now, opening: [Store.Change] = [],
-        accounts: ArraySlice<AccountSnapshot> = [], history: [HistoryRow]? = nil,
+    /// Decides on an event, and performs what the decision leads to.
+    func decideAndPerform(
+        _ event: Event, opening: [Store.Change] = [], end: (run: Run.ID, end: RunEnd)? = nil,
         answer: Reply? = nil,
         onDelayed: (@Sendable (StoreError) -> Void)? = nil,
         done: (@Sendable (isolated Loop) -> Void)? = nil
     ) {
-        var rest = actions
-        var accounts = accounts
+        let now = reading()
+        perform(
+            Decision(
+                decide(event, at: now), at: now, written: real(now), opening: opening, end: end,
+                answer: answer, onDelayed: onDelayed, done: done))
+    }
+
+    /// Performs the actions in their order. A durable write is awaited without blocking the queue,
+    /// and the actions after it follow once it is on the disk. Each action is complete in itself,
+    /// so no event in between can make the rest wrong.
+    func perform(_ decision: Decision) {
+        var decision = decision
+        let now = decision.now
         var room = JobTimers<JobTimer>.perPortion
-        // The history is written with the records of its jobs, in the same transactions.
-        var history = history ?? actions.compactMap { HistoryRow($0, at: real(now)) }
-        while let action = rest.popFirst() {
+        while let action = decision.actions.popFirst() {
             if let job = action.jobOfTimer {
                 setTimer(of: job, room: &room)
                 continue
             }
             if case .log(let notice) = action {
-                let account = accounts.popFirst() ?? account(for: notice, at: now)
-                eventLogger.log(
-                    notice, at: now.wall, account, tail: ended?.end.tail ?? [],
-                    isPart: answer?.isPart == true, lead: lead(of: now))
+                log(notice, of: &decision)
                 continue
             }
-            let notes = action.takeNotes(from: &rest)
-            var changes = opening
-            guard action.addDurable(to: &changes, room: history.count + notes.count) else {
-                perform(action, notes, at: now, history: &history, answer: answer)
-                continue
-            }
-            changes += history.map(\.change)
-            changes += notes.map(\.change)
-            let tail = rest
-            let kept = accounts.isEmpty ? self.accounts(of: tail, at: now) : accounts
-            let write = Write(changes: changes, durable: true) { _ in
-                self.later { loop in
-                    if !opening.isEmpty { loop.noteStored() }
-                    loop.perform(
-                        tail, at: now, accounts: kept, history: [], answer: answer, done: done)
-                }
-            } onDelayed: { error in
-                answer?(.refused("done, but not on the disk yet: \(error)"))
-                onDelayed?(error)
-            }
-            submit(write)
-            followCounting(at: now)
-            return
+            let notes = action.takeNotes(from: &decision.actions)
+            let changes = decision.takeDurable(action, notes) { accounts(of: $0, at: now) }
+            if let changes { return perform(after: changes, decision) }
+            perform(action, notes, of: &decision)
         }
+        let history = decision.takeHistory()
         if !history.isEmpty { submit(history.map(\.change)) }
         followCounting(at: now)
         scheduleStatusUpdate()
-        done?(self)
+        decision.done?(self)
         // The last run may have ended.
         if agenda.isShutDown { runWaiting() }
     }
 
+    /// Performs the rest of a decision once these changes are on the disk.
+    private func perform(after changes: [Store.Change], _ decision: Decision) {
+        var rest = decision
+        let hasOpening = rest.takeOpening()
+        let onDelayed = rest.takeDelayed()
+        let answer = decision.answer
+        submit(
+            Write(changes: changes, durable: true) { [rest] _ in
+                self.later { loop in
+                    if hasOpening { loop.noteStored() }
+                    loop.perform(rest)
+                }
+            } onDelayed: { error in
+                answer?(.refused("done, but not on the disk yet: \(error)"))
+                onDelayed?(error)
+            })
+        followCounting(at: decision.now)
+    }
+
+    private func log(_ notice: Notice, of decision: inout Decision) {
+        let account = decision.takeAccount() ?? account(for: notice, at: decision.now)
+        eventLogger.log(
+            notice, at: decision.now.wall, account, tail: decision.tail,
+            isPart: decision.answer?.isPart == true, lead: lead(of: decision.now))
+    }
+
     /// The wall clock at a reading that may be ahead of it.
-    private func real(_ now: Now) -> WallInstant { now.wall - lead(of: now) }
+    func real(_ now: Now) -> WallInstant { now.wall - lead(of: now) }
 
     private func accounts(of actions: ArraySlice<Action>, at now: Now) -> ArraySlice<
         AccountSnapshot
@@ -96,35 +99,26 @@ extension Loop {
             ? AccountSnapshot(for: notice, in: agenda, at: now) : nil
     }
 
-    /// - Parameters:
-    ///   - notes: what is written in the same transaction.
-    ///   - history: what belongs into the history; what is handed to the store is removed.
-    private func perform(
-        _ action: Action, _ notes: [JobNote], at now: Now, history: inout [HistoryRow],
-        answer: Reply?
-    ) {
+    /// - Parameter notes: what is written in the same transaction.
+    private func perform(_ action: Action, _ notes: [JobNote], of decision: inout Decision) {
+        let now = decision.now
         switch action {
         // The caller sets the timers, and logs the notices with the time records as they were.
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .log: break
         case .begin(let runs, let start, let records):
             early.note(starts: start.count, at: now.awake)
-            let portions = CommitBatch(
-                runs: runs, start: start, records: records, history: history, notes: notes
-            ).split()
-                .flatMap { $0.parted(by: transaction?.jobs ?? []) }
-            for (index, portion) in portions.enumerated() {
-                write(portion, at: now, isLast: index == portions.count - 1)
-            }
-            history = []
+            record(
+                CommitBatch(
+                    runs: runs, start: start, records: records, history: decision.takeHistory(),
+                    notes: notes), at: now)
         case .start(let runs):
             early.note(starts: runs.count, at: now.awake)
-            let start = WakeUp.Start(runs: runs, decided: now.awake, event: eventToNote)
-            submit(
-                write([start], [.setReleased(runs.map(\.id), true)]),
-                of: runs.map(\.id.firing.job))
+            let start = RecordedStart(
+                runs: runs, decided: now.awake, event: router.countedEvent(agenda.eventNumber))
+            submit(starts: .starts([start], [.setReleased(runs.map(\.id), true)]))
         case .startReleased(let runs):
             early.note(starts: runs.count, at: now.awake)
-            begin([WakeUp.Start(runs: runs, decided: now.awake, event: 0)])
+            begin([RecordedStart(runs: runs, decided: now.awake, event: 0)])
             noteEvent(of: runs)
         case .withdraw(let runs): submit([.setReleased(runs, false)], durable: true)
         case .end(let run, let grace): launcher.end(run, grace: grace)
@@ -133,86 +127,102 @@ extension Loop {
             if let number = KillBody.number(of: name) { launcher.signal(run, number) }
         case .suspend(let run): launcher.suspend(run)
         case .resume(let run): launcher.resume(run)
-        case .close(let run):
-            let tail = ended.flatMap { $0.run == run.id ? $0.end.tail : nil } ?? []
-            let change = Store.Change.close(
-                run.id, run.outcome, run.usage, failed: run.failed, began: run.began,
-                at: run.ended ?? now.wall, tail: tail)
-            let changes = [change] + notes.map(\.change)
-            // The runner keeps the end until it is written.
-            submit(
-                Write(changes: changes, durable: false) { [launcher] _ in
-                    launcher.forget(run.id)
-                })
-            fleet?.driver.ended(run.id, run.outcome, at: run.ended ?? now.wall)
+        case .close(let run): close(run, notes, tail: decision.tail(of: run.id), at: now)
         case .decline(let run): fleet?.driver.declined(run)
-        case .notify:
-            submit(history.map(\.change) + notes.map(\.change))
-            history = []
+        case .notify: submit(decision.takeHistory().map(\.change) + notes.map(\.change))
         case .armIncidents: setIncidentTimer()
-        case .save(let records, let durable):
-            // A part of a checkpoint must not wait for a command that concerns other jobs.
-            let (others, waiting) = parted(records)
-            if waiting.isEmpty {
-                submit(
-                    others.map { .save($0) } + history.map(\.change) + notes.map(\.change),
-                    durable: durable)
-                history = []
-            } else {
-                submit(others.map { .save($0) }, durable: durable)
-                submit(waiting.map { .save($0) } + notes.map(\.change), durable: durable)
-            }
+        case .save(let records, let durable): save(records, notes, durable: durable, &decision)
         case .storeJobSet(let change, let durable):
             var changes: [Store.Change] = []
             change.add(to: &changes)
             submit(changes, durable: durable)
-        case .answer(let word): answer?(word)
+        case .answer(let word): decision.answer?(word)
         }
-    }
-
-    /// The time records of jobs outside the transaction, and the others.
-    private func parted(_ records: [JobRecord]) -> (others: [JobRecord], waiting: [JobRecord]) {
-        guard let jobs = transaction?.jobs, !jobs.isEmpty else { return (records, []) }
-        return (
-            records.filter { !jobs.contains($0.job) }, records.filter { jobs.contains($0.job) }
-        )
     }
 
     /// A run starts when its row is on the disk, and only if there was no row with its identity. The
     /// runs and the time record of a job are written together or not at all.
-    private func write(_ portion: CommitBatch, at now: Now, isLast: Bool) {
-        let start = WakeUp.Start(
-            runs: portion.start, decided: now.awake, event: isLast ? eventToNote : 0)
-        let changes: [Store.Change] =
-            portion.rows(at: real(now)) + portion.records.map { .save($0) }
-            + portion.history.map(\.change) + portion.notes.map(\.change)
-        // Without a transaction nothing can keep it back.
-        guard transaction != nil || wakeUp == nil else {
-            wakeUp!.add(start, changes, to: self)
-            if wakeUp!.isFull { recorder.write(wakeUp!.takeWrites(for: self)) }
-            return
+    private func record(_ batch: CommitBatch, at now: Now) {
+        let portions = batch.split().flatMap { router.parts(of: $0) }
+        let event = router.countedEvent(agenda.eventNumber)
+        for (index, portion) in portions.enumerated() {
+            let start = RecordedStart(
+                runs: portion.start, decided: now.awake,
+                event: index == portions.count - 1 ? event : 0)
+            submit(starts: .starts([start], portion.changes(at: real(now))))
         }
-        submit(write([start], changes), of: portion.start.map(\.id.firing.job))
     }
 
-    /// A write of these changes, after which the runs start. A run that started must be known after a
-    /// power failure as well, or it would be caught up: it would start twice.
-    nonisolated func write(
-        _ starts: [WakeUp.Start], _ changes: [Store.Change]
-    ) -> Write {
-        let isStrict = starts.contains { start in
-            start.runs.contains { $0.job.policy.startDurability == .strict }
+    private func close(_ run: RunSummary, _ notes: [JobNote], tail: [UInt8], at now: Now) {
+        let change = Store.Change.close(
+            run.id, run.outcome, run.usage, failed: run.failed, began: run.began,
+            at: run.ended ?? now.wall, tail: tail)
+        // The runner keeps the end until it is written.
+        submit(
+            Write(changes: [change] + notes.map(\.change), durable: false) { [launcher] _ in
+                launcher.forget(run.id)
+            })
+        fleet?.driver.ended(run.id, run.outcome, at: run.ended ?? now.wall)
+    }
+
+    private func save(
+        _ records: [JobRecord], _ notes: [JobNote], durable: Bool, _ decision: inout Decision
+    ) {
+        let (others, waiting) = router.parts(of: records)
+        if waiting.isEmpty {
+            let history = decision.takeHistory()
+            submit(
+                others.map { .save($0) } + history.map(\.change) + notes.map(\.change),
+                durable: durable)
+        } else {
+            submit(others.map { .save($0) }, durable: durable)
+            submit(waiting.map { .save($0) } + notes.map(\.change), durable: durable)
         }
-        return Write(changes: changes, durable: isStrict, keepsOrder: true) { refused in
-            self.begin(starts, except: refused)
-            for start in starts { self.noteWritten(through: start.event) }
+    }
+
+    // MARK: - Writes
+
+    /// A write for the recorder.
+    typealias Write = RequestQueue.Request
+
+    /// Passes a write to the recorder, after all earlier decisions about the same jobs.
+    ///
+    /// - Parameter jobs: the jobs that it concerns, if the changes do not contain them.
+    func submit(_ write: Write, of jobs: [Job.Name] = []) {
+        handOver(router.route(.write(write), of: jobs))
+    }
+
+    func submit(_ changes: [Store.Change], durable: Bool = false) {
+        submit(Write(changes: changes, durable: durable))
+    }
+
+    private func submit(starts: RoutedWrite) { handOver(router.routeStarts(starts)) }
+
+    private func handOver(_ route: WriteRouter.Route) {
+        guard case .now(let writes) = route else { return }
+        recorder.write(writes.map { write($0) })
+    }
+
+    /// A write that was routed. Runs start after it. A run that started must be known after a power
+    /// failure as well, or it would be caught up: it would start twice.
+    nonisolated func write(_ routed: RoutedWrite) -> Write {
+        switch routed {
+        case .write(let write): return write
+        case .starts(let starts, let changes):
+            let isStrict = starts.contains { start in
+                start.runs.contains { $0.job.policy.startDurability == .strict }
+            }
+            return Write(changes: changes, durable: isStrict, keepsOrder: true) { refused in
+                self.begin(starts, except: refused)
+                for start in starts { self.noteWritten(through: start.event) }
+            }
         }
     }
 
     /// Starts runs whose rows are saved. If the store took long, the agenda decides on them
     /// again.
     nonisolated private func begin(
-        _ starts: [WakeUp.Start], except refused: Set<Run.ID> = []
+        _ starts: [RecordedStart], except refused: Set<Run.ID> = []
     ) {
         var begun: [(run: Run, notBefore: AwakeInstant)] = []
         for start in starts {
@@ -230,62 +240,28 @@ extension Loop {
         }
     }
 
-    /// The number of the event that counts as written once its changes are. 0 while a transaction
-    /// is open, because other writes may then overtake those that the transaction keeps back.
-    private var eventToNote: UInt64 { transaction == nil ? agenda.eventNumber : 0 }
-
     /// Notes that the runs of this event are recorded, after those of the events before it.
     private func noteEvent(of runs: [Run]) {
-        let event = eventToNote
-        submit(
-            Write(changes: [], durable: false, keepsOrder: true) { _ in
-                self.noteWritten(through: event)
-            }, of: runs.map(\.id.firing.job))
+        let event = router.countedEvent(agenda.eventNumber)
+        submit(noteWrite(through: event), of: runs.map(\.id.firing.job))
+    }
+
+    /// An empty write, after which the runs of the events up to this one count as recorded.
+    func noteWrite(through event: UInt64) -> Write {
+        Write(changes: [], durable: false, keepsOrder: true) { _ in
+            self.noteWritten(through: event)
+        }
     }
 
     /// Notes that the runs of the events up to this one are recorded; does nothing for 0.
     nonisolated func noteWritten(through event: UInt64) {
-        guard event > 0 else { return }
-        // These writes finish in the order in which they came, and only here, so this check and the
-        // store cannot interleave.
-        if event > written.load(ordering: .relaxed) {
-            written.store(event, ordering: .sequentiallyConsistent)
-        }
-        guard isHolding.load(ordering: .sequentiallyConsistent) else { return }
-        sendStored()
+        if progress.note(written: event) { sendStored() }
     }
 
     /// Calls `drained` once everything about the last run is on the disk.
     func noteDrained(_ drained: @escaping @Sendable () -> Void) {
         // After this write, nothing of the last runs is left to write.
         let last = Write(changes: [], durable: true) { _ in drained() }
-        submit(last, of: transaction.map { Array($0.jobs) } ?? [])
-    }
-}
-
-extension Action {
-    /// Adds what must be on the disk before the next action. The changes of all jobs may be among
-    /// it, which a sum of arrays would copy for each of its parts.
-    ///
-    /// - Parameter room: how many further changes will be added.
-    /// - Returns: false if nothing must be on the disk.
-    fileprivate func addDurable(to changes: inout [Store.Change], room: Int) -> Bool {
-        switch self {
-        case .save(let records, durable: true): changes += records.lazy.map { .save($0) }
-        case .storeJobSet(let change, durable: true): change.add(to: &changes, room: room)
-        default: return false
-        }
-        return true
-    }
-}
-
-extension JobSetChange {
-    fileprivate func add(to changes: inout [Store.Change], room: Int = 0) {
-        changes.reserveCapacity(
-            changes.count + renamed.count + records.count + erased.count + room + 1)
-        changes += renamed.lazy.map { .rename($0) }
-        if let renewal { changes.append(.renew(renewal)) }
-        changes += records.lazy.map { .save($0) }
-        changes += erased.lazy.map { .erase($0) }
+        submit(last, of: router.jobsInTransaction)
     }
 }

@@ -125,11 +125,14 @@ private final class ReloadWork: LongWork {
         guard loop.agenda.isReloading else {
             var notice: Notice?
             if case .log(let last) = actions.last { notice = last }
-            loop.perform(actions[...], at: now, done: { [done, notice] _ in done(notice) })
+            loop.perform(
+                Decision(
+                    actions, at: now, written: loop.real(now),
+                    done: { [done, notice] _ in done(notice) }))
             loop.endReload()
             return .finished
         }
-        loop.perform(actions[...], at: now)
+        loop.perform(Decision(actions, at: now, written: loop.real(now)))
         // Other writes then wait for one portion and not for all of them.
         return actions.isEmpty ? .more : .moreAfterWriting
     }

@@ -62,17 +62,3 @@ final class LoopReference: Sendable {
         return JobTimer(source: source)
     }
 }
-
-extension Action {
-    /// The job whose timer it concerns; nil if it concerns none.
-    var jobOfTimer: Job.Name? {
-        switch self {
-        case .arm(let job, _), .armAt(let job, _), .disarm(let job), .armRetry(let job, _),
-            .disarmRetry(let job):
-            job
-        case .begin, .start, .startReleased, .withdraw, .end, .signal, .suspend, .resume, .close,
-            .save, .storeJobSet, .log, .answer, .notify, .armIncidents, .decline:
-            nil
-        }
-    }
-}

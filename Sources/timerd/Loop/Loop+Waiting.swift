@@ -15,7 +15,7 @@ extension Loop {
         var present = Blockers()
         if early.isAhead(at: clocks.awake) { present.insert(.clocks) }
         if portions.isDeciding { present.insert(.decision) }
-        if transaction != nil { present.insert(.transaction) }
+        if router.hasTransaction { present.insert(.transaction) }
         if timers.areUnset { present.insert(.timers) }
         if unstored != nil { present.insert(.firstRecords) }
         if case .unknown = runner { present.insert(.runner) }

@@ -49,8 +49,7 @@ actor Loop: QueueActor {
     var steadyReading = SteadyReading()
     var early = EarlyFiring()
     var gate = Gate<Waiting>()
-    /// The wake-up of a timer that is being handled; nil otherwise.
-    var wakeUp: WakeUp?
+    var router = WriteRouter()
     let recorder: Recorder
     let heartbeatWriter: HeartbeatWriter
     let eventLogger: EventLogger
@@ -91,16 +90,7 @@ actor Loop: QueueActor {
     let since: WallInstant
     /// When the configuration was last read without a refusal.
     var configAccepted: WallInstant
-    /// The number of the last event whose runs, and those of all events before it, are recorded;
-    /// and whether firings wait for that.
-    let written = Atomic<UInt64>(0)
-    let isHolding = Atomic<Bool>(false)
-    /// Whether the event that the store has caught up is being sent.
-    let isStoredOnItsWay = Atomic<Bool>(false)
-    /// A command for many jobs that is not saved yet.
-    var transaction: OrderTransaction?
-    /// The end of a run while it is being handled.
-    var ended: (run: Run.ID, end: RunEnd)?
+    nonisolated let progress = StoreProgress()
 
     private init(
         _ agenda: consuming Agenda, beginning: Beginning, clocks: Clocks, recorder: Recorder,
@@ -143,34 +133,20 @@ actor Loop: QueueActor {
     }
 
     /// Handles an event.
-    func receive(_ event: Event) {
-        let now = reading()
-        perform(decide(event, at: now)[...], at: now)
-    }
+    func receive(_ event: Event) { decideAndPerform(event) }
 
     func decide(_ event: Event, at now: Now) -> [Action] {
         agenda.ahead = lead(of: now)
-        agenda.storedThrough = written.load(ordering: .acquiring)
+        agenda.storedThrough = progress.written
         let actions = agenda.handle(event, at: now)
-        followHolding()
+        if progress.note(isHolding: agenda.isHolding, known: agenda.storedThrough) { sendStored() }
         return actions
-    }
-
-    /// Makes the recorder report when it has caught up, if firings wait for that. It may have done
-    /// so just now.
-    private func followHolding() {
-        guard agenda.isHolding || isHolding.load(ordering: .relaxed) else { return }
-        isHolding.store(agenda.isHolding, ordering: .sequentiallyConsistent)
-        guard agenda.isHolding,
-            written.load(ordering: .sequentiallyConsistent) != agenda.storedThrough
-        else { return }
-        sendStored()
     }
 
     /// Soon sends the event that the store has written something. The agenda then checks all held
     /// jobs. If there are very many, the event is not sent for each run that is written.
     nonisolated func sendStored() {
-        guard !isStoredOnItsWay.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        guard progress.beginReport() else { return }
         later { loop in
             guard loop.agenda.heldCount > Self.heldAtOnceMax else { return loop.receiveStored() }
             loop.later(after: Self.heldDelay) { $0.receiveStored() }
@@ -178,19 +154,15 @@ actor Loop: QueueActor {
     }
 
     private func receiveStored() {
-        // This comes first, so that each later write sends the event again.
-        isStoredOnItsWay.store(false, ordering: .sequentiallyConsistent)
+        progress.endReport()
         receive(.stored)
     }
 
     /// Handles the end of a run.
     func receive(_ end: RunEnd, of run: Run.ID) {
-        // The agenda's changes are written together with the other facts about the run.
-        ended = (run, end)
-        receive(
-            .ended(
-                run, end.outcome, end.usage, at: end.at, hasOutput: !end.tail.isEmpty))
-        ended = nil
+        decideAndPerform(
+            .ended(run, end.outcome, end.usage, at: end.at, hasOutput: !end.tail.isEmpty),
+            end: (run, end))
     }
 
     /// Executes a command and answers once its changes are on the disk.
@@ -205,9 +177,8 @@ actor Loop: QueueActor {
         _ order: Order, isPart: Bool, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
     ) {
         if fleet != nil || order.machine != nil, handleInFleet(order, reply: reply) { return }
-        let now = reading()
-        perform(
-            decide(.order(order), at: now)[...], at: now,
+        decideAndPerform(
+            .order(order),
             answer: Reply(isPart: isPart) { answer in
                 self.later { loop in
                     let snapshot = loop.agenda.snapshot(of: order.job, at: loop.steadyNow())
@@ -230,12 +201,14 @@ actor Loop: QueueActor {
             loop.stopWaitingForRunner()
             loop.after([.clocks, .decision]) { loop in
                 let now = loop.reading()
+                let actions = loop.decide(.shutdown, at: now)
                 loop.perform(
-                    loop.decide(.shutdown, at: now)[...], at: now, onDelayed: onDelayed,
-                    done: { loop in
-                        closed(now)
-                        loop.after(.activeRuns) { $0.noteDrained(drained) }
-                    })
+                    Decision(
+                        actions, at: now, written: loop.real(now), onDelayed: onDelayed,
+                        done: { loop in
+                            closed(now)
+                            loop.after(.activeRuns) { $0.noteDrained(drained) }
+                        }))
             }
         }
     }
