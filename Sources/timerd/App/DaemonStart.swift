@@ -167,7 +167,7 @@ struct DaemonStart {
             } marked: { generation in
                 heartbeatWriter.note(generation: generation)
             })
-        loop.later { $0.notifiersChanged = { sender.reload($0) } }
+        loop.later { $0.config.followNotifiers { sender.reload($0) } }
     }
 
     /// The sender of notifications. It reads the outbox as soon as the store is open.

@@ -122,10 +122,15 @@ extension Action {
 }
 
 extension JobSetChange {
-    /// Adds what it changes in the store.
-    ///
+    /// What it changes in the store.
+    var changes: [Store.Change] {
+        var changes: [Store.Change] = []
+        add(to: &changes)
+        return changes
+    }
+
     /// - Parameter room: how many further changes will be added.
-    func add(to changes: inout [Store.Change], room: Int = 0) {
+    fileprivate func add(to changes: inout [Store.Change], room: Int = 0) {
         changes.reserveCapacity(
             changes.count + renamed.count + records.count + erased.count + room + 1)
         changes += renamed.lazy.map { .rename($0) }

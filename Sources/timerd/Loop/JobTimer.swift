@@ -47,3 +47,19 @@ struct JobTimer: OneShotTimer {
     /// Cancels the timer for ever.
     func cancel() { source.cancel() }
 }
+
+/// A reference that the timers of all jobs share: a weak one in each would be an allocation of its own.
+final class LoopReference: Sendable {
+    // Set once, before the first timer is made.
+    nonisolated(unsafe) weak var loop: Loop?
+
+    /// Makes a timer whose handler captures little, because there may be very many.
+    func makeTimer(of job: Job.Name, on queue: DispatchQueue) -> JobTimer {
+        let source = DispatchSource.makeTimerSource(queue: queue)
+        source.setEventHandler { @Sendable [self] in
+            loop?.assumeIsolated { $0.timerFired(job) }
+        }
+        source.activate()
+        return JobTimer(source: source)
+    }
+}

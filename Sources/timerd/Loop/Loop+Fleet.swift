@@ -7,10 +7,13 @@ import TimerFleet
 
 /// Jobs that a fleet shares: their commands go to the fleet, and what is shown of them comes from it.
 extension Loop {
+    /// The fleet that shares some of the jobs, and the name of this machine in it; nil without one.
+    var fleet: (driver: FleetDriver, machine: MachineName)? { shared.fleet }
+
     /// Connects the loop with the fleet. Nothing is different without this call.
     func join(_ fleet: FleetDriver, as machine: MachineName) {
-        self.fleet = (fleet, machine)
-        noteTemplates()
+        shared.join(fleet, as: machine)
+        shared.noteTemplates(of: agenda.jobs)
         after(.firstRecords) { _ in fleet.begin() }
     }
 
@@ -18,16 +21,7 @@ extension Loop {
     ///
     /// - Complexity: O(*n*) in the jobs of the fleet.
     func show(_ views: [Job.Name: FleetJobView]) {
-        fleetViews = views
-        // Without a connection it is not known whether the pauses have ended.
-        let known = views.values.lazy.filter { !$0.isStale }
-        guard known.first != nil || views.isEmpty else { return }
-        let suspended = Set(
-            views.lazy.filter { $1.pause?.withRun == true }.map(\.key))
-        // Runs that start during the pause are suspended as well.
-        guard suspended != runsPaused || !suspended.isEmpty else { return }
-        runsPaused = suspended
-        receive(.runsPaused(suspended))
+        if let paused = shared.note(views) { receive(.runsPaused(paused)) }
     }
 
     /// Ends a run because this machine lost the fleet.
@@ -39,7 +33,7 @@ extension Loop {
     func shown(_ snapshot: JobSnapshot) -> JobSnapshot {
         guard snapshot.job.fleet != nil else { return snapshot }
         var snapshot = snapshot
-        snapshot.show(fleetViews[snapshot.job.name])
+        snapshot.show(shared.view(of: snapshot.job.name))
         return snapshot
     }
 
@@ -48,15 +42,8 @@ extension Loop {
     /// - Complexity: O(*n*) in the number of jobs.
     func configureFleet(isReload: Bool) {
         guard let fleet else { return }
-        noteTemplates()
+        shared.noteTemplates(of: agenda.jobs)
         fleet.driver.configure(agenda.jobs.filter { $0.fleet != nil }, isReload: isReload)
-    }
-
-    private func noteTemplates() {
-        templates = [:]
-        for job in agenda.jobs {
-            if let template = job.fleet?.template { templates[template] = job.name }
-        }
     }
 
     /// Why a command that only a fleet can execute cannot be executed here; nil if it can.
@@ -65,7 +52,7 @@ extension Loop {
             return "it belongs to no fleet, so it runs on this machine only"
         }
         guard order.verb == .kill, let machine = fleet?.machine,
-            let live = fleetViews[order.job]?.live.first(where: {
+            let live = shared.view(of: order.job)?.live.first(where: {
                 $0.machine != machine && (order.run == nil || order.run == $0.run)
             }), agenda.snapshot(of: order.job, at: steadyNow())?.live.isEmpty != false
         else { return nil }
@@ -81,7 +68,7 @@ extension Loop {
     ///
     /// - Returns: the command; the job of this machine whose state is the answer; why it is refused.
     private func resolved(_ order: Order) -> (Order, shown: Job.Name, refusal: String?) {
-        guard let instance = templates[order.job], !contains(order.job),
+        guard let instance = shared.instance(of: order.job), !contains(order.job),
             let machine = fleet?.machine
         else { return (order, order.job, nil) }
         var order = order
@@ -123,7 +110,7 @@ extension Loop {
                 reply(answer, snapshot.map { loop.shown($0) })
             }
         }
-        if let reason = order.reasonToRefuseInFleet(fleetViews[shown], at: steadyNow()) {
+        if let reason = order.reasonToRefuseInFleet(shared.view(of: shown), at: steadyNow()) {
             answer(.refused(reason))
             return true
         }

@@ -6,6 +6,9 @@ import TimerCore
 
 /// Read access to the state of the jobs.
 extension Loop {
+    /// With more names than this, no suggestion for an unknown name is searched.
+    static let hintNamesMax = 1000
+
     /// A reading of the clocks for what is shown. It is never ahead of them, as `reading` can be.
     func steadyNow() -> Now { steadyReading.steady(clocks.now()) }
 
@@ -21,7 +24,7 @@ extension Loop {
     }
 
     var unusable: Unusable {
-        Unusable(rejected: rejected.map(\.name), refusal: configRefusal)
+        Unusable(rejected: config.rejected.map(\.name), refusal: config.refusal)
     }
 
     /// Collects the snapshots of all jobs, in portions.
@@ -71,18 +74,16 @@ extension Loop {
     }
 
     /// Why a job is not loaded, or keeps an earlier definition; nil if neither is so.
-    func rejection(of job: Job.Name) -> Rejection? {
-        rejected.first { $0.name == job.description }
-            ?? outdated.first { $0.name == job.description }
-    }
+    func rejection(of job: Job.Name) -> Rejection? { config.rejection(of: job) }
 
     /// The data for an explanation why a job has not run; nil if no job has this name, and then the
     /// existing names.
     func why(_ job: Job.Name) -> (WhyReply?, names: [Job.Name]) {
         let now = steadyNow()
         let found = agenda.snapshot(of: job, at: now).map { shown($0) }
-        let template = found?.job.fleet?.template?.description
-        let rejection = rejection(of: job) ?? outdated.first { $0.name == template }
+        let template = found?.job.fleet?.template
+        let rejection =
+            config.rejection(of: job) ?? template.flatMap { config.reasonOutdated($0) }
         guard found != nil || rejection != nil else { return (nil, namesForHints) }
         return (
             WhyReply(
@@ -123,7 +124,7 @@ private final class ListWork: LongWork {
         if jobs.isEmpty { jobs.reserveCapacity(loop.agenda.jobCount) }
         let now = loop.steadyNow()
         let more = loop.agenda.snapshots(from: jobs.count, count: Loop.jobsPerPortion, at: now)
-        jobs += loop.fleet == nil ? more : more.map { loop.shown($0) }
+        jobs += loop.shared.fleet == nil ? more : more.map { loop.shown($0) }
         guard more.count < Loop.jobsPerPortion else { return .more }
         done(Snapshot(at: now, jobs: jobs), loop.unusable)
         return .finished

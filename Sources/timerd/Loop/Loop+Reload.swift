@@ -82,13 +82,9 @@ extension Loop {
     }
 
     private func take(_ new: NewJobSet, _ done: @escaping @Sendable (Notice?) -> Void) {
-        rejected = new.rejected
-        outdated = new.outdated
-        configRefusal = new.refusal
-        if new.refusal == nil { configAccepted = clocks.wall }
+        config.use(new, at: clocks.wall)
         eventLogger.follow(new.levels)
         if recorder.history.follow(new.historyRuns) { recorder.prune() }
-        notifiersChanged?(new.jobSet.notifiers)
         begin(ReloadWork(new.jobSet, done: done), as: .reload)
     }
 

@@ -17,7 +17,7 @@ extension Loop {
         if portions.isDeciding { present.insert(.decision) }
         if router.hasTransaction { present.insert(.transaction) }
         if timers.areUnset { present.insert(.timers) }
-        if unstored != nil { present.insert(.firstRecords) }
+        if !heartbeats.areRecordsStored { present.insert(.firstRecords) }
         if case .unknown = runner { present.insert(.runner) }
         if !agenda.isShutDown || agenda.liveRuns > 0 { present.insert(.activeRuns) }
         return present

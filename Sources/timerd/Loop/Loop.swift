@@ -2,114 +2,60 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import PausableTimers
-import Synchronization
 import TimerControl
 import TimerCore
 import TimerRunnerProtocol
 import TimerStore
 
-/// The worker queue, on which all decisions are made. Timers, signals, ends of runs and requests
-/// arrive here one after the other. Each goes to the agenda with one reading of the clocks, and the
-/// loop performs the actions that the agenda returns. Nothing here waits for a disk or a peer.
+/// The deciding queue, on which all decisions are made. Timers, signals, ends of runs and requests
+/// arrive here one after the other. Each goes through four steps, and nothing in them waits for a
+/// disk or a peer:
+///
+/// 1. Receive: an event comes at once, or after what it waits for, such as the clocks (`Gate`).
+/// 2. Decide: the agenda handles the event as of one reading of the clocks (`EarlyFiring`).
+/// 3. Perform: the actions that it returns are performed in their order (`Decision`).
+/// 4. Route: what they write is handed to the recorder, now or later (`WriteRouter`).
+///
+/// Work on many jobs goes through them in portions (`Portions`).
 actor Loop: QueueActor {
-    /// How often a heartbeat is written while the time of some job counts: half of the time that a
-    /// kill may cost, so that a late timer stays within that limit.
-    static let heartbeatInterval: Duration = .milliseconds(500)
-    /// How many heartbeats lie between two checkpoints of the time records: 25 s of the 30 s that a
-    /// power cut may cost.
-    static let heartbeatsPerCheckpoint = 50
     /// If a timer fires later than this, the daemon did not run meanwhile.
     static let lateMax: Duration = .milliseconds(100)
-    /// If the row of a run is written later than this after the decision, the agenda decides on the
-    /// start again.
-    static let startDelayMax: Duration = .seconds(1)
-    /// A job is held while its firing waits until earlier runs are recorded. After each write the
-    /// agenda checks all held jobs; if there are more than this, only once in `heldDelay`.
-    static let heldAtOnceMax = 256
-    static let heldDelay: Duration = .milliseconds(100)
+    /// How many further firings are decided in the wake-up of one at most.
+    static let firingsPerWake = 16
     /// How many jobs are handled in a portion: about a fifth of a millisecond.
     static let jobsPerPortion = 128
-    /// With more names than this, no suggestion for an unknown name is searched.
-    static let hintNamesMax = 1000
-    /// How long changes of the status line are collected before one is sent.
-    static let statusDelay: Duration = .milliseconds(500)
 
     nonisolated let executor = QueueExecutor(label: "timerd.worker", qos: SchedulingPriority.qos)
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         executor.asUnownedSerialExecutor()
     }
 
+    let parts: LoopParts
     var agenda: Agenda
-    var instance: DaemonInstance.ID { agenda.instance }
-    /// What heartbeats carry until the records of this instance are stored, and the reading of
-    /// CLOCK_MONOTONIC from which its time counts.
-    var unstored: (state: Heartbeat.Unstored, since: AwakeInstant)?
-    let clocks: Clocks
-    var steadyReading = SteadyReading()
     var early = EarlyFiring()
+    var timers: JobTimers<JobTimer>
     var gate = Gate<Waiting>()
     var router = WriteRouter()
-    let recorder: Recorder
-    let heartbeatWriter: HeartbeatWriter
-    let eventLogger: EventLogger
-    let supervision: Supervision
-    let launcher: any RunLauncher
-    var timers: JobTimers<JobTimer>
-    /// The timers below share a wake-up of this queue if possible.
-    let timerQueue: TimerQueue
-    var heartbeatTimer: PausableTimer?
-    var watchdogTimer: PausableTimer?
-    /// Sends the status line that is planned.
-    var statusTimer: PausableTimer?
-    /// Removes finished one-off jobs.
-    var oneOffTimer: PausableTimer?
-    /// How many heartbeats there were since the heartbeat timer was made.
-    var heartbeats = 0
+    var portions = Portions()
+    var heartbeats: Heartbeats
+    var serviceTimers: ServiceTimers
+    var steadyReading = SteadyReading()
+    var config: ConfigState
+    var runner = RunnerState.unknown(limit: nil)
     /// Why the state cannot be saved for now.
     var storeError: StoreError?
-    /// What is wrong with the configuration that was read last; nil if it is in use.
-    var configRefusal: String?
-    /// The jobs that are not loaded because of an error.
-    var rejected: [Rejection]
-    /// The jobs that keep an earlier definition because of an error.
-    var outdated: [Rejection] = []
-    var portions = Portions()
-    /// Called with the notifiers of each new configuration.
-    var notifiersChanged: (@Sendable ([Notifier]) -> Void)?
-    /// The fleet that shares some of the jobs, and the name of this machine in it; nil without one.
-    var fleet: (driver: FleetDriver, machine: MachineName)?
-    var runner = RunnerState.unknown(limit: nil)
-    /// The jobs as the fleet knows them.
-    var fleetViews: [Job.Name: FleetJobView] = [:]
-    /// The jobs that each machine runs for itself, by their templates.
-    var templates: [Job.Name: Job.Name] = [:]
-    /// The jobs that the fleet paused together with their active runs; nil until it is known.
-    var runsPaused: Set<Job.Name>?
-    /// When this loop started.
-    let since: WallInstant
-    /// When the configuration was last read without a refusal.
-    var configAccepted: WallInstant
-    nonisolated let progress = StoreProgress()
+    var shared = SharedJobs()
 
     private init(
-        _ agenda: consuming Agenda, beginning: Beginning, clocks: Clocks, recorder: Recorder,
-        heartbeatWriter: HeartbeatWriter,
-        eventLogger: EventLogger, supervision: Supervision, launcher: any RunLauncher,
-        reference: LoopReference
+        _ agenda: consuming Agenda, with beginning: Beginning, _ parts: LoopParts,
+        _ reference: LoopReference
     ) {
         self.agenda = agenda
+        self.parts = parts
         timers = JobTimers { [queue = executor.queue] in reference.makeTimer(of: $0, on: queue) }
-        rejected = beginning.rejected
-        since = beginning.at.wall
-        configAccepted = beginning.at.wall
-        self.launcher = launcher
-        self.clocks = clocks
-        self.recorder = recorder
-        self.heartbeatWriter = heartbeatWriter
-        self.eventLogger = eventLogger
-        self.supervision = supervision
-        timerQueue = TimerQueue(executor.queue)
+        heartbeats = Heartbeats(beginning.unstored, since: beginning.at.awake)
+        serviceTimers = ServiceTimers(on: executor.queue)
+        config = ConfigState(rejected: beginning.rejected, at: beginning.at.wall)
     }
 
     /// A loop that starts at once: it saves the loaded state, sets the timers, and starts the runs
@@ -122,18 +68,85 @@ actor Loop: QueueActor {
         heartbeatWriter: HeartbeatWriter,
         eventLogger: EventLogger, supervision: Supervision, launcher: any RunLauncher
     ) -> Loop {
+        let parts = LoopParts(
+            clocks: clocks, recorder: recorder, heartbeatWriter: heartbeatWriter,
+            eventLogger: eventLogger, supervision: supervision, launcher: launcher,
+            since: beginning.at.wall)
         let reference = LoopReference()
-        let loop = Loop(
-            agenda, beginning: beginning, clocks: clocks, recorder: recorder,
-            heartbeatWriter: heartbeatWriter, eventLogger: eventLogger,
-            supervision: supervision, launcher: launcher, reference: reference)
+        let loop = Loop(agenda, with: beginning, parts, reference)
         reference.loop = loop
         loop.later { $0.begin(beginning) }
         return loop
     }
 
+    // MARK: - Receive
+
     /// Handles an event.
     func receive(_ event: Event) { decideAndPerform(event) }
+
+    /// Handles the end of a run.
+    func receive(_ end: RunEnd, of run: Run.ID) {
+        decideAndPerform(
+            .ended(run, end.outcome, end.usage, at: end.at, hasOutput: !end.tail.isEmpty),
+            end: (run, end))
+    }
+
+    /// Handles a timer that fired. If it fired late, the daemon did not run meanwhile, and the ends
+    /// of some runs may not have been reported yet. They are handled first: otherwise this run
+    /// would be skipped because of a run that is over.
+    func timerFired(_ job: Job.Name) {
+        let late = agenda.lateness(at: clocks.now()) ?? .zero
+        if agenda.liveRuns > 0, late > Self.lateMax {
+            launcher.barrier { self.later { $0.wake(job) } }
+        } else {
+            wake(job)
+        }
+    }
+
+    /// Lets a job fire, and then one after the other the jobs that are due soon after it, which saves
+    /// a wake-up for each.
+    private func wake(_ job: Job.Name) {
+        let now = clocks.now()
+        if let alarm = agenda.alarm(of: job) {
+            decideAhead(alarm.left(at: now), of: job, from: now)
+        }
+        router.beginWakeUp()
+        timers.beginWakeUp()
+        receive(.wake(job))
+        for _ in 0..<Self.firingsPerWake {
+            let now = clocks.now()
+            guard let next = agenda.nextRing(at: now),
+                decideAhead(next.after, of: next.job, from: now)
+            else { break }
+            receive(.wake(next.job))
+        }
+        handOver(router.endWakeUp())
+        setTimers(of: timers.endWakeUp())
+    }
+
+    /// Makes the next readings those of the instant at which the job is due, if that is soon and
+    /// nothing can prevent its run until then. Not if a clock was set, and not while something
+    /// happens to many jobs: it would then be dated ahead too.
+    ///
+    /// - Returns: whether it did.
+    @discardableResult
+    private func decideAhead(_ left: Duration, of job: Job.Name, from now: Now) -> Bool {
+        guard agenda.mayFireAhead(job), !agenda.clocksJumped(at: now), !router.hasTransaction,
+            !portions.isDeciding, !portions.contains(.checkpoint)
+        else { return false }
+        return early.decideAhead(left: left, at: now.awake, isBusy: isBusy)
+    }
+
+    // MARK: - Decide
+
+    /// One reading of the clocks for the agenda. It may be ahead of them.
+    func reading() -> Now { early.reading(clocks.now()) }
+
+    /// By how much such a reading is ahead of the clocks.
+    func lead(of now: Now) -> Duration { early.lead(of: now, at: clocks.awake) }
+
+    /// Whether programs would not start on time now, because of all the others.
+    var isBusy: Bool { early.isBusy(activeRuns: agenda.liveRuns, at: clocks.awake) }
 
     func decide(_ event: Event, at now: Now) -> [Action] {
         agenda.ahead = lead(of: now)
@@ -143,73 +156,123 @@ actor Loop: QueueActor {
         return actions
     }
 
-    /// Soon sends the event that the store has written something. The agenda then checks all held
-    /// jobs. If there are very many, the event is not sent for each run that is written.
-    nonisolated func sendStored() {
-        guard progress.beginReport() else { return }
-        later { loop in
-            guard loop.agenda.heldCount > Self.heldAtOnceMax else { return loop.receiveStored() }
-            loop.later(after: Self.heldDelay) { $0.receiveStored() }
-        }
-    }
-
-    private func receiveStored() {
-        progress.endReport()
-        receive(.stored)
-    }
-
-    /// Handles the end of a run.
-    func receive(_ end: RunEnd, of run: Run.ID) {
-        decideAndPerform(
-            .ended(run, end.outcome, end.usage, at: end.at, hasOutput: !end.tail.isEmpty),
-            end: (run, end))
-    }
-
-    /// Executes a command and answers once its changes are on the disk.
-    func handle(_ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void) {
-        after(.clocks) { $0.execute(order, isPart: false, reply: reply) }
-    }
-
-    /// Executes a command now.
-    ///
-    /// - Parameter isPart: whether it belongs to a command for many jobs.
-    func execute(
-        _ order: Order, isPart: Bool, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
+    /// Decides on an event, and performs what the decision leads to.
+    func decideAndPerform(
+        _ event: Event, end: (run: Run.ID, end: RunEnd)? = nil, answer: Reply? = nil,
+        onDelayed: (@Sendable (StoreError) -> Void)? = nil,
+        done: (@Sendable (isolated Loop) -> Void)? = nil
     ) {
-        if fleet != nil || order.machine != nil, handleInFleet(order, reply: reply) { return }
-        decideAndPerform(
-            .order(order),
-            answer: Reply(isPart: isPart) { answer in
-                self.later { loop in
-                    let snapshot = loop.agenda.snapshot(of: order.job, at: loop.steadyNow())
-                    reply(answer, snapshot.map { loop.shown($0) })
-                }
-            })
+        let now = reading()
+        perform(
+            Decision(
+                decide(event, at: now), at: now, written: real(now), end: end, answer: answer,
+                onDelayed: onDelayed, done: done))
     }
 
-    /// Logs an event that is not about a decision of the agenda, after earlier entries.
-    func log(_ notice: DaemonNotice) { eventLogger.log(notice) }
+    // MARK: - Perform
 
-    /// Cancels the timers and saves the time records. `closed` is called once these are on the
-    /// disk, `onDelayed` if they cannot be written for now, and `drained` once no run is active.
-    func shutDown(
-        closed: @escaping @Sendable (Now) -> Void,
-        onDelayed: (@Sendable (StoreError) -> Void)? = nil, drained: @escaping @Sendable () -> Void
-    ) {
-        after(.clocks) { loop in
-            // A daemon that stops is not ready any more.
-            loop.stopWaitingForRunner()
-            loop.after([.clocks, .decision]) { loop in
-                let now = loop.reading()
-                let actions = loop.decide(.shutdown, at: now)
-                loop.perform(
-                    Decision(
-                        actions, at: now, written: loop.real(now), onDelayed: onDelayed,
-                        done: { loop in
-                            closed(now)
-                            loop.after(.activeRuns) { $0.noteDrained(drained) }
-                        }))
+    /// Performs the actions in their order. A durable write is awaited without blocking the queue,
+    /// and the actions after it follow once it is on the disk. Each action is complete in itself,
+    /// so no event in between can make the rest wrong.
+    func perform(_ decision: Decision) {
+        var decision = decision
+        let now = decision.now
+        var room = JobTimers<JobTimer>.perPortion
+        while let action = decision.actions.popFirst() {
+            if let job = action.jobOfTimer {
+                setTimer(of: job, room: &room)
+                continue
             }
+            if case .log(let notice) = action {
+                log(notice, of: &decision)
+                continue
+            }
+            let notes = action.takeNotes(from: &decision.actions)
+            let changes = decision.takeDurable(action, notes) { accounts(of: $0, at: now) }
+            if let changes { return perform(after: changes, decision) }
+            perform(action, notes, of: &decision)
         }
+        let history = decision.takeHistory()
+        if !history.isEmpty { submit(history.map(\.change)) }
+        followCounting(at: now)
+        scheduleStatusUpdate()
+        decision.done?(self)
+        // The last run may have ended.
+        if agenda.isShutDown { runWaiting() }
+    }
+
+    /// Performs the rest of a decision once these changes are on the disk.
+    private func perform(after changes: [Store.Change], _ decision: Decision) {
+        var rest = decision
+        let hasOpening = rest.takeOpening()
+        let onDelayed = rest.takeDelayed()
+        let answer = decision.answer
+        submit(
+            Write(changes: changes, durable: true) { [rest] _ in
+                self.later { loop in
+                    if hasOpening { loop.noteStored() }
+                    loop.perform(rest)
+                }
+            } onDelayed: { error in
+                answer?(.refused("done, but not on the disk yet: \(error)"))
+                onDelayed?(error)
+            })
+        followCounting(at: decision.now)
+    }
+
+    /// - Parameter notes: what is written in the same transaction.
+    private func perform(_ action: Action, _ notes: [JobNote], of decision: inout Decision) {
+        let now = decision.now
+        switch action {
+        // The caller sets the timers, and logs the notices with the time records as they were.
+        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .log: break
+        case .begin(let runs, let start, let records):
+            let batch = CommitBatch(
+                runs: runs, start: start, records: records, history: decision.takeHistory(),
+                notes: notes)
+            record(batch, at: now)
+        case .start(let runs): start(runs, at: now)
+        case .startReleased(let runs): startReleased(runs, at: now)
+        case .withdraw(let runs): submit([.setReleased(runs, false)], durable: true)
+        case .end(let run, let grace): launcher.end(run, grace: grace)
+        case .signal(let run, let name):
+            // `KillBody` knows the signals that a user may send; any other name is ignored.
+            if let number = KillBody.number(of: name) { launcher.signal(run, number) }
+        case .suspend(let run): launcher.suspend(run)
+        case .resume(let run): launcher.resume(run)
+        case .close(let run): close(run, notes, tail: decision.tail(of: run.id), at: now)
+        case .decline(let run): fleet?.driver.declined(run)
+        case .notify: submit(decision.takeHistory().map(\.change) + notes.map(\.change))
+        case .armIncidents: setIncidentTimer()
+        case .save(let records, let durable): save(records, notes, durable: durable, &decision)
+        case .storeJobSet(let change, let durable): submit(change.changes, durable: durable)
+        case .answer(let word): decision.answer?(word)
+        }
+    }
+
+    // MARK: - Route
+
+    /// A write for the recorder.
+    typealias Write = RequestQueue.Request
+
+    /// Passes a write to the recorder, after all earlier decisions about the same jobs.
+    ///
+    /// - Parameter jobs: the jobs that it concerns, if the changes do not contain them.
+    func submit(_ write: Write, of jobs: [Job.Name] = []) {
+        if case .now(let writes) = router.route(.write(write), of: jobs) { handOver(writes) }
+    }
+
+    func submit(_ changes: [Store.Change], durable: Bool = false) {
+        submit(Write(changes: changes, durable: durable))
+    }
+
+    /// Passes a write to the recorder, after which runs start.
+    func submit(_ start: RecordedStart, after changes: [Store.Change]) {
+        let route = router.routeStarts(.starts([start], changes))
+        if case .now(let writes) = route { handOver(writes) }
+    }
+
+    private func handOver(_ writes: [RoutedWrite]) {
+        if !writes.isEmpty { recorder.write(writes.map { write($0) }) }
     }
 }

@@ -59,10 +59,11 @@ final class MeasureWork: LongWork {
     private func measures(of loop: isolated Loop, at now: Now) -> Loop.Measures {
         let agenda = loop.agenda
         return Loop.Measures(
-            at: now, since: loop.since, jobs: jobs, omitted: counted - jobs.count, states: states,
+            at: now, since: loop.parts.since, jobs: jobs, omitted: counted - jobs.count,
+            states: states,
             counts: agenda.counts, live: agenda.liveRuns, liveMax: agenda.concurrentRunsMax,
             waitingForCapacity: agenda.waitingForCapacity,
-            rejected: loop.rejected.count + loop.outdated.count,
-            isConfigAccepted: loop.configRefusal == nil, configAccepted: loop.configAccepted)
+            rejected: loop.config.rejected.count + loop.config.outdated.count,
+            isConfigAccepted: loop.config.refusal == nil, configAccepted: loop.config.accepted)
     }
 }
