@@ -82,7 +82,10 @@ import TimerCore
         while fired == nil {
             fired = await withCheckedContinuation { continuation in
                 loop.later { loop in
-                    let isAlone = loop.agenda.liveRuns == others.count
+                    // A firing that waits for the store has no timer.
+                    let isAlone =
+                        loop.agenda.liveRuns == others.count
+                        && loop.agenda.alarm(of: last.name) != nil
                     continuation.resume(
                         returning: isAlone ? Self.firings(of: last.name, in: loop) : nil)
                 }

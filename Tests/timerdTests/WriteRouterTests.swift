@@ -111,7 +111,7 @@ import TimerStore
                 let writes = router.endWakeUp().map(text)
                 #expect(writes == expected, "step \(number)")
             case .beginTransaction: router.beginTransaction()
-            case .reach(let job): router.addToTransaction(name(job.first!))
+            case .reach(let job): router.reach(name(job.first!))
             case .takeTransaction(let expected):
                 let writes = router.takeTransaction().map(text)
                 #expect(writes == expected, "step \(number)")
@@ -139,7 +139,7 @@ import TimerStore
     @Test func aWriteCanConcernFurtherJobs() {
         var router = WriteRouter()
         router.beginTransaction()
-        router.addToTransaction(name("a"))
+        router.reach(name("a"))
         let fates = "ba".map { fate(router.route(write(""), of: [name($0)])) }
         #expect(fates == [.now([""]), .afterTransaction])
         #expect(router.jobsInTransaction == [name("a")])

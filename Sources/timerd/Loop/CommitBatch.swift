@@ -64,7 +64,7 @@ struct CommitBatch {
     }
 
     /// The rows of the runs. Those that start are released, also if they were recorded earlier.
-    func rows(at instant: WallInstant) -> [Store.Change] {
+    private func rows(at instant: WallInstant) -> [Store.Change] {
         var earlier = Set(start.map(\.id))
         let rows = runs.map { run in
             Store.Change.begin(run, released: earlier.remove(run.id) != nil, at: instant)

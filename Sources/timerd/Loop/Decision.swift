@@ -9,7 +9,7 @@ import TimerStore
 /// belongs to them. After a durable write the rest follows in a later turn.
 struct Decision: Sendable {
     /// The actions that are not performed yet.
-    var actions: ArraySlice<Action>
+    private var actions: ArraySlice<Action>
     /// The reading of the clocks as of which it was made.
     let now: Now
     /// What the notices among the actions add to the history, and is not handed to the store. It is
@@ -26,7 +26,7 @@ struct Decision: Sendable {
     /// Answers the command that the decision is about.
     let answer: Reply?
     /// Called if a durable write cannot be made for now.
-    private(set) var onDelayed: (@Sendable (StoreError) -> Void)?
+    private var onDelayed: (@Sendable (StoreError) -> Void)?
     /// Called once all actions are performed.
     let done: (@Sendable (isolated Loop) -> Void)?
 
@@ -46,6 +46,12 @@ struct Decision: Sendable {
         self.onDelayed = onDelayed
         self.done = done
     }
+
+    /// Removes and returns the next action.
+    mutating func takeAction() -> Action? { actions.popFirst() }
+
+    /// Removes the actions that directly follow this one and are written with it.
+    mutating func takeNotes(after action: Action) -> [JobNote] { action.takeNotes(from: &actions) }
 
     /// The last output of the run that ended.
     var tail: [UInt8] { end?.end.tail ?? [] }

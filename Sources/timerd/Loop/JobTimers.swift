@@ -71,9 +71,6 @@ struct JobTimers<Timer: OneShotTimer> {
     /// - Returns: the jobs whose timers must be set now.
     mutating func endWakeUp() -> [Job.Name] { changed.take() ?? [] }
 
-    /// These timers must be set later.
-    mutating func postpone(_ jobs: some Sequence<Job.Name>) { unset.append(contentsOf: jobs) }
-
     /// Removes and returns some of the jobs whose timers must still be set.
     mutating func takePortion() -> ArraySlice<Job.Name> {
         let portion = unset.prefix(Self.perPortion)

@@ -18,7 +18,7 @@ extension Loop {
         _ order: Order, isPart: Bool, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
     ) {
         if fleet != nil || order.machine != nil, handleInFleet(order, reply: reply) { return }
-        decideAndPerform(
+        receive(
             .order(order),
             answer: Reply(isPart: isPart) { answer in
                 self.later { loop in
@@ -118,7 +118,7 @@ extension Loop {
         }
         guard !agenda.isShutDown else { return reply(.refused("the daemon is stopping")) }
         let name = job.name
-        decideAndPerform(
+        receive(
             .include(job),
             onDelayed: { reply(.refused("accepted, but not on the disk yet: \($0)")) },
             done: { loop in
@@ -159,7 +159,7 @@ extension Loop {
         _ jobs: [Job.Name], done: (@Sendable (isolated Loop) -> Void)? = nil,
         onDelayed: (@Sendable (StoreError) -> Void)? = nil
     ) {
-        decideAndPerform(.exclude(jobs), onDelayed: onDelayed, done: done)
+        receive(.exclude(jobs), onDelayed: onDelayed, done: done)
         restartPortions()
     }
 
@@ -208,7 +208,7 @@ private final class CommandWork: LongWork {
         let some = orders.prefix(Loop.jobsPerPortion)
         orders = orders.dropFirst(some.count)
         for (index, order) in zip(some.indices, some) {
-            loop.router.addToTransaction(order.job)
+            loop.router.reach(order.job)
             loop.execute(order, isPart: true) { [results] answer, snapshot in
                 results.note(.init(order: order, answer: answer, snapshot: snapshot), at: index)
             }

@@ -31,7 +31,7 @@ actor Loop: QueueActor {
     }
 
     let parts: LoopParts
-    var agenda: Agenda
+    private(set) var agenda: Agenda
     var early = EarlyFiring()
     var timers: JobTimers<JobTimer>
     var gate = Gate<Waiting>()
@@ -82,11 +82,27 @@ actor Loop: QueueActor {
     // MARK: - Receive
 
     /// Handles an event.
-    func receive(_ event: Event) { decideAndPerform(event) }
+    ///
+    /// - Parameters:
+    ///   - end: the end of a run that it reports.
+    ///   - answer: answers the command that it is.
+    ///   - onDelayed: called if what must be on the disk cannot be written for now.
+    ///   - done: called once everything is done that it leads to.
+    func receive(
+        _ event: Event, end: (run: Run.ID, end: RunEnd)? = nil, answer: Reply? = nil,
+        onDelayed: (@Sendable (StoreError) -> Void)? = nil,
+        done: (@Sendable (isolated Loop) -> Void)? = nil
+    ) {
+        let now = reading()
+        perform(
+            Decision(
+                decide(event, at: now), at: now, written: real(now), end: end, answer: answer,
+                onDelayed: onDelayed, done: done))
+    }
 
     /// Handles the end of a run.
     func receive(_ end: RunEnd, of run: Run.ID) {
-        decideAndPerform(
+        receive(
             .ended(run, end.outcome, end.usage, at: end.at, hasOutput: !end.tail.isEmpty),
             end: (run, end))
     }
@@ -156,19 +172,6 @@ actor Loop: QueueActor {
         return actions
     }
 
-    /// Decides on an event, and performs what the decision leads to.
-    func decideAndPerform(
-        _ event: Event, end: (run: Run.ID, end: RunEnd)? = nil, answer: Reply? = nil,
-        onDelayed: (@Sendable (StoreError) -> Void)? = nil,
-        done: (@Sendable (isolated Loop) -> Void)? = nil
-    ) {
-        let now = reading()
-        perform(
-            Decision(
-                decide(event, at: now), at: now, written: real(now), end: end, answer: answer,
-                onDelayed: onDelayed, done: done))
-    }
-
     // MARK: - Perform
 
     /// Performs the actions in their order. A durable write is awaited without blocking the queue,
@@ -178,7 +181,7 @@ actor Loop: QueueActor {
         var decision = decision
         let now = decision.now
         var room = JobTimers<JobTimer>.perPortion
-        while let action = decision.actions.popFirst() {
+        while let action = decision.takeAction() {
             if let job = action.jobOfTimer {
                 setTimer(of: job, room: &room)
                 continue
@@ -187,7 +190,7 @@ actor Loop: QueueActor {
                 log(notice, of: &decision)
                 continue
             }
-            let notes = action.takeNotes(from: &decision.actions)
+            let notes = decision.takeNotes(after: action)
             let changes = decision.takeDurable(action, notes) { accounts(of: $0, at: now) }
             if let changes { return perform(after: changes, decision) }
             perform(action, notes, of: &decision)

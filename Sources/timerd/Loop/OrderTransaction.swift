@@ -8,10 +8,13 @@ import TimerStore
 /// command was applied to all of the jobs or to none.
 struct OrderTransaction {
     /// The jobs on which the agenda has decided.
-    var jobs: Set<Job.Name> = []
+    private(set) var jobs: Set<Job.Name> = []
     /// The later changes of these jobs, caused by the command or by something else. None may be
     /// saved before the transaction: otherwise the command could be saved for some jobs only.
     private var writes: [RoutedWrite] = []
+
+    /// The agenda decides on this job.
+    mutating func reach(_ job: Job.Name) { jobs.insert(job) }
 
     /// Keeps the write back if it concerns one of the jobs of the transaction. Later writes about
     /// any job of a kept write are kept back as well, so that nothing newer is overwritten.

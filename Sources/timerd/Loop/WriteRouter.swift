@@ -85,8 +85,8 @@ struct WriteRouter {
 
     mutating func beginTransaction() { transaction = OrderTransaction() }
 
-    /// The agenda decides about this job of the command.
-    mutating func addToTransaction(_ job: Job.Name) { transaction?.jobs.insert(job) }
+    /// The agenda decides on this job of the command.
+    mutating func reach(_ job: Job.Name) { transaction?.reach(job) }
 
     /// All jobs are decided on.
     ///
