@@ -10,12 +10,25 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 
 # TIMERD_ETCD is the program; etcdctl is beside it.
 ETCD = os.environ["TIMERD_ETCD"]
 ETCDCTL = os.path.join(os.path.dirname(ETCD), "etcdctl")
+
+
+# Prints each message of a watch of all keys below a prefix.
+WATCH = """
+import base64, json, sys, urllib.request
+key = sys.argv[2].encode()
+end = key[:-1] + bytes([key[-1] + 1])
+create = {"key": base64.b64encode(key).decode(), "range_end": base64.b64encode(end).decode()}
+body = json.dumps({"create_request": create}).encode()
+for line in urllib.request.urlopen(urllib.request.Request(sys.argv[1] + "/v3/watch", body)):
+    print(line.decode().strip(), flush=True)
+"""
 
 
 class Cluster:
@@ -111,15 +124,18 @@ class Cluster:
 
     @contextlib.contextmanager
     def watched(self, prefix):
-        """Yields a list of all changes below the prefix as they arrive: (microseconds, key, value or None)."""
-        watch = self.ctl_process("watch", "--prefix", prefix, "-w", "json")
+        """Yields a list of all changes below the prefix as they arrive: (microseconds, key, value or None). The watch
+        goes on while etcd has no leader, which that of etcdctl does not."""
+        watch = subprocess.Popen(
+            self.network.command(self.hosts[0], sys.executable, "-c", WATCH, self.url(self.hosts[0]), prefix),
+            stdout=subprocess.PIPE, text=True)
         changes = []
 
         def read():
             for line in watch.stdout:
                 at = time.time_ns() // 1000
-                for event in json.loads(line).get("Events") or []:
-                    value = None if event.get("type") == 1 else text(event["kv"].get("value", ""))
+                for event in json.loads(line)["result"].get("events") or []:
+                    value = None if event.get("type") == "DELETE" else text(event["kv"].get("value", ""))
                     changes.append((at, text(event["kv"]["key"]), value))
 
         reader = threading.Thread(target=read)
