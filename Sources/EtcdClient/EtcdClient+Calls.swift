@@ -112,7 +112,8 @@ extension EtcdClient {
                 version: EtcdError.printable(try fields.text("version")),
                 databaseBytes: try fields.number("dbSize"),
                 hasLeader: try fields.number("leader", as: UInt64.self) != 0,
-                logEntries: try fields.number("raftIndex"),
+                logEntries: try fields.number(
+                    fields.has("raftAppliedIndex") ? "raftAppliedIndex" : "raftIndex"),
                 errors: try fields.texts("errors").map { EtcdError.printable($0) })
         }
     }

@@ -41,7 +41,7 @@ public struct EtcdStatus: Hashable, Sendable {
     public var databaseBytes: Int64
     /// Whether it knows a leader; without one it can change nothing.
     public var hasLeader: Bool
-    /// How many entries of the log it knows to be committed.
+    /// How many entries of the log it has applied.
     public var logEntries: Int64
     /// Its alarms and errors, as they can be shown. An alarm contains `NOSPACE` or `CORRUPT`.
     public var errors: [String]

@@ -36,12 +36,12 @@ extension FleetMember {
             return
         }
         let known = view.members.values.map(\.value.format) + [configuration.format.rawValue]
-        guard let common = known.min(), common > view.identity.value.format else { return }
         var identity = view.identity.value
-        identity.format = common
-        if common >= FleetFormat.third.rawValue, identity.logLead == nil {
+        if let common = known.min(), common > identity.format { identity.format = common }
+        if identity.format >= FleetFormat.third.rawValue, identity.logLead == nil {
             identity.logLead = view.log?.leadToExpect
         }
+        guard identity != view.identity.value else { return }
         send(
             FleetTransaction(
                 compares: [.modified(.identity, view.identity.modified)],

@@ -9,6 +9,8 @@ struct OpenCommand {
     let command: FleetCommand
     /// Since when a pause or a hold is there; nil: it is not yet.
     var seen: BootInstant?
+    /// Which one that is. It may have ended, and another one begun, without this machine noticing it.
+    var mark: Int64?
     /// Only a transaction with a higher number was sent after the command arrived, and from what was
     /// read of the store since then.
     var sentAfter: FleetMember.TransactionID
@@ -88,6 +90,8 @@ extension FleetMember {
                 answer(entry, .refused(reason))
                 continue
             }
+            let mark = mark(of: entry.command)
+            if entry.mark != mark { (entry.mark, entry.seen) = (mark, nil) }
             if isSo(entry, now) {
                 let keys = unprovenKeys(entry)
                 if keys.isEmpty, isOver(&entry, now) {
@@ -95,8 +99,6 @@ extension FleetMember {
                     continue
                 }
                 unproven += keys
-            } else if case .hold = entry.command {
-                entry.seen = nil
             }
             left.append(entry)
         }
@@ -145,6 +147,16 @@ extension FleetMember {
         }
         return found.flatMap { view.fault(of: $0) }
             .map { "etcd has a value that cannot be read here: \($0)" }
+    }
+
+    /// Tells the pause or the hold that a command requests from those before and after it; nil: it is not
+    /// there.
+    private func mark(of command: FleetCommand) -> Int64? {
+        switch command {
+        case .pause(let job, _): view?.jobs[job]?.value.pause?.since.microsecondsSinceEpoch
+        case .hold: view.flatMap { $0.hold.value.isHeld ? $0.hold.modified : nil }
+        case .resume, .skipNext, .release, .run, .drain, .undrain, .define, .forget, .adopt: nil
+        }
     }
 
     /// Whether what a command requests is so, as far as this machine knows.

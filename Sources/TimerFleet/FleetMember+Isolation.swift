@@ -21,10 +21,10 @@ struct StoreContact {
     /// The snapshot was read, or the watch brought something.
     mutating func isWatched(at now: AwakeInstant) { watched = now }
 
-    /// The store is asked for a snapshot now, or its snapshot cannot be used.
+    /// The store is asked for a snapshot now, or its snapshot cannot be used, and is not read again at once.
     mutating func asked(_ now: Now) { loadAsked = now.boot }
 
-    /// A snapshot was read; another one can be asked for at once.
+    /// Nothing is being read any more: a snapshot can be asked for at once.
     mutating func loaded() { loadAsked = nil }
 
     /// Whether a snapshot must be asked for.

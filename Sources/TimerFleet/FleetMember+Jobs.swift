@@ -8,8 +8,12 @@ extension FleetMember {
     /// applies.
     mutating func consider(_ name: Job.Name, _ now: Now, _ claims: inout [Claim]) {
         // What another machine wrote, and this one cannot read, may be a pause.
+        if view?.isRecovering == true {
+            // The active runs come with the job, so that none starts beside them.
+            if !bringBack(name), view?.jobs[name]?.value.recovered != nil { _ = report(name) }
+            return
+        }
         if view?.isUnreadable(name) == true { return }
-        if view?.isRecovering == true { return bringBack(name) }
         if report(name) { return }
         guard let known = view?.jobs[name] else {
             if let job = jobs[name], isReady { create(job, now) }

@@ -105,7 +105,9 @@ extension FleetMember {
     /// Until the store has recovered, what it had before stays remembered.
     private mutating func remember() {
         guard let view, !view.isRecovering else { return }
-        memory.known.see(cluster: view.cluster, identity: view.identity.value, view.seen)
+        var seen = view.seen
+        seen.clockAt = contact.last?.wall
+        memory.known.see(cluster: view.cluster, identity: view.identity.value, seen)
         actions.append(.remember(memory.known))
     }
 
@@ -177,6 +179,7 @@ extension FleetMember {
         }
         memory.clockRemembered = now.awake
         more.clock = view.clock?.value
+        more.clockAt = now.wall
         memory.known.seen.take(more)
         actions.append(.rememberMore(more))
     }

@@ -13,13 +13,24 @@ struct FleetRecovery {
 
     /// The number of the adoption.
     let epoch: Int64
-    /// The jobs, with the time counted that passed until the adoption, and none from then on.
+    /// The jobs, with the time counted until this machine last had a connection to the store, and none from
+    /// then on: others may have paused the job or held the fleet after that.
     var jobs: [Job.Name: Value<JobValue>] = [:]
     var hold: Value<HoldValue>?
     /// When something was last brought back, by this machine or another one.
     var quietSince: BootInstant
+    /// The last revision at which that was.
+    private var written: Int64 = 0
     /// Whether the fleet was held because no machine remembers anything.
     var isUnremembered = false
+
+    init(epoch: Int64, at now: BootInstant) { (self.epoch, quietSince) = (epoch, now) }
+
+    /// A value was read that was written at this revision. It may be read again later.
+    mutating func note(_ revision: Int64, at now: BootInstant) {
+        guard revision > written else { return }
+        (written, quietSince) = (revision, now)
+    }
 }
 
 /// The recovery of a store after its adoption. Its etcd was emptied, or was restored from a snapshot: what
@@ -34,15 +45,19 @@ struct FleetRecovery {
 /// If no machine remembers anything, it is not known what was paused: then the fleet is held until a user
 /// releases it. So each machine that remembers something brings back the hold, also one that has ended.
 ///
-/// What is not brought back: the runs, which their machines write again themselves, and what was due up to
-/// the adoption, which is skipped.
+/// What is not brought back: the runs, which their machines write again themselves; what was due up to the
+/// adoption, which is skipped; and the time from the loss of the store to the end of the recovery.
 extension FleetMember {
     /// Takes what this machine can bring back, when it reads a store that recovers.
     mutating func followRecovery(_ loaded: FleetView, _ now: Now) {
         guard loaded.isRecovering else { return recovery = nil }
         let epoch = loaded.identity.value.epoch
-        guard recovery?.epoch != epoch else { return }
-        var new = FleetRecovery(epoch: epoch, quietSince: now.boot)
+        guard recovery?.epoch != epoch else {
+            // What others brought back meanwhile is not known.
+            recovery?.quietSince = now.boot
+            return
+        }
+        var new = FleetRecovery(epoch: epoch, at: now.boot)
         let known = memory.known
         if let former = known.identity, former.epoch < epoch,
             former.fleet == loaded.identity.value.fleet
@@ -54,22 +69,26 @@ extension FleetMember {
                     .map { FleetRecovery.Value(content: content, point: $0) }
             }
             for (name, job) in known.seen.jobs {
-                new.jobs[name] = value(closed(job, now), job.modified)
+                new.jobs[name] = value(closed(job), job.modified)
             }
             new.hold = known.seen.hold.flatMap { value($0.value, $0.modified) }
         }
         recovery = new
     }
 
-    /// A job whose time was counted up to now, as far as that is known.
-    private func closed(_ known: Versioned<JobValue>, _ now: Now) -> JobValue {
+    /// A job whose time was counted as far as it is known.
+    private func closed(_ known: Versioned<JobValue>) -> JobValue {
         var job = known.value
         let seen = memory.known.seen
+        let last = fleetClock.estimate == nil ? nil : contact.last
         switch job.basis {
-        case .wall: if let hold = seen.hold { job.count(to: hold.value.reading(at: now.wall)) }
+        case .wall:
+            if let hold = seen.hold, let end = last?.wall ?? seen.clockAt {
+                job.count(to: hold.value.reading(at: end))
+            }
         case .active:
-            if let clock = fleetClock.estimate, clock.openings >= job.opening {
-                job.count(to: clock.reading(at: now.awake))
+            if let clock = fleetClock.estimate, let last, clock.openings >= job.opening {
+                job.count(to: clock.reading(at: last.awake))
             }
             // A daemon that was started since then has no estimate of the clock, but its last values.
             if let clock = seen.clock, clock.openings >= job.opening { job.count(to: clock.time) }
@@ -86,7 +105,8 @@ extension FleetMember {
     mutating func noteRecovery(_ reads: FleetAnswer.Reads, _ now: Now) {
         guard let view, recovery != nil else { return }
         if view.isRecovering {
-            if reads.keys.contains(where: \.isRecovered) { recovery?.quietSince = now.boot }
+            let written = reads.compactMap { $0.key.isRecovered ? $0.value?.modified : nil }.max()
+            if let written { recovery?.note(written, at: now.boot) }
             recovery?.isUnremembered = view.hold.value.recovered == .first
         } else {
             actions.append(.tell(.recovered(isHeld: recovery?.isUnremembered == true)))
@@ -120,14 +140,24 @@ extension FleetMember {
             && own.content.active > stored.value.active + Self.timeMin
     }
 
-    /// Brings back a job.
-    mutating func bringBack(_ name: Job.Name) {
-        guard let view, let own = recovery?.jobs[name], !outbox.isBusy(name) else { return }
+    /// Whether this machine remembers more of a job than the store has.
+    private func mustBringBack(_ name: Job.Name) -> Bool {
+        // What a value says that cannot be read may be from a later point.
+        guard let view, let own = recovery?.jobs[name], view.faults[.job(name)] == nil else {
+            return false
+        }
         let stored = view.jobs[name]
-        guard
-            isLater(own.point, than: stored.map { ($0.modified, $0.value.recovered) })
-                || hasMoreTime(own, than: stored)
-        else { return }
+        return isLater(own.point, than: stored.map { ($0.modified, $0.value.recovered) })
+            || hasMoreTime(own, than: stored)
+    }
+
+    /// Brings back a job.
+    ///
+    /// - Returns: whether something was to be done.
+    mutating func bringBack(_ name: Job.Name) -> Bool {
+        guard let view, let own = recovery?.jobs[name], mustBringBack(name) else { return false }
+        guard !outbox.isBusy(name) else { return true }
+        let stored = view.jobs[name]
         var value = own.content
         value.live = stored?.value.live ?? []
         value.cursor = max(value.cursor, stored?.value.cursor ?? value.cursor)
@@ -137,17 +167,27 @@ extension FleetMember {
             FleetTransaction.Branch(
                 compares: [.modified(key, stored?.modified ?? 0)],
                 changes: [.put(key, value.text, lease: nil)], reads: [key]), about: name)
+        return true
     }
 
     /// Whether something was sent that must be answered first.
     private var isEndingRecovery: Bool {
-        outbox.has { $0.isHold || $0.isIdentity }
+        outbox.has { $0.isHold || $0.isIdentity || !$0.jobs.isEmpty }
+    }
+
+    /// The shortest time in which all machines have read the store twice: what they read when it was adopted
+    /// may be from before that.
+    private static let quietMin = Duration.seconds(10)
+
+    /// How long nothing must have been brought back.
+    private var quietTime: Duration {
+        max(session.deadline.lease, Self.quietMin) + FleetSession.requestTimeout
     }
 
     /// When this machine ends the recovery, unless another one does that before: one after the other.
     var recoveryEnd: BootInstant? {
         guard let view, view.isRecovering, let recovery, !isEndingRecovery else { return nil }
-        return recovery.quietSince + (session.deadline.lease + clockDelay(view))
+        return recovery.quietSince + (quietTime + clockDelay(view))
     }
 
     /// Brings back the hold, or ends the recovery.
@@ -158,6 +198,11 @@ extension FleetMember {
             return writeHold(own.content, own.point, now)
         }
         guard now.boot >= end else { return }
+        // Answers may have been lost.
+        guard !recovery.jobs.keys.contains(where: { mustBringBack($0) }) else {
+            self.recovery?.quietSince = now.boot
+            return
+        }
         guard view.hold.modified > view.identity.modified, view.hold.value.recovered != nil else {
             let hold = HoldValue(
                 isHeld: true, time: .zero, by: "timerd",
@@ -177,9 +222,11 @@ extension FleetMember {
     private mutating func writeHold(_ former: HoldValue, _ point: FleetPoint, _ now: Now) {
         guard let view, let clock = fleetClock.estimate else { return }
         var value = view.hold.value
+        // All machines take the reading of each change of the hold.
+        value.time = clock.reading(at: now.awake)
         if former.isHeld, !value.isHeld {
             value = HoldValue(
-                isHeld: true, time: clock.reading(at: now.awake), since: now.wall,
+                isHeld: true, time: value.time, since: now.wall,
                 earlier: value.held, by: former.by, note: former.note)
         } else if !former.isHeld, value.isHeld {
             value.isHeld = false

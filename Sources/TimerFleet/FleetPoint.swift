@@ -20,6 +20,9 @@ public struct FleetPoint: Comparable, Hashable, Sendable {
 
     init(number: Int64) { self.number = number }
 
+    /// The number of the adoption.
+    var epoch: Int64 { number >> 48 }
+
     public static func < (left: Self, right: Self) -> Bool { left.number < right.number }
 }
 

@@ -150,7 +150,13 @@ struct FleetView {
     ///
     /// - Parameter recovered: what the value says; it counts if it was written after the adoption.
     func point(modified: Int64, recovered: FleetPoint?) -> FleetPoint {
-        if modified > identity.modified, let recovered { return recovered }
+        // What was brought back before a second adoption keeps its point. That of an earlier recovery, which
+        // is over, is of an earlier adoption.
+        if let recovered,
+            modified > identity.modified || recovered.epoch == identity.value.recovery
+        {
+            return recovered
+        }
         return FleetPoint(epoch: identity.value.recovery ?? 0, revision: modified) ?? .first
     }
 

@@ -14,12 +14,15 @@ public struct SeenValues: Hashable, Sendable {
     public var hold: Versioned<HoldValue>?
     /// The fleet clock, which can be older than the rest; nil: not seen.
     public var clock: ClockValue?
+    /// When that was remembered, by the wall clock of this machine.
+    public var clockAt: WallInstant?
 
     /// What was seen up to a revision.
     public init(
         revision: Int64 = 0, jobs: [Job.Name: Versioned<JobValue>] = [:],
-        hold: Versioned<HoldValue>? = nil, clock: ClockValue? = nil
+        hold: Versioned<HoldValue>? = nil, clock: ClockValue? = nil, clockAt: WallInstant? = nil
     ) {
+        self.clockAt = clockAt
         self.revision = revision
         self.jobs = jobs
         self.hold = hold
@@ -34,6 +37,7 @@ public struct SeenValues: Hashable, Sendable {
         jobs.merge(more.jobs) { $0.modified > $1.modified ? $0 : $1 }
         if let new = more.hold, new.modified >= hold?.modified ?? 0 { hold = new }
         clock = more.clock ?? clock
+        clockAt = more.clockAt ?? clockAt
     }
 }
 
@@ -85,6 +89,9 @@ public struct IdentityGuard: Hashable, Sendable {
         }
         guard let known = self.identity else { return nil }
         guard known.fleet == identity.fleet else { return .foreign }
+        // The format is never lowered, except by a machine with an older version that adopted a store in
+        // which nothing was left. It does not bring back what the others remember.
+        guard identity.format >= known.format else { return .older }
         // The adoption skipped all that was due before it, so nothing that is known is needed.
         if identity.epoch > known.epoch { return nil }
         guard identity.epoch == known.epoch, revision >= seen.revision else { return .older }

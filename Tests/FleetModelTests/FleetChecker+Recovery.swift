@@ -12,6 +12,8 @@ struct RecoveryChecker {
         var value: JobValue
         var since: Int64
         var before: Duration
+        /// How long the fleet had been held then.
+        var held: Int64
     }
 
     /// Where in the history of the fleet something was written: the number of the adoption, then the
@@ -49,14 +51,16 @@ struct RecoveryChecker {
     /// A job was written.
     ///
     /// - Parameter start: since when its time counts, if it did not before.
-    mutating func note(_ name: Job.Name, _ value: JobValue, _ revision: Int64, since start: Int64) {
+    mutating func note(
+        _ name: Job.Name, _ value: JobValue, _ revision: Int64, since start: Int64, held: Int64
+    ) {
         guard let epoch = identity?.value.epoch else { return }
-        var written = Written(value: value, since: start, before: value.active)
+        var written = Written(value: value, since: start, before: value.active, held: held)
         written.value.recovered = nil
         if let last = last[name], last.value.opened != nil, value.opened != nil,
             last.value.basis == value.basis
         {
-            (written.since, written.before) = (last.since, last.before)
+            (written.since, written.before, written.held) = (last.since, last.before, last.held)
         }
         last[name] = written
         history[name, default: [:]][Place(epoch, revision)] = written
@@ -100,7 +104,9 @@ extension FleetChecker {
             guard let value = try? JobValue(text: found.value) else { continue }
             let isWall = !value.isTemplate && Self.span(value.definition).kind == .wall
             let start = isWall ? start(after: seen[name]?.value, simulation) : simulation.time
-            recovery.note(name, value, commit.revision, since: min(start, simulation.time - delay))
+            recovery.note(
+                name, value, commit.revision, since: min(start, simulation.time - delay),
+                held: max(0, heldTime - delay))
         }
     }
 
@@ -152,7 +158,9 @@ extension FleetChecker {
             fail("\(name) came back with \(value.text), and had \(old.text)")
         }
         guard !value.isTemplate else { return }
-        let passed = old.opened == nil ? 0 : simulation.time - former.since
+        let passed =
+            old.opened == nil
+            ? 0 : simulation.time - former.since - max(0, heldTime - former.held - heldSlack)
         let isWall = Self.span(old.definition).kind == .wall
         let tolerance = isWall ? 2 * WallTimeChecker.skewMax : passed / 10_000 + 1_000_000
         let all = (value.active - former.before).wholeNanoseconds

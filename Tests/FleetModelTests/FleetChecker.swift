@@ -49,6 +49,9 @@ struct FleetChecker {
     /// Whether the store that was lost was restored under its cluster identifier.
     var isSameCluster = false
     var recovery = RecoveryChecker()
+    /// How long the fleet was held in all; each hold may begin and end later by a transaction.
+    var heldTime: Int64 = 0
+    let heldSlack = 20 * Simulation.second
     var activeTime = ActiveTimeChecker()
     var wallTime = WallTimeChecker()
     /// What was known of the time of the accounts when the copy of the store was made.
@@ -96,6 +99,7 @@ struct FleetChecker {
         let passed = simulation.time - countedTo
         countedTo = simulation.time
         wallTime.pass(to: simulation.time)
+        if isHeld, lostAt == nil { heldTime += max(0, passed) }
         guard passed > 0, !isHeld, isFormed else { return }
         guard lostAt == nil else { return activeTime.passLost(passed) }
         activeTime.pass(passed)

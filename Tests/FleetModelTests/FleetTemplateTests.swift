@@ -194,9 +194,8 @@ import TimerCore
         #expect(try script.jobValue(Self.other)?.skips == 2)
     }
 
-    @Test func aClaimThatMayStillStartDelaysTheAnswer() throws {
-        var script = try Self.formed()
-        Self.endAll(&script)
+    /// A claimed run of another machine, which may still start.
+    private static func claim(in script: inout FleetScript) throws {
         var other = try #require(try script.jobValue(Self.other))
         let run = Run.ID(firing: Firing.ID(job: Self.other, scheduled: script.now.wall))
         let boot = SimulatedMachine.bootID(2, 1)
@@ -215,6 +214,36 @@ import TimerCore
             .run(run): claimed.text,
         ])
         script.settle()
+    }
+
+    /// Another machine ends the hold, and begins one of its own, which covers later claims.
+    @Test func aHoldThatBeganAgainIsWaitedForAnew() throws {
+        var script = try Self.formed()
+        Self.endAll(&script)
+        try Self.claim(in: &script)
+        script.handle(.command(1, .hold(by: "ada")))
+        script.settle()
+        script.run(.seconds(6))
+        var hold = try HoldValue(text: try #require(script.store.keys[.hold]).value)
+        #expect(hold.isHeld && script.done[1] == nil)
+        hold.isHeld = false
+        hold.released = script.now.wall
+        script.write([.hold: hold.text])
+        (hold.isHeld, hold.since, hold.released) = (true, script.now.wall, nil)
+        script.write([.hold: hold.text])
+        // It reads both at once.
+        script.handle(.watchLost)
+        script.settle()
+        script.run(.seconds(6))
+        #expect(script.done[1] == nil)
+        script.run(.seconds(6))
+        #expect(script.done[1] == .some(nil))
+    }
+
+    @Test func aClaimThatMayStillStartDelaysTheAnswer() throws {
+        var script = try Self.formed()
+        Self.endAll(&script)
+        try Self.claim(in: &script)
         script.handle(.command(1, .pause(Self.template, PauseTerms(by: "ada"))))
         script.settle()
         script.run(.seconds(3))

@@ -76,7 +76,7 @@ extension FleetStatus.Obstacle {
         case .joining:
             "it has just joined, and first compares its clocks with those of etcd and of the other machines, which takes some seconds"
         case .recovering:
-            "etcd was adopted moments ago, and the machines bring back what they remember of the jobs, which takes as long as a lease"
+            "etcd was adopted moments ago, and the machines bring back what they remember of the jobs, which takes about a quarter of a minute"
         case .unanswered:
             "etcd has not answered for so long that the other machines may soon count this one as gone; `systemctl status timerd-fleet` and the log of etcd say more"
         }
@@ -88,7 +88,7 @@ extension IdentityGuard.Finding {
     var sentence: String {
         switch self {
         case .notFormed:
-            "it does not exist in etcd yet, or etcd was emptied; `timerctl fleet adopt` forms it"
+            "it does not exist in etcd yet, or etcd was emptied; `timerctl fleet adopt` forms it (if it was emptied, on a machine that was in the fleet before)"
         case .foreign:
             "etcd has another fleet, or is another cluster, than the one that this machine knows; if that is right, use `timerctl fleet adopt`"
         case .newer:

@@ -48,7 +48,9 @@ extension IdentityGuard {
             switch FleetKey(path: name, in: SeenValues.fleet) {
             case .job(let job): seen.jobs[job] = Versioned(stored)
             case .hold: seen.hold = Versioned(stored)
-            case .clock: seen.clock = try? ClockValue(text: stored.text)
+            case .clock:
+                seen.clock = try? ClockValue(text: stored.text)
+                seen.clockAt = WallInstant(microsecondsSinceEpoch: stored.modified)
             case .identity, .member, .run, nil: break
             }
         }
@@ -75,8 +77,10 @@ extension SeenValues {
         }
         for (name, job) in jobs { add(.job(name), job.value.text, job.modified) }
         if let hold { add(.hold, hold.value.text, hold.modified) }
-        // When it was written is of no interest: it is the last one.
-        if let clock { add(.clock, clock.text, revision) }
+        // It is the last one, so in the place of its revision there is when it was remembered.
+        if let clock, let clockAt {
+            add(.clock, clock.text, clockAt.microsecondsSinceEpoch)
+        }
         return values
     }
 }

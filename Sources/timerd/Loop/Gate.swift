@@ -25,7 +25,8 @@ struct Blockers: OptionSet, Sendable {
 }
 
 /// All work that waits, each with everything that it waits for. Of the work that may run, the one
-/// that came first is next. It is removed one at a time, because each may block the others again.
+/// that came first is next: a stop that comes after a command for many jobs lets that one reach all
+/// of its jobs. It is removed one at a time, because each may block the others again.
 struct Gate<Work> {
     private struct Entry {
         var work: Work

@@ -199,22 +199,26 @@ extension Loop {
         closed: @escaping @Sendable (Now) -> Void,
         onDelayed: (@Sendable (StoreError) -> Void)? = nil, drained: @escaping @Sendable () -> Void
     ) {
-        after(.clocks) { loop in
-            // A daemon that stops is not ready any more.
-            loop.stopLimit()
-            loop.gate.remove(waitingFor: .runner)
-            loop.after([.clocks, .decision]) { loop in
-                let now = loop.reading()
-                let actions = loop.decide(.shutdown, at: now)
-                loop.perform(
-                    Decision(
-                        actions, at: now, written: loop.real(now), onDelayed: onDelayed,
-                        done: { loop in
-                            closed(now)
-                            loop.after(.activeRuns) { $0.noteDrained(drained) }
-                        }))
-            }
+        forgetRunnerWait()
+        after([.clocks, .decision]) { loop in
+            // The wait may have begun since then.
+            loop.forgetRunnerWait()
+            let now = loop.reading()
+            let actions = loop.decide(.shutdown, at: now)
+            loop.perform(
+                Decision(
+                    actions, at: now, written: loop.real(now), onDelayed: onDelayed,
+                    done: { loop in
+                        closed(now)
+                        loop.after(.activeRuns) { $0.noteDrained(drained) }
+                    }))
         }
+    }
+
+    /// A daemon that stops is not ready any more.
+    private func forgetRunnerWait() {
+        stopLimit()
+        gate.remove(waitingFor: .runner)
     }
 
     /// Calls `drained` once everything about the last run is on the disk.

@@ -82,10 +82,14 @@ extension Loop {
     }
 
     private func take(_ new: NewJobSet, _ done: @escaping @Sendable (Notice?) -> Void) {
+        begin(ReloadWork(new, done: done), as: .reload)
+    }
+
+    /// From now on the agenda has the new configuration, or is changing to it.
+    fileprivate func use(_ new: NewJobSet) {
         config.use(new, at: clocks.wall)
         eventLogger.follow(new.levels)
         if recorder.history.follow(new.historyRuns) { recorder.prune() }
-        begin(ReloadWork(new.jobSet, done: done), as: .reload)
     }
 
     /// All jobs are as the new configuration says.
@@ -105,18 +109,21 @@ extension Loop {
 /// A reload that changes some jobs at a time.
 private final class ReloadWork: LongWork {
     /// Nil once it is handed to the agenda.
-    private var jobSet: JobSet?
+    private var new: Loop.NewJobSet?
     private let done: @Sendable (Notice?) -> Void
 
-    init(_ jobSet: JobSet, done: @escaping @Sendable (Notice?) -> Void) {
-        self.jobSet = jobSet
+    init(_ new: Loop.NewJobSet, done: @escaping @Sendable (Notice?) -> Void) {
+        self.new = new
         self.done = done
     }
 
     func advance(on loop: isolated Loop) -> PortionResult {
         let now = loop.reading()
-        let event =
-            jobSet.take().map { Event.reload($0, portion: Loop.changesPerPortion) } ?? .reloadMore
+        var event = Event.reloadMore
+        if let new = new.take() {
+            loop.use(new)
+            event = .reload(new.jobSet, portion: Loop.changesPerPortion)
+        }
         let actions = loop.decide(event, at: now)
         guard loop.agenda.isReloading else {
             var notice: Notice?
