@@ -62,8 +62,9 @@ def adopted_after_loss():
         second.must("pause", "idle", "--note", "the disk is full")
         third.must("skip-next", "count", "3")
         third.must("fleet", "hold")
-        # What it knows is on its disk.
-        first.crash()
+        # What it knows is on its disk then.
+        wait_until(lambda: shown(first).get("held_by"), "the first machine knows the hold")
+        first.stop()
         before = elapsed(second, "count")
         fleet.cluster.stop()
         old = fleet.starts()
