@@ -232,6 +232,9 @@ import TimerCore
         script.run(.seconds(30))
         Self.lose(&script, copy: copy)
         Self.command(.adopt, 4, in: &script)
+        // Accounts that stay open in the copy count on by its clock.
+        let clock = try ClockValue(text: try #require(copy.keys[.clock]).value)
+        #expect(try #require(script.member.time(at: script.now.awake)) >= clock.time)
         script.run(.seconds(30))
         #expect(try script.jobValue()?.pause != nil)
         #expect(try script.jobValue()?.firings == fired)
