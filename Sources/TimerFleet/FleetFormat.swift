@@ -32,9 +32,7 @@ extension FleetMember {
     /// another machine sends meanwhile compares the identity, and does nothing: a machine with an older
     /// version that this one has not seen yet reads the store again, and stands by.
     mutating func raiseFormat() {
-        guard isReady, let view, !outbox.has(where: \.isIdentity) else {
-            return
-        }
+        guard isReady, let view, !outbox.has(where: \.isIdentity) else { return }
         let known = view.members.values.map(\.value.format) + [configuration.format.rawValue]
         var identity = view.identity.value
         if let common = known.min(), common > identity.format { identity.format = common }
@@ -42,9 +40,14 @@ extension FleetMember {
             identity.logLead = view.log?.leadToExpect
         }
         guard identity != view.identity.value else { return }
+        send(identity, after: view.identity)
+    }
+
+    /// Sends a change of the identity.
+    mutating func send(_ identity: IdentityValue, after known: Versioned<IdentityValue>) {
         send(
             FleetTransaction(
-                compares: [.modified(.identity, view.identity.modified)],
+                compares: [.modified(.identity, known.modified)],
                 changes: [.put(.identity, identity.text, lease: nil)], reads: [.identity]),
             for: .identity)
     }

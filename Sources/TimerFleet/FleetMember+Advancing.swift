@@ -10,7 +10,7 @@ extension FleetMember {
         endIsolatedRuns(now)
         guard view != nil else { return adopt(now) }
         announce(now)
-        recover(now)
+        advanceRecovery(now)
         raiseFormat()
         resolve(now)
         var claims: [Claim] = []

@@ -33,15 +33,7 @@ extension FleetMember {
         } else if let due = job.due(known.value, at: end, time: .zero) {
             return skipping(job.name, known, value, .paused, due.missed, now, upTo: end)
         }
-        return change(job.name, known, value)
-    }
-
-    private func change(
-        _ name: Job.Name, _ known: Versioned<JobValue>, _ value: JobValue
-    ) -> FleetTransaction.Branch {
-        FleetTransaction.Branch(
-            compares: [.modified(.job(name), known.modified)],
-            changes: [.put(.job(name), value.text, lease: nil)], reads: [.job(name)])
+        return .changing(job.name, from: known.modified, to: value)
     }
 
     /// Sends what the first command about this job needs. Commands that need nothing are answered by
@@ -60,13 +52,13 @@ extension FleetMember {
                     let time = value.reading(readings)
                 else { continue }
                 value.begin(pause, at: time)
-                send(change(name, known, value), about: name)
+                send(.changing(name, from: known.modified, to: value), about: name)
             case .resume(name) where value.pause != nil:
                 guard let job = jobs[name], job.definition == value.definition else { continue }
                 resume(job, known, now, at: value.pause?.until)
             case .skipNext(name, let count) where value.skips != JobValue.skips(of: count):
                 value.skips = JobValue.skips(of: count)
-                send(change(name, known, value), about: name)
+                send(.changing(name, from: known.modified, to: value), about: name)
             case .run(name, let machine) where entry.run == nil:
                 let run = Run.ID(
                     firing: Firing.ID(job: name, scheduled: freeInstant(name, now.wall)))

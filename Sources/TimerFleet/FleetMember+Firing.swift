@@ -126,22 +126,28 @@ extension FleetMember {
         guard isReady, let view, let clock = fleetClock.estimate, !outbox.has(where: \.isHold)
         else { return }
         var value = view.hold.value
-        var compares = [FleetCompare.modified(.hold, view.hold.modified)]
         switch commands.list.first(where: { $0.command.isAboutHold })?.command {
         case .hold(let by) where !value.isHeld:
-            value = HoldValue(
-                isHeld: true, time: clock.reading(at: now.awake), since: now.wall,
-                earlier: value.held, by: by)
-            compares.append(.modified(.clock, clock.modified))
+            value.begin(at: clock.reading(at: now.awake), now.wall, by: by)
+            send(value, after: view.hold, clock: clock)
         case .release(let by) where value.isHeld:
-            value.isHeld = false
-            value.released = now.wall
-            value.by = by
-        default: return
+            value.end(now.wall, by: by)
+            send(value, after: view.hold)
+        default: break
         }
+    }
+
+    /// Sends a change of the hold.
+    ///
+    /// - Parameter clock: the fleet clock, if the value has a reading of it.
+    mutating func send(
+        _ value: HoldValue, after known: Versioned<HoldValue>, clock: FleetClock? = nil
+    ) {
+        let compares = [FleetCompare.modified(.hold, known.modified)]
+        let ofClock = clock.map { [FleetCompare.modified(.clock, $0.modified)] } ?? []
         send(
             FleetTransaction(
-                compares: compares, changes: [.put(.hold, value.text, lease: nil)],
+                compares: compares + ofClock, changes: [.put(.hold, value.text, lease: nil)],
                 reads: [.hold, .clock]), for: .hold)
     }
 
@@ -182,6 +188,22 @@ extension FleetMember {
                 compares: [
                     .modified(.identity, modified), .modified(.hold, hold?.modified ?? 0),
                 ], changes: changes, reads: [.identity]), for: .adoption(value))
+    }
+}
+
+extension HoldValue {
+    /// Begins a hold, at this reading of the fleet clock.
+    mutating func begin(at time: Duration, _ now: WallInstant, by user: String, note: String? = nil)
+    {
+        self = HoldValue(
+            isHeld: true, time: time, since: now, earlier: held, by: user, note: note)
+    }
+
+    /// Ends it.
+    mutating func end(_ now: WallInstant, by user: String) {
+        isHeld = false
+        released = now
+        by = user
     }
 }
 

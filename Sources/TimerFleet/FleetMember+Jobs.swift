@@ -224,10 +224,7 @@ extension FleetMember {
         let isOpen = job.isInterval && value.pause == nil
         if isOpen { value.open(by: readings) }
         jobs.isDefined(job.name)
-        let key = FleetKey.job(job.name)
-        let branch = FleetTransaction.Branch(
-            compares: [.modified(key, 0)], changes: [.put(key, value.text, lease: nil)],
-            reads: [key])
+        let branch = FleetTransaction.Branch.changing(job.name, from: 0, to: value)
         send(branch.adding(joined), about: job.name, opensAccount: isOpen && job.opensByClock)
     }
 

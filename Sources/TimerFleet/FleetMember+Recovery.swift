@@ -39,14 +39,15 @@ struct FleetRecovery {
 /// While the identity of the store says that it recovers, no machine starts, creates or changes anything.
 /// Each machine that is connected compares what it remembers of each job and of the hold with what the
 /// store has, and writes what is from a later point of the history: the latest one of all of them wins.
-/// When nothing was brought back for the time of a lease, one machine changes the identity, and the fleet
+/// When nothing was brought back for a while (`quietTime`), one machine changes the identity, and the fleet
 /// goes on. Each transaction compares the identity, so nothing old is brought back after that.
 ///
 /// If no machine remembers anything, it is not known what was paused: then the fleet is held until a user
 /// releases it. So each machine that remembers something brings back the hold, also one that has ended.
 ///
-/// What is not brought back: the runs, which their machines write again themselves; what was due up to the
-/// adoption, which is skipped; and the time from the loss of the store to the end of the recovery.
+/// Its active runs each machine writes again itself, once the job is there. What is not brought back: the
+/// runs that are over; what was due up to the adoption, which is skipped; and the time from the loss of the
+/// store to the end of the recovery.
 extension FleetMember {
     /// Takes what this machine can bring back, when it reads a store that recovers.
     mutating func followRecovery(_ loaded: FleetView, _ now: Now) {
@@ -162,16 +163,12 @@ extension FleetMember {
         value.live = stored?.value.live ?? []
         value.cursor = max(value.cursor, stored?.value.cursor ?? value.cursor)
         value.recovered = own.point
-        let key = FleetKey.job(name)
-        send(
-            FleetTransaction.Branch(
-                compares: [.modified(key, stored?.modified ?? 0)],
-                changes: [.put(key, value.text, lease: nil)], reads: [key]), about: name)
+        send(.changing(name, from: stored?.modified ?? 0, to: value), about: name)
         return true
     }
 
     /// Whether something was sent that must be answered first.
-    private var isEndingRecovery: Bool {
+    private var isAwaitingAnswers: Bool {
         outbox.has { $0.isHold || $0.isIdentity || !$0.jobs.isEmpty }
     }
 
@@ -186,12 +183,12 @@ extension FleetMember {
 
     /// When this machine ends the recovery, unless another one does that before: one after the other.
     var recoveryEnd: BootInstant? {
-        guard let view, view.isRecovering, let recovery, !isEndingRecovery else { return nil }
+        guard let view, view.isRecovering, let recovery, !isAwaitingAnswers else { return nil }
         return recovery.quietSince + (quietTime + clockDelay(view))
     }
 
     /// Brings back the hold, or ends the recovery.
-    mutating func recover(_ now: Now) {
+    mutating func advanceRecovery(_ now: Now) {
         guard let view, let recovery, let end = recoveryEnd else { return }
         let stored = (view.hold.modified, view.hold.value.recovered)
         if let own = recovery.hold, isLater(own.point, than: stored) {
@@ -211,11 +208,7 @@ extension FleetMember {
         }
         var identity = view.identity.value
         identity.recovery = nil
-        send(
-            FleetTransaction(
-                compares: [.modified(.identity, view.identity.modified)],
-                changes: [.put(.identity, identity.text, lease: nil)], reads: [.identity]),
-            for: .identity)
+        send(identity, after: view.identity)
     }
 
     /// Holds the fleet or ends its hold, if it is not so already, and writes from which point that is.
@@ -225,21 +218,12 @@ extension FleetMember {
         // All machines take the reading of each change of the hold.
         value.time = clock.reading(at: now.awake)
         if former.isHeld, !value.isHeld {
-            value = HoldValue(
-                isHeld: true, time: value.time, since: now.wall,
-                earlier: value.held, by: former.by, note: former.note)
+            value.begin(at: value.time, now.wall, by: former.by, note: former.note)
         } else if !former.isHeld, value.isHeld {
-            value.isHeld = false
-            value.released = now.wall
-            value.by = former.by
+            value.end(now.wall, by: former.by)
         }
         value.recovered = point
-        send(
-            FleetTransaction(
-                compares: [
-                    .modified(.hold, view.hold.modified), .modified(.clock, clock.modified),
-                ],
-                changes: [.put(.hold, value.text, lease: nil)], reads: [.hold, .clock]), for: .hold)
+        send(value, after: view.hold, clock: clock)
     }
 
     /// Lets the time of a job count again that was brought back. What was due before is skipped.
@@ -254,9 +238,7 @@ extension FleetMember {
         let branch =
             due > 0
             ? skipping(job.name, known, value, .adopted, due - 1, now)
-            : FleetTransaction.Branch(
-                compares: [.modified(.job(job.name), known.modified)],
-                changes: [.put(.job(job.name), value.text, lease: nil)], reads: [.job(job.name)])
+            : .changing(job.name, from: known.modified, to: value)
         send(branch, about: job.name, opensAccount: job.opensByClock)
         return true
     }

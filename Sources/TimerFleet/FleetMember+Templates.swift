@@ -74,10 +74,7 @@ extension FleetMember {
             pause.isOfTemplate = true
             value.pause = pause
         }
-        let key = FleetKey.job(template)
-        return FleetTransaction.Branch(
-            compares: [.modified(key, known?.modified ?? 0)],
-            changes: [.put(key, shared.text, lease: nil)], reads: [key])
+        return .changing(template, from: known?.modified ?? 0, to: shared)
     }
 
     // MARK: - The end of a pause
@@ -196,6 +193,16 @@ extension FleetMember {
 extension FleetTransaction.Branch {
     /// Compares, changes and reads nothing.
     static var empty: Self { Self(compares: [], changes: [], reads: []) }
+
+    /// Changes the value of a job.
+    ///
+    /// - Parameter revision: that of its last change; 0: there is none yet.
+    static func changing(_ job: Job.Name, from revision: Int64, to value: JobValue) -> Self {
+        let key = FleetKey.job(job)
+        return Self(
+            compares: [.modified(key, revision)], changes: [.put(key, value.text, lease: nil)],
+            reads: [key])
+    }
 
     /// Both as one, which succeeds or fails as a whole. They must be about other keys.
     func adding(_ part: Self) -> Self {
