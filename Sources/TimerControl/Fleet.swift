@@ -39,7 +39,7 @@ public struct FleetReply: Codable, Hashable, Sendable {
             /// Those that remember them; this one does not.
             case others
             /// None: the fleet in etcd is another one, or not all machines had this version of timerd.
-            case nobody
+            case noMachine = "none"
         }
 
         /// Whether the fleet was held, and without memory is not any more.

@@ -65,12 +65,12 @@ public struct FleetStatus: Hashable, Sendable {
             /// Only other machines: this one remembers nothing.
             case others
             /// None: it is another fleet, or of a format before the third.
-            case nobody
+            case noMachine
         }
 
         /// Who brings it back.
         public var memory: Memory
-        /// The jobs that were paused, in the order of their names; if nobody brings that back, those that
+        /// The jobs that were paused, in the order of their names; if no machine brings that back, those that
         /// the store does not have as paused.
         public var paused: [Job.Name] = []
         /// The same of the hold of the fleet.
@@ -131,9 +131,9 @@ extension FleetMember {
         let identities = [found?.identity.value, memory.known.identity].compactMap(\.self)
         let isSameFleet = Set(identities.map(\.fleet)).count == 1
         let isNew = identities.contains { $0.format >= FleetFormat.third.rawValue }
-        var loss = FleetStatus.Loss(memory: isSameFleet && isNew ? .own : .nobody)
+        var loss = FleetStatus.Loss(memory: isSameFleet && isNew ? .own : .noMachine)
         if memory.known.identity == nil, isNew { loss.memory = .others }
-        let isGivenUp = loss.memory == .nobody
+        let isGivenUp = loss.memory == .noMachine
         let seen = memory.known.seen
         loss.isHeld =
             seen.hold?.value.isHeld == true && !(isGivenUp && found?.hold.value.isHeld == true)

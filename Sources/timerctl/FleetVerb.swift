@@ -78,7 +78,7 @@ struct AdoptionConfirmation {
             memory,
         ]
         let names = loss.pausedJobs.map { Printable.text($0) }
-        let isGivenUp = FleetReply.Loss.Memory(rawValue: loss.memory) == .nobody
+        let isGivenUp = FleetReply.Loss.Memory(rawValue: loss.memory) == .noMachine
         if !names.isEmpty {
             let more = names.count - Self.shownMax
             lines.append(
@@ -101,7 +101,7 @@ struct AdoptionConfirmation {
         case .others:
             "This machine remembers nothing of it. If another one that is connected does, that comes back. Otherwise "
                 + "pauses, skipped runs and elapsed times are lost, and the fleet is held until `timerctl fleet release`."
-        case .nobody, nil:
+        case .noMachine, nil:
             "This gives up pauses, skipped runs and elapsed times of its jobs."
         }
     }

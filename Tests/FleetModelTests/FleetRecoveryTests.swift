@@ -431,7 +431,7 @@ import TimerCore
         Self.command(.pause(Self.job, PauseTerms(by: "ops")), 1, in: &script)
         #expect(try Self.identity(script).format == 2)
         Self.lose(&script)
-        #expect(script.member.status(at: script.now).loss?.memory == .nobody)
+        #expect(script.member.status(at: script.now).loss?.memory == .noMachine)
         script.write([.member(FleetScript.web2): old.text])
         Self.command(.adopt, 2, in: &script)
         #expect(try !Self.isRecovering(script))

@@ -107,7 +107,7 @@ import TimerFleet
         #expect(known.started.isEmpty && new.started.isEmpty)
         #expect(known.notices == [.guarded(.foreign)] && new.notices == [.guarded(.foreign)])
         // A user accepts it. Nothing that was due before that is started, and nothing at all until the
-        // hold ends that says that nobody remembers what was paused.
+        // hold ends that says that no machine remembers what was paused.
         let adopted = new.now.wall
         new.handle(.command(1, .adopt))
         new.run(.seconds(30))

@@ -16,12 +16,13 @@ import TimerControl
     }
 
     @Test func itNamesWhatWasPaused() {
-        #expect(Self.lines([], .nobody).count == 2)
-        #expect(Self.lines(["a", "b"], .nobody)[2] == "These were paused, and will run: a, b")
-        #expect(Self.lines(["a"], held: true, .nobody)[3] == "The fleet was held, and will not be.")
+        #expect(Self.lines([], .noMachine).count == 2)
+        #expect(Self.lines(["a", "b"], .noMachine)[2] == "These were paused, and will run: a, b")
         #expect(
-            Self.lines((1...25).map { "j\($0)" }, .nobody)[2].hasSuffix(", j19, j20 and 5 more"))
-        #expect(Self.lines(["a\u{1b}"], .nobody)[2].hasSuffix(" a\\x1b"))
+            Self.lines(["a"], held: true, .noMachine)[3] == "The fleet was held, and will not be.")
+        #expect(
+            Self.lines((1...25).map { "j\($0)" }, .noMachine)[2].hasSuffix(", j19, j20 and 5 more"))
+        #expect(Self.lines(["a\u{1b}"], .noMachine)[2].hasSuffix(" a\\x1b"))
     }
 
     @Test func itSaysWhatComesBack() {

@@ -116,7 +116,7 @@ extension FleetReply.Loss.Memory {
         switch memory {
         case .own: self = .own
         case .others: self = .others
-        case .nobody: self = .nobody
+        case .noMachine: self = .noMachine
         }
     }
 }

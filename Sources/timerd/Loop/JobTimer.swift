@@ -50,7 +50,7 @@ struct JobTimer: OneShotTimer {
 
 /// A reference that the timers of all jobs share: a weak one in each would be an allocation of its own.
 final class LoopReference: Sendable {
-    // Set once, before the first timer is made.
+    // Safe, because it is set once, before the first timer is made.
     nonisolated(unsafe) weak var loop: Loop?
 
     /// Makes a timer whose handler captures little, because there may be very many.
