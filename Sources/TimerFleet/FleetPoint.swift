@@ -40,12 +40,15 @@ extension FleetFields {
 /// nothing that a copy was restored, even one with the same cluster identifier.
 public struct FleetLog: Hashable, Sendable {
     /// How many entries were committed, at least.
-    public var entries: Int64
+    public let entries: Int64
     /// The revision.
-    public var revision: Int64
+    public let revision: Int64
 
-    /// As it was read.
-    public init(entries: Int64, revision: Int64) {
+    /// As it was read. Nil if one of the numbers is negative or 2^53 at least: no log is that long, and
+    /// what is calculated with others could overflow.
+    public init?(entries: Int64, revision: Int64) {
+        let range: Range<Int64> = 0..<1 << 53
+        guard range.contains(entries), range.contains(revision) else { return nil }
         self.entries = entries
         self.revision = revision
     }

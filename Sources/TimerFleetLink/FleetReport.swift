@@ -171,13 +171,21 @@ package enum FleetReport: Hashable, Sendable {
             return .loaded(
                 number: try reader.unsigned(), cluster: try reader.sentence(),
                 revision: try reader.signed(),
-                log: try reader.flag()
-                    ? FleetLog(entries: try reader.signed(), revision: try reader.signed()) : nil)
+                log: try reader.flag() ? try reader.log() : nil)
         case 10:
             return .changed(
                 number: try reader.unsigned(), cluster: try reader.sentence(),
                 revision: try reader.signed(), try reader.reads())
         default: return .watchLost(number: try reader.unsigned())
         }
+    }
+}
+
+extension WireReader {
+    fileprivate mutating func log() throws(Fault) -> FleetLog {
+        guard let log = FleetLog(entries: try signed(), revision: try signed()) else {
+            throw Fault()
+        }
+        return log
     }
 }

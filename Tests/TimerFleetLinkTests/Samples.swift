@@ -59,7 +59,7 @@ enum Samples {
             .loaded(number: 1, cluster: "ab", revision: 9, log: nil),
             .loaded(
                 number: 1, cluster: "ab", revision: 9,
-                log: FleetLog(entries: .max, revision: 9)),
+                log: FleetLog(entries: (1 << 53) - 1, revision: 9)),
             .changed(number: .max, cluster: "ab", revision: 10, reads), .watchLost(number: 2),
             .unknown(-1), .status(FleetLinkStatus(isRunning: true)),
             .status(

@@ -276,4 +276,14 @@ import TimerFleet
             revision: log?.revision ?? 9, log: log, cursors: [:])
         #expect(found == finding)
     }
+
+    /// Numbers that no log can have are not calculated with.
+    @Test(
+        arguments: [
+            (0, 0, true), ((1 << 53) - 1, 0, true), (0, (1 << 53) - 1, true), (-1, 0, false),
+            (0, -1, false), (1 << 53, 0, false), (0, 1 << 53, false), (.min, .max, false),
+        ] as [(Int64, Int64, Bool)])
+    func aLogHasNumbersThatCanBe(entries: Int64, revision: Int64, isOne: Bool) {
+        #expect((FleetLog(entries: entries, revision: revision) != nil) == isOne)
+    }
 }

@@ -50,7 +50,7 @@ extension IdentityGuard {
             case .hold: seen.hold = Versioned(stored)
             case .clock:
                 seen.clock = try? ClockValue(text: stored.text)
-                seen.clockAt = WallInstant(microsecondsSinceEpoch: stored.modified)
+                seen.clockAt = WallInstant(kept: stored.modified)
             case .identity, .member, .run, nil: break
             }
         }
