@@ -130,61 +130,61 @@ test: setup
 	SWIFT='$(SWIFT)' Tests/run --filter LifeTests $(SWIFTFLAGS)
 
 test-library: setup
-	Tests/Library/run
+	Tests/System/Library/run
 
 test-mutations: setup
-	Tests/Mutations/run core
-	Tests/Mutations/run fleet
-	Tests/Mutations/run shell
+	Tests/Support/Mutations/run core
+	Tests/Support/Mutations/run fleet
+	Tests/Support/Mutations/run shell
 
 # One of the cases installs the package.
 test-systemd: deb
-	Tests/Machine/run .build/release
+	Tests/System/Machine/run .build/release
 
 # In a virtual machine with the package. CASES="suspend power-cut" are the cases (all), SUSPENDS=1 and CUTS=3 how many
 # suspends and power cuts there are, and LONG=1 makes both campaigns long.
 test-vm: deb
-	Tests/VM/run "$$(ls -t $(DIST)/timerd_*.deb | head -n 1)" $(CASES)
+	Tests/System/VM/run "$$(ls -t $(DIST)/timerd_*.deb | head -n 1)" $(CASES)
 
 test-api: setup
 	$(SWIFT) build
-	Tests/API/run .build/debug
+	Tests/System/API/run .build/debug
 
 test-readme: PACKAGES += curl
 test-readme: setup
 	$(SWIFT) build
-	Tests/Readme/run .build/debug
+	Tests/System/Readme/run .build/debug
 
 test-etcd: PACKAGES += openssl
 test-etcd: setup
 	$(SWIFT) build --build-tests $(SWIFTFLAGS)
-	SWIFT='$(SWIFT)' Tests/Etcd/run
+	SWIFT='$(SWIFT)' Tests/System/Etcd/run
 
 test-fleet: PACKAGES += faketime iproute2 nftables
 test-fleet: setup
 	$(SWIFT) build $(SWIFTFLAGS)
-	Tests/Fleet/run $(CHECKS)
+	Tests/System/Fleet/run $(CHECKS)
 
 test-page: PACKAGES += chromium fonts-inter fonts-jetbrains-mono python3-venv
 test-page: setup
 	$(SWIFT) build
-	Tests/Page/run .build/debug
+	Tests/System/Page/run .build/debug
 
 test-metrics: setup
 	$(SWIFT) build
-	Tests/Metrics/run .build/debug
+	Tests/System/Metrics/run .build/debug
 
 test-import: setup
 	$(SWIFT) build
-	Tests/Import/run .build/debug
+	Tests/System/Import/run .build/debug
 
 test-notify: PACKAGES += curl python3-venv
 test-notify: setup
 	$(SWIFT) build
-	Tests/Notify/run .build/debug
+	Tests/System/Notify/run .build/debug
 
 test-container: build
-	Tests/Container/run .build/release
+	Tests/System/Container/run .build/release
 
 # All files that `install` writes, except the configuration, and the variables for their paths.
 share = $(DESTDIR)$(PREFIX)/share
@@ -232,7 +232,7 @@ install:
 	put config/timerd.toml $(share)/doc/timerd/examples/timerd.toml \
 	    && { [ -e $(DESTDIR)/etc/timerd/timerd.toml ] \
 	        || put config/system.toml $(DESTDIR)/etc/timerd/timerd.toml; }
-	install -m 644 Sources/COpenAPI/openapi.json $(share)/timerd/openapi.json
+	install -m 644 Sources/Control/COpenAPI/openapi.json $(share)/timerd/openapi.json
 	install -m 644 monitoring/prometheus/timerd.rules.yml $(share)/timerd/prometheus/timerd.rules.yml
 	install -m 644 monitoring/grafana/timerd.json $(share)/timerd/grafana/timerd.json
 	@[ -n "$(DESTDIR)" ] || echo 'now: systemd-sysusers && journalctl --update-catalog &&' \
@@ -287,7 +287,7 @@ docs: setup
 	$(SWIFT) build --scratch-path $(DOCS)/build --target PausableTimers \
 	    -Xswiftc -emit-symbol-graph -Xswiftc -emit-symbol-graph-dir -Xswiftc $(CURDIR)/$(DOCS)/symbols
 	@rm -f $(DOCS)/symbols/Timekeeping*
-	$(DOCC) convert Sources/PausableTimers/PausableTimers.docc --warnings-as-errors \
+	$(DOCC) convert Sources/Library/PausableTimers/PausableTimers.docc --warnings-as-errors \
 	    --fallback-display-name PausableTimers --fallback-bundle-identifier timerd.PausableTimers \
 	    --additional-symbol-graph-dir $(DOCS)/symbols --output-path $(DOCS)/PausableTimers.doccarchive
 

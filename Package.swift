@@ -29,20 +29,246 @@ func daemons(_ name: String, of package: String) -> Target.Dependency {
     .product(name: name, package: package, condition: .when(traits: ["Daemon"]))
 }
 
-/// A small program in Sources/Examples.
-func example(_ name: String) -> Target {
-    .executableTarget(
-        name: name, dependencies: ["PausableTimers"], path: "Sources/Examples/\(name)",
+/// A Swift target of a wing, a folder in Sources/.
+func swift(
+    _ name: String, in wing: String, _ dependencies: [Target.Dependency] = [],
+    settings: [SwiftSetting] = settings
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "Sources/\(wing)/\(name)",
         swiftSettings: settings)
+}
+
+/// A program in Swift.
+func program(_ name: String, in wing: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(
+        name: name, dependencies: dependencies, path: "Sources/\(wing)/\(name)",
+        swiftSettings: settings)
+}
+
+/// A library of the machine.
+func system(_ name: String, in wing: String, pkgConfig: String, package: String) -> Target {
+    .systemLibrary(
+        name: name, path: "Sources/\(wing)/\(name)", pkgConfig: pkgConfig,
+        providers: [.apt([package])])
+}
+
+/// What Swift cannot import, in C or C++.
+func c(
+    _ name: String, in wing: String, _ dependencies: [Target.Dependency] = [],
+    exclude: [String] = []
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "Sources/\(wing)/\(name)", exclude: exclude,
+        cSettings: cSettings, cxxSettings: cxxSettings)
 }
 
 /// The tests of a target.
 func tests(of target: String, _ more: Target.Dependency..., resources: [Resource]? = nil) -> Target
 {
     .testTarget(
-        name: "\(target)Tests", dependencies: [.byName(name: target)] + more, resources: resources,
+        name: "\(target)Tests", dependencies: [.byName(name: target)] + more,
+        path: "Tests/Unit/\(target)Tests", resources: resources, swiftSettings: settings)
+}
+
+/// What several tests use.
+func support(
+    _ name: String, _ dependencies: [Target.Dependency] = [], in folder: String = "Support",
+    settings: [SwiftSetting] = settings
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "Tests/\(folder)/\(name)",
         swiftSettings: settings)
 }
+
+/// Tests that draw millions of cases and compare them with a model or a law.
+func model(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    .testTarget(
+        name: name, dependencies: dependencies, path: "Tests/Model/\(name)",
+        swiftSettings: optimised)
+}
+
+// The wings. Each has a README.md, and `DependencyTests` checks what it may import.
+
+let host: [Target] = [
+    system("CSystemd", in: "Host", pkgConfig: "libsystemd", package: "libsystemd-dev"),
+    c("CLinux", in: "Host"),
+    swift("HostFiles", in: "Host"),
+    swift("HostThreads", in: "Host", ["CLinux"]),
+    swift("Systemd", in: "Host", ["CLinux", "HostFiles"]),
+    swift("SystemdActivation", in: "Host", ["CSystemd", "Systemd"]),
+]
+
+let library: [Target] =
+    [swift("PausableTimers", in: "Library", ["Timekeeping"])]
+    // What a person may run to see the library work: `swift run fps`.
+    + ["fps", "pomodoro", "poller"].map { program($0, in: "Library/Examples", ["PausableTimers"]) }
+
+let core: [Target] = [
+    swift("Timekeeping", in: "Core"),
+    swift("TimerCore", in: "Core", ["Timekeeping"], settings: optimised),
+    swift("TimerZones", in: "Core", ["HostFiles", "TimerCore"]),
+    c("CTomlPlusPlus", in: "Core"),
+    swift(
+        "TimerConfig", in: "Core",
+        ["HostFiles", "HostThreads", "TimerCore", "TimerZones", "CTomlPlusPlus", "CLinux"]),
+]
+
+// What both ends say, the scheduler's end and the runner's end are targets of their own, so that the scheduler, which
+// has no privileges, contains nothing that starts processes.
+let runner: [Target] = [
+    swift("TimerRunnerProtocol", in: "Runner", ["TimerCore"]),
+    swift(
+        "TimerRunnerClient", in: "Runner",
+        ["HostFiles", "HostThreads", "TimerCore", "TimerRunnerProtocol"]),
+    c("CSpawn", in: "Runner", ["CLinux"]),
+    swift(
+        "TimerRunner", in: "Runner",
+        [
+            "CSpawn", "HostFiles", "HostThreads", "TimerCore", "TimerRunnerProtocol",
+            daemons("HeapModule", of: "swift-collections"),
+        ]),
+    program(
+        "timerd-runner", in: "Runner",
+        [
+            "CLinux", "HostFiles", "HostThreads", "Systemd", "TimerConfig", "TimerCore",
+            "TimerRunner", "TimerRunnerProtocol",
+            daemons("ArgumentParser", of: "swift-argument-parser"),
+        ]),
+    system("CPam", in: "Runner", pkgConfig: "pam", package: "libpam0g-dev"),
+    // In C, and small: it starts once for each run in a PAM session, and forks.
+    .executableTarget(
+        name: "timerd-session", dependencies: ["CSpawn", "CPam"],
+        path: "Sources/Runner/timerd-session", cSettings: cSettings,
+        // Without the libraries of Swift and C++, which every program is linked with.
+        linkerSettings: [.unsafeFlags(["-Xlinker", "--as-needed"]), .linkedLibrary("pam")]),
+]
+
+let control: [Target] = [
+    swift("TimerControl", in: "Control", ["HostFiles", "TimerCore"]),
+    c("COpenAPI", in: "Control", exclude: ["openapi.json"]),
+    c("CWebPage", in: "Control", exclude: ["index.html", "app.css", "app.js", "icon.svg"]),
+    program(
+        "timerctl", in: "Control",
+        [
+            "CLinux", "HostFiles", "TimerControl", "TimerCore", "TimerImport", "TimerZones",
+            daemons("ArgumentParser", of: "swift-argument-parser"),
+        ]),
+]
+
+let others: [Target] = [
+    // Notifications about jobs as mails and requests: notifications in, bytes out.
+    swift("TimerNotify", in: "Notify", ["HostFiles", "TimerControl", "TimerCore"]),
+    // What `timerctl import` makes of crontabs and units: text in, jobs out.
+    swift("TimerImport", in: "Import", ["HostFiles", "TimerCore"]),
+]
+
+let fleet: [Target] = [
+    // What machines that share jobs tell each other, and what each of them decides; no I/O.
+    swift("TimerFleet", in: "Fleet", ["TimerCore"], settings: optimised),
+    // What the scheduler and `timerd-fleet` say to each other, and the scheduler's end.
+    swift(
+        "TimerFleetLink", in: "Fleet",
+        ["HostFiles", "HostThreads", "TimerCore", "TimerFleet", "TimerRunnerProtocol"]),
+    system("CCurl", in: "Fleet", pkgConfig: "libcurl", package: "libcurl4-openssl-dev"),
+    swift("EtcdClient", in: "Fleet", ["CCurl", "HostFiles", "TimerCore", "TimerFleet"]),
+    // The only one with a network, and with libcurl.
+    program(
+        "timerd-fleet", in: "Fleet",
+        [
+            "CLinux", "EtcdClient", "HostFiles", "HostThreads", "Systemd", "TimerConfig",
+            "TimerCore", "TimerFleet", "TimerFleetLink", "TimerRunnerProtocol",
+        ]),
+]
+
+let scheduler: [Target] = [
+    system("CSQLite", in: "Scheduler", pkgConfig: "sqlite3", package: "libsqlite3-dev"),
+    swift("TimerStore", in: "Scheduler", ["TimerCore", "CSQLite"]),
+    program(
+        "timerd", in: "Scheduler",
+        [
+            "Systemd", "SystemdActivation", "TimerCore", "TimerZones", "TimerConfig",
+            "TimerStore", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
+            "TimerFleet", "TimerFleetLink", "TimerNotify", "CLinux",
+            "COpenAPI", "CWebPage", "HostFiles", "HostThreads", "PausableTimers",
+            daemons("ArgumentParser", of: "swift-argument-parser"),
+            daemons("DequeModule", of: "swift-collections"),
+            daemons("Logging", of: "swift-log"),
+            daemons("NIOCore", of: "swift-nio"),
+            daemons("NIOHTTP1", of: "swift-nio"),
+            daemons("NIOPosix", of: "swift-nio"),
+        ]),
+]
+
+let unitTests: [Target] = [
+    tests(of: "Systemd", "SystemdActivation", "SystemdReceiver"),
+    tests(of: "Timekeeping", "SeededRandom"),
+    tests(of: "PausableTimers", "SeededRandom"),
+    tests(of: "TimerCore", "ProjectFiles", "SeededRandom", resources: [.copy("Data")]),
+    tests(
+        of: "TimerConfig", "ConfigFolder", "ProjectFiles", "SeededRandom", "TimerCore",
+        "TimerZones", resources: [.copy("Corpus")]),
+    tests(of: "TimerStore", "TimerCore"),
+    tests(
+        of: "TimerRunner", "SeededRandom", "TimerCore", "CSpawn", "HostThreads",
+        "TimerRunnerClient", "TimerRunnerProtocol", "WebReceiver"),
+    tests(of: "TimerZones", "SeededRandom", "TimerCore"),
+    tests(
+        of: "TimerImport", "HostFiles", "SeededRandom", "TimerCore", "TimerConfig", "TimerZones"),
+    tests(of: "TimerControl", "SeededRandom", "TimerCore"),
+    tests(of: "TimerNotify", "SeededRandom", "TimerCore"),
+    tests(of: "TimerFleet", "SeededRandom", "TimerCore"),
+    tests(
+        of: "TimerFleetLink", "HostThreads", "SeededRandom", "TimerCore", "TimerFleet",
+        "TimerRunnerProtocol"),
+    tests(of: "EtcdClient", "SeededRandom", "TimerCore", "TimerFleet", "WebReceiver"),
+    tests(
+        of: "timerd", "timerctl", "timerd-runner", "CLinux", "ConfigFolder", "HostFiles",
+        "ProjectFiles", "Systemd", "SystemdReceiver", "SeededRandom", "StoreModel", "TimerConfig",
+        "TimerControl", "TimerFleet", "TimerFleetLink", "WebReceiver", "TimerCore",
+        "TimerRunner", "TimerStore", "TimerZones",
+        daemons("ArgumentParser", of: "swift-argument-parser"),
+        daemons("Logging", of: "swift-log"),
+        daemons("NIOCore", of: "swift-nio"),
+        daemons("NIOEmbedded", of: "swift-nio"),
+        daemons("NIOHTTP1", of: "swift-nio")),
+    // The house rules: what the sources and the pages must look like.
+    .testTarget(
+        name: "HouseTests", dependencies: ["ProjectFiles"], path: "Tests/Unit/HouseTests",
+        swiftSettings: settings),
+]
+
+let modelTests: [Target] = [
+    model("LawTests", "SeededRandom", "TimerCore", "TimerZones"),
+    model("ModelTests", "TimerCore"),
+    support("StoreModel", ["TimerFleet"], in: "Model", settings: optimised),
+    model("FleetModelTests", "StoreModel", "TimerCore", "TimerFleet"),
+]
+
+let systemTests: [Target] = [
+    .testTarget(
+        name: "RealEtcdTests",
+        dependencies: [
+            "EtcdClient", "HostFiles", "SeededRandom", "StoreModel", "TimerCore", "TimerFleet",
+            "TimerFleetLink", "TimerRunnerProtocol", "timerd-fleet",
+        ],
+        path: "Tests/System/Etcd", exclude: ["run", "server"], swiftSettings: settings),
+    .testTarget(
+        name: "LifeTests",
+        dependencies: [
+            "timerd", "timerd-runner", "timerctl", "TimerControl", "TimerCore", "CSQLite",
+            "ProjectFiles", "SeededRandom", "SystemdReceiver", "WebReceiver",
+        ],
+        path: "Tests/System/LifeTests", swiftSettings: settings),
+]
+
+let testSupport: [Target] = [
+    support("SeededRandom", settings: optimised),
+    support("ConfigFolder"),
+    support("ProjectFiles"),
+    support("SystemdReceiver"),
+    support("WebReceiver"),
+]
 
 let package = Package(
     name: "timerd",
@@ -70,191 +296,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     ],
-    targets: [
-        // The machine's libraries.
-        .systemLibrary(
-            name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
-        .systemLibrary(
-            name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        .systemLibrary(
-            name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .systemLibrary(name: "CPam", pkgConfig: "pam", providers: [.apt(["libpam0g-dev"])]),
-        // What Swift cannot import, in C.
-        .target(name: "CTomlPlusPlus", cxxSettings: cxxSettings),
-        .target(name: "CSpawn", dependencies: ["CLinux"], cSettings: cSettings),
-        .target(name: "CLinux", cSettings: cSettings),
-        .target(name: "COpenAPI", exclude: ["openapi.json"], cSettings: cSettings),
-        .target(
-            name: "CWebPage", exclude: ["index.html", "app.css", "app.js", "icon.svg"],
-            cSettings: cSettings),
-        // No dependencies among Config, Store, Runner and Control, and none of Systemd on any Timer*.
-        .target(name: "Systemd", dependencies: ["CLinux", "HostFiles"], swiftSettings: settings),
-        .target(
-            name: "SystemdActivation", dependencies: ["CSystemd", "Systemd"],
-            swiftSettings: settings),
-        .target(name: "HostFiles", swiftSettings: settings),
-        .target(name: "HostThreads", dependencies: ["CLinux"], swiftSettings: settings),
-        .target(name: "Timekeeping", swiftSettings: settings),
-        .target(name: "PausableTimers", dependencies: ["Timekeeping"], swiftSettings: settings),
-        .target(name: "TimerCore", dependencies: ["Timekeeping"], swiftSettings: optimised),
-        .target(
-            name: "TimerZones", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
-        .target(
-            name: "TimerConfig",
-            dependencies: [
-                "HostFiles", "HostThreads", "TimerCore", "TimerZones", "CTomlPlusPlus", "CLinux",
-            ],
-            swiftSettings: settings),
-        .target(
-            name: "TimerStore", dependencies: ["TimerCore", "CSQLite"], swiftSettings: settings),
-        // The runner in four parts, so that the scheduler, which has no privileges, contains nothing that starts
-        // processes: what both ends say, the scheduler's end, the runner's end, and threads for all.
-        .target(
-            name: "TimerRunnerProtocol", dependencies: ["TimerCore"], swiftSettings: settings),
-        .target(
-            name: "TimerRunnerClient",
-            dependencies: ["HostFiles", "HostThreads", "TimerCore", "TimerRunnerProtocol"],
-            swiftSettings: settings),
-        .target(
-            name: "TimerRunner",
-            dependencies: [
-                "CSpawn", "HostFiles", "HostThreads", "TimerCore", "TimerRunnerProtocol",
-                daemons("HeapModule", of: "swift-collections"),
-            ],
-            swiftSettings: settings),
-        .target(
-            name: "TimerControl", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
-        // Notifications about jobs as mails and requests: notifications in, bytes out.
-        .target(
-            name: "TimerNotify", dependencies: ["HostFiles", "TimerControl", "TimerCore"],
-            swiftSettings: settings),
-        // What machines that share jobs tell each other, and what each of them decides; no I/O.
-        .target(
-            name: "TimerFleet", dependencies: ["TimerCore"],
-            swiftSettings: optimised),
-        // The connection of a fleet to etcd.
-        .target(
-            name: "EtcdClient", dependencies: ["CCurl", "HostFiles", "TimerCore", "TimerFleet"],
-            swiftSettings: settings),
-        // What the scheduler and `timerd-fleet` say to each other, and the scheduler's end.
-        .target(
-            name: "TimerFleetLink",
-            dependencies: [
-                "HostFiles", "HostThreads", "TimerCore", "TimerFleet", "TimerRunnerProtocol",
-            ],
-            swiftSettings: settings),
-        // What `timerctl import` makes of crontabs and units: text in, jobs out.
-        .target(
-            name: "TimerImport", dependencies: ["HostFiles", "TimerCore"], swiftSettings: settings),
-        // The programs.
-        .executableTarget(
-            name: "timerd",
-            dependencies: [
-                "Systemd", "SystemdActivation", "TimerCore", "TimerZones", "TimerConfig",
-                "TimerStore", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
-                "TimerFleet", "TimerFleetLink", "TimerNotify", "CLinux",
-                "COpenAPI", "CWebPage", "HostFiles", "HostThreads", "PausableTimers",
-                daemons("ArgumentParser", of: "swift-argument-parser"),
-                daemons("DequeModule", of: "swift-collections"),
-                daemons("Logging", of: "swift-log"),
-                daemons("NIOCore", of: "swift-nio"),
-                daemons("NIOHTTP1", of: "swift-nio"),
-                daemons("NIOPosix", of: "swift-nio"),
-            ],
-            swiftSettings: settings),
-        .executableTarget(
-            name: "timerd-runner",
-            dependencies: [
-                "CLinux", "HostFiles", "HostThreads", "Systemd", "TimerConfig", "TimerCore",
-                "TimerRunner", "TimerRunnerProtocol",
-                daemons("ArgumentParser", of: "swift-argument-parser"),
-            ],
-            swiftSettings: settings),
-        // The only one with a network, and with libcurl.
-        .executableTarget(
-            name: "timerd-fleet",
-            dependencies: [
-                "CLinux", "EtcdClient", "HostFiles", "HostThreads", "Systemd", "TimerConfig",
-                "TimerCore", "TimerFleet", "TimerFleetLink", "TimerRunnerProtocol",
-            ],
-            swiftSettings: settings),
-        // In C, and small: it starts once for each run in a PAM session, and forks.
-        .executableTarget(
-            name: "timerd-session", dependencies: ["CSpawn", "CPam"], cSettings: cSettings,
-            // Without the libraries of Swift and C++, which every program is linked with.
-            linkerSettings: [.unsafeFlags(["-Xlinker", "--as-needed"]), .linkedLibrary("pam")]),
-        .executableTarget(
-            name: "timerctl",
-            dependencies: [
-                "CLinux", "HostFiles", "TimerControl", "TimerCore", "TimerImport", "TimerZones",
-                daemons("ArgumentParser", of: "swift-argument-parser"),
-            ],
-            swiftSettings: settings),
-        // What a person may run to see the library work: `swift run fps`.
-        example("fps"), example("pomodoro"), example("poller"),
-        // The tests.
-        tests(of: "Systemd", "SystemdActivation", "SystemdReceiver"),
-        .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: optimised),
-        .target(name: "ConfigFolder", path: "Tests/ConfigFolder", swiftSettings: settings),
-        .target(name: "SystemdReceiver", path: "Tests/SystemdReceiver", swiftSettings: settings),
-        .target(name: "WebReceiver", path: "Tests/WebReceiver", swiftSettings: settings),
-        tests(of: "Timekeeping", "SeededRandom"),
-        tests(of: "PausableTimers", "SeededRandom"),
-        tests(of: "TimerCore", "SeededRandom", resources: [.copy("Data")]),
-        .testTarget(
-            name: "LawTests", dependencies: ["SeededRandom", "TimerCore", "TimerZones"],
-            swiftSettings: optimised),
-        .testTarget(name: "ModelTests", dependencies: ["TimerCore"], swiftSettings: optimised),
-        .target(
-            name: "StoreModel", dependencies: ["TimerFleet"], path: "Tests/StoreModel",
-            swiftSettings: optimised),
-        .testTarget(
-            name: "FleetModelTests", dependencies: ["StoreModel", "TimerCore", "TimerFleet"],
-            swiftSettings: optimised),
-        tests(
-            of: "TimerConfig", "ConfigFolder", "SeededRandom", "TimerCore", "TimerZones",
-            resources: [.copy("Corpus")]),
-        tests(of: "TimerStore", "TimerCore"),
-        tests(
-            of: "TimerRunner", "SeededRandom", "TimerCore", "CSpawn", "HostThreads",
-            "TimerRunnerClient", "TimerRunnerProtocol", "WebReceiver"),
-        tests(of: "TimerZones", "SeededRandom", "TimerCore"),
-        tests(
-            of: "TimerImport", "HostFiles", "SeededRandom", "TimerCore", "TimerConfig",
-            "TimerZones"),
-        tests(of: "TimerControl", "SeededRandom", "TimerCore"),
-        tests(of: "TimerNotify", "SeededRandom", "TimerCore"),
-        tests(of: "TimerFleet", "SeededRandom", "TimerCore"),
-        tests(
-            of: "TimerFleetLink", "HostThreads", "SeededRandom", "TimerCore", "TimerFleet",
-            "TimerRunnerProtocol"),
-        tests(of: "EtcdClient", "SeededRandom", "TimerCore", "TimerFleet", "WebReceiver"),
-        .testTarget(
-            name: "RealEtcdTests",
-            dependencies: [
-                "EtcdClient", "HostFiles", "SeededRandom", "StoreModel", "TimerCore", "TimerFleet",
-                "TimerFleetLink", "TimerRunnerProtocol", "timerd-fleet",
-            ],
-            path: "Tests/Etcd", exclude: ["run", "server"], swiftSettings: settings),
-        tests(
-            of: "timerd", "timerctl", "timerd-runner", "CLinux", "ConfigFolder", "HostFiles",
-            "Systemd", "SystemdReceiver", "SeededRandom", "StoreModel", "TimerConfig",
-            "TimerControl", "TimerFleet", "TimerFleetLink", "WebReceiver", "TimerCore",
-            "TimerRunner", "TimerStore", "TimerZones",
-            daemons("ArgumentParser", of: "swift-argument-parser"),
-            daemons("Logging", of: "swift-log"),
-            daemons("NIOCore", of: "swift-nio"),
-            daemons("NIOEmbedded", of: "swift-nio"),
-            daemons("NIOHTTP1", of: "swift-nio")),
-        .testTarget(name: "HouseTests", swiftSettings: settings),
-        .testTarget(
-            name: "LifeTests",
-            dependencies: [
-                "timerd", "timerd-runner", "timerctl", "TimerControl", "TimerCore", "CSQLite",
-                "SeededRandom", "SystemdReceiver", "WebReceiver",
-            ],
-            swiftSettings: settings),
-    ],
+    targets: host + core + library + runner + control + others + fleet + scheduler
+        + unitTests + modelTests + systemTests + testSupport,
     cLanguageStandard: .gnu17,
     cxxLanguageStandard: .cxx17
 )

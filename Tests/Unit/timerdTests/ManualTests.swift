@@ -1,0 +1,327 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import ProjectFiles
+import Testing
+import TimerConfig
+import TimerControl
+import TimerCore
+
+@testable import timerctl
+@testable import timerd
+@testable import timerd_runner
+
+@Suite struct VerbFirstTests {
+    @Test(arguments: [
+        (["list"], ["list"]), (["--user", "list", "--json"], ["list", "--user", "--json"]),
+        (["--json", "--socket", "/x", "why", "a"], ["why", "--json", "--socket", "/x", "a"]),
+        (["--socket=/x", "show", "a"], ["show", "--socket=/x", "a"]),
+        (["list", "--user"], ["list", "--user"]), ([], []), (["--user"], ["--user"]),
+        (["--socket", "/x"], ["--socket", "/x"]), (["--version"], ["--version"]),
+        (["--user", "--help"], ["--user", "--help"]),
+        (["--user", "notify", "test", "ops"], ["notify", "test", "--user", "ops"]),
+        (["--user", "notify", "--json"], ["notify", "--user", "--json"]),
+        (["--user", "notify"], ["notify", "--user"]),
+    ])
+    func optionsMayComeBeforeTheVerb(given: [String], read: [String]) {
+        #expect(Timerctl.verbFirst(given[...]) == read)
+    }
+
+    /// `--user` without a name is an option of every command.
+    @Test(arguments: [
+        (["web", "--revoke", "--user", "ann"], ["web", "--revoke", "--owner", "ann"]),
+        (["web", "--user", "ann", "--revoke"], ["web", "--owner", "ann", "--revoke"]),
+        (["web", "--revoke", "--user"], ["web", "--revoke", "--user"]),
+        (["web", "--user", "--revoke"], ["web", "--user", "--revoke"]),
+        (["web", "--user", "ann"], ["web", "--user", "ann"]),
+        (["list", "--user", "--revoke", "ann"], ["list", "--user", "--revoke", "ann"]),
+    ])
+    func theUserWhoseSessionsEndIsNamed(given: [String], read: [String]) throws {
+        #expect(WebVerb.withOwner(given) == read)
+        let own = try Timerctl.parseAsRoot(
+            WebVerb.withOwner(["web", "--revoke", "--user", "ann", "--system"]))
+        let verb = try #require(own as? WebVerb)
+        #expect(verb.owner == "ann" && verb.connection.system && !verb.connection.user)
+        for wrong in [["--revoke", "--all", "--user", "ann"], ["--user", "ann"]] {
+            #expect(throws: (any Error).self) {
+                try Timerctl.parseAsRoot(WebVerb.withOwner(["web"] + wrong))
+            }
+        }
+    }
+
+    /// The parser of command lines would find --help in it.
+    @Test(arguments: [
+        (["at", "-2h", "--", "-1h"], ["at", " -2h", "--", "-1h"]),
+        (["in", "--json", "-1h"], ["in", "--json", " -1h"]), (["in", "-h"], ["in", "-h"]),
+        (["in", "1h", "-", "--"], ["in", "1h", "-", "--"]),
+        (["log", "a", "-n", "-1"], ["log", "a", "-n", "-1"]), ([], []),
+    ])
+    func aNegativeTimeIsNoOption(given: [String], read: [String]) {
+        #expect(Timerctl.shielded(given) == read)
+        #expect(read.map(Timerctl.unshielded) == given)
+    }
+
+    @Test(
+        arguments: [
+            (
+                ["pase", "a"],
+                "unknown command \"pase\" (did you mean \"pause\"?); see `timerctl --help`"
+            ),
+            (
+                ["--user", "nothing-like-it"],
+                "unknown command \"nothing-like-it\"; see `timerctl --help`"
+            ),
+            (["pause", "a"], nil), (["--help"], nil), ([], nil), (["help"], nil),
+            (["--socket", "/x"], nil),
+        ] as [([String], String?)])
+    func anUnknownCommandIsNamed(given: [String], text: String?) {
+        #expect(Timerctl.unknownCommand(given[...]) == text.map { "timerctl: \($0)" })
+    }
+
+    @Test func onlyOneDaemonIsAsked() throws {
+        #expect(throws: (any Error).self) {
+            try Timerctl.parseAsRoot(["list", "--user", "--socket", "/x"])
+        }
+        let verb = try #require(try Timerctl.parseAsRoot(["list", "--user"]) as? ListVerb)
+        #expect(verb.connection.user)
+    }
+}
+
+/// Compares the pages in man/ with the programs. In them `.It Ic` starts the description of a
+/// command or a key, and `.It Fl` that of an option.
+@Suite struct ManualTests {
+
+    /// The items that a page explains: the unescaped words after a macro in its `.It` lines.
+    private func items(_ macro: String, in page: String) throws -> [String] {
+        try text(of: "man/\(page)").split(separator: "\n").flatMap { line -> [String] in
+            let words = line.split(separator: " ")
+            guard words.first == ".It" else { return [] }
+            return zip(words, words.dropFirst()).filter { $0.0 == macro }
+                .map { $0.1.replacingOccurrences(of: "\\-", with: "-") }
+        }
+    }
+
+    private func text(of file: String) throws -> String {
+        try String(contentsOf: Project.url(of: file), encoding: .utf8)
+    }
+
+    @Test func timerdTomlExplainsEachKeyOnce() throws {
+        let keys = ConfigReader.knownKeys
+        let items = try items("Ic", in: "timerd.toml.5")
+        #expect(
+            items.sorted()
+                == (keys.daemon + ConfigReader.settingsTables.flatMap(\.keys) + keys.job).sorted())
+    }
+
+    /// A command, as `--experimental-dump-help` describes it.
+    private struct Tool: Decodable {
+        var command: Command
+
+        struct Command: Decodable {
+            var commandName: String
+            var aliases: [String]?
+            var arguments: [Argument]?
+            var subcommands: [Command]?
+        }
+
+        struct Argument: Decodable {
+            var kind: String
+            var names: [Name]?
+            var shouldDisplay: Bool
+        }
+
+        struct Name: Decodable {
+            var kind: String
+            var name: String
+        }
+
+        init(_ help: String) throws {
+            self = try JSONDecoder().decode(Tool.self, from: Data(help.utf8))
+        }
+
+        var verbs: [Command] {
+            (command.subcommands ?? []).filter { $0.commandName != "help" }
+        }
+
+        /// Such as `--socket` and `-n`, without the first dash, as after `.Fl`.
+        var options: Set<String> {
+            let nested = verbs.flatMap { $0.subcommands ?? [] }.filter { $0.commandName != "help" }
+            let arguments = ([command] + verbs + nested).flatMap { $0.arguments ?? [] }
+            let names = arguments.filter { $0.kind != "positional" && $0.shouldDisplay }
+                .flatMap { $0.names ?? [] }
+            return Set(names.map { $0.kind == "long" ? "-\($0.name)" : $0.name })
+        }
+    }
+
+    @Test func theClientsPageExplainsEveryVerbAndOption_andNoOther() throws {
+        let tool = try Tool(Timerctl._dumpHelp())
+        #expect(
+            try items("Ic", in: "timerctl.1").sorted() == tool.verbs.map(\.commandName).sorted())
+        #expect(try Set(items("Fl", in: "timerctl.1")) == tool.options)
+        let text = try text(of: "man/timerctl.1")
+        for alias in tool.verbs.flatMap({ $0.aliases ?? [] }) {
+            #expect(text.contains(".Ic \(alias)"), "\(alias)")
+        }
+    }
+
+    /// The synopsis of a verb, or of one below it, has all of its options.
+    @Test func theSynopsisHasTheOptionsOfEachVerb() throws {
+        let page = try text(of: "man/timerctl.1").replacing("\\-", with: "-")
+        let start = try #require(page.range(of: ".Sh SYNOPSIS\n"))
+        let synopsis = page[start.upperBound...].components(separatedBy: "\n.Pp\n")[0]
+        var flags: [String: Set<String>] = [:]
+        for block in synopsis.components(separatedBy: ".Nm\n").dropFirst() {
+            let words = block.split { $0 == " " || $0 == "\n" }.map(String.init)
+            let options = zip(words, words.dropFirst()).filter { [".Fl", "Fl"].contains($0.0) }.map(
+                \.1)
+            for line in block.split(separator: "\n") where line.hasPrefix(".Cm ") {
+                // Such as `list | status`, `at Ar TIME | Cm in Ar SPAN` and `import crontab`.
+                for part in line.dropFirst(4).components(separatedBy: " | ") {
+                    let name = part.split(separator: " ").filter { $0 != "Cm" }
+                        .prefix { $0 != "Ar" && $0 != "Op" }.joined(separator: " ")
+                    flags[name, default: []].formUnion(options)
+                }
+            }
+        }
+        let common: Set = ["socket", "user", "system", "json", "version", "help"]
+        let tool = try Tool(Timerctl._dumpHelp())
+        for verb in tool.verbs {
+            let nested = (verb.subcommands ?? []).filter { $0.commandName != "help" }
+            for command in nested.isEmpty ? [verb] : nested {
+                let name =
+                    nested.isEmpty ? verb.commandName : "\(verb.commandName) \(command.commandName)"
+                // The one that is meant without a name.
+                let known = flags[name] ?? flags[verb.commandName]
+                for argument in command.arguments ?? []
+                where argument.kind != "positional" && argument.shouldDisplay {
+                    let names = (argument.names ?? []).map(\.name)
+                    guard common.isDisjoint(with: names) else { continue }
+                    let isThere = names.contains { name in
+                        known?.contains(name.count > 1 ? "-\(name)" : name) == true
+                    }
+                    #expect(isThere, "\(name): \(names)")
+                }
+                #expect(known != nil, "\(name)")
+            }
+        }
+    }
+
+    /// Each kind of warning of `timerd check` is in its page.
+    @Test func thePageOfCheckHasEachWarning() throws {
+        let page = try text(of: "man/timerd.8").replacing("\\-", with: "-")
+        let codes = page.split(separator: "\n").filter { $0.hasPrefix(".It Sy ") }
+            .flatMap { $0.dropFirst(7).split { $0 == " " || $0 == "," } }.map(String.init)
+        for code in ConfigWarning.Code.all {
+            #expect(codes.contains(code.rawValue), "\(code.rawValue)")
+        }
+    }
+
+    /// Qq takes the rest of its line: `.Qq one | Qq each` has a quote too few.
+    @Test func eachQuoteOfAPageIsClosed() throws {
+        for page in try FileManager.default.contentsOfDirectory(
+            atPath: Project.url(of: "man").path)
+        {
+            for line in try text(of: "man/\(page)").split(separator: "\n") {
+                let words = line.split(separator: " ").map(String.init)
+                let quotes = words.indices.filter { ["Qq", "Dq", "Sq", ".Qq"].contains(words[$0]) }
+                #expect(quotes.count < 2, "\(page): \(line)")
+            }
+        }
+    }
+
+    /// A page that is installed under another name is not found.
+    @Test func thePagesThatTheManualNamesAreInstalledSo() throws {
+        let docs = Set(
+            try text(of: "debian/timerd.docs").split(separator: "\n").compactMap {
+                $0.split(separator: "/").last.map(String.init)
+            })
+        for page in try FileManager.default.contentsOfDirectory(
+            atPath: Project.url(of: "man").path)
+        {
+            let words = try text(of: "man/\(page)").replacing("\\-", with: "-")
+                .split { $0 == " " || $0 == "\n" }
+            for word in words
+            where word.hasPrefix("/usr/share/doc/timerd/") && word.hasSuffix(".md") {
+                #expect(docs.contains(String(word.split(separator: "/").last ?? "")), "\(word)")
+            }
+        }
+        #expect(try text(of: "debian/rules").contains("dh_compress -X.md"))
+    }
+
+    @Test(arguments: [
+        ("timerd.8", Timerd._dumpHelp()), ("timerd-runner.8", TimerdRunner._dumpHelp()),
+    ])
+    func eachPageExplainsEveryCommandAndOption_andNoOther(page: String, help: String) throws {
+        let tool = try Tool(help)
+        #expect(try items("Ic", in: page).sorted() == tool.verbs.map(\.commandName).sorted())
+        #expect(try Set(items("Fl", in: page)) == tool.options.union(["h", "-help", "-version"]))
+    }
+
+    /// A path in timerd-api(7) is a line `.It Li GET /v1/jobs/ Ns Ar JOB Ns Li /why`.
+    @Test func theInterfacesPageExplainsEachPathAndWord_andNoOther() throws {
+        let page = try text(of: "man/timerd-api.7").replacingOccurrences(of: "\\-", with: "-")
+        let described = page.split(separator: "\n").filter {
+            $0.hasPrefix(".It Li GET /") || $0.hasPrefix(".It Li POST /")
+        }.map { line in
+            line.replacingOccurrences(of: " Ns Ar JOB", with: "{job}")
+                .replacingOccurrences(of: " Ns Ar RUN", with: "{run}")
+                .replacingOccurrences(of: " Ns Ar MESSAGE", with: "{message}")
+                .replacingOccurrences(of: " Ns Ar NOTIFIER", with: "{notifier}")
+                .replacingOccurrences(of: " Ns Li ", with: "").dropFirst(".It Li ".count)
+        }
+        let there = try ControlRequest.paths.flatMap { path -> [String] in
+            let one = path.replacingOccurrences(of: "{job}", with: "a")
+                .replacingOccurrences(of: "{run}", with: "a:20261121T043852.000000Z:1")
+                .replacingOccurrences(of: "{message}", with: "1")
+                .replacingOccurrences(of: "{notifier}", with: "ops")
+            return try ControlRequest.methods(at: one)
+                .filter { $0 != "HEAD" && $0 != "OPTIONS" }.map { "\($0) \(path)" }
+        }
+        // A job with the name of a command is requested like any other.
+        let verbs = Set(Order.Verb.allCases.map { "GET /v1/jobs/\($0.rawValue)" })
+        #expect(
+            described.map(String.init).sorted() == there.filter { !verbs.contains($0) }.sorted())
+        let words =
+            ErrorReply.Code.allCases.map(\.rawValue)
+            + WhyReply.Reason.Code.allCases.map(\.rawValue)
+        let known = Set(page.split { $0 == " " || $0 == "\n" }.map(String.init))
+        for word in words { #expect(known.contains(word), "\(word)") }
+    }
+
+    @Test func eachProgramIsInstalledWithAPage() throws {
+        let lines = try text(of: "Makefile").split(separator: "\n").filter {
+            $0.hasPrefix("BINARIES := ") || $0.hasPrefix("FLEET := ")
+        }
+        let installed = lines.flatMap { $0.split(separator: " ").dropFirst(2).map(String.init) }
+        let programs = try Project.sources(in: "Sources").filter { $0.text.contains("\n@main\n") }
+            .map { file, _ in
+                // Sources, the wing, the target, and the file in it or in a folder of it.
+                let parts = file.path.dropFirst(Project.root.path.count).split(separator: "/")
+                return String(parts[2])
+            }
+        #expect(installed.sorted() == programs.sorted())
+        let pages = try FileManager.default.contentsOfDirectory(
+            atPath: Project.url(of: "man").path)
+        for program in programs {
+            #expect(pages.contains { $0.hasPrefix("\(program).") }, "\(program)")
+        }
+    }
+
+    @Test func everythingHasTheVersionOfThePackage() throws {
+        let version = Timerd.versionNumber
+        #expect(Timerctl.configuration.version == version)
+        #expect(TimerdRunner.configuration.version == version)
+        #expect(
+            try text(of: "Sources/Fleet/timerd-fleet/CommandLineOptions.swift").contains(
+                "static let version = \"\(version)\""))
+        #expect(try text(of: "debian/changelog").hasPrefix("timerd (\(version)-1) "))
+        for page in [
+            "timerd.8", "timerd-runner.8", "timerd-session.8", "timerctl.1", "timerd.toml.5",
+            "timerd-api.7", "timerd-web.8", "timerd-fleet.8",
+        ] {
+            #expect(try text(of: "man/\(page)").contains("\n.Os timerd \(version)\n"), "\(page)")
+        }
+    }
+}
