@@ -29,6 +29,13 @@ func daemons(_ name: String, of package: String) -> Target.Dependency {
     .product(name: name, package: package, condition: .when(traits: ["Daemon"]))
 }
 
+let arguments = daemons("ArgumentParser", of: "swift-argument-parser")
+let log = daemons("Logging", of: "swift-log")
+let deques = daemons("DequeModule", of: "swift-collections")
+let nio = daemons("NIOCore", of: "swift-nio")
+let nioHTTP = daemons("NIOHTTP1", of: "swift-nio")
+let nioPosix = daemons("NIOPosix", of: "swift-nio")
+
 /// A Swift target of a wing, a folder in Sources/.
 func swift(
     _ name: String, in wing: String, _ dependencies: [Target.Dependency] = [],
@@ -133,7 +140,7 @@ let runner: [Target] = [
         [
             "CLinux", "HostFiles", "HostThreads", "Systemd", "TimerConfig", "TimerCore",
             "TimerRunner", "TimerRunnerProtocol",
-            daemons("ArgumentParser", of: "swift-argument-parser"),
+            arguments,
         ]),
     system("CPam", in: "Runner", pkgConfig: "pam", package: "libpam0g-dev"),
     // In C, and small: it starts once for each run in a PAM session, and forks.
@@ -148,11 +155,17 @@ let control: [Target] = [
     swift("TimerControl", in: "Control", ["HostFiles", "TimerCore"]),
     c("COpenAPI", in: "Control", exclude: ["openapi.json"]),
     c("CWebPage", in: "Control", exclude: ["index.html", "app.css", "app.js", "icon.svg"]),
+    // A connection over which requests come and answers go: of the control socket, or of a browser.
+    swift("TimerHTTP", in: "Control", ["TimerControl", "TimerCore", nio, nioHTTP]),
+    // The web server, another process.
+    swift(
+        "TimerWeb", in: "Control",
+        ["CWebPage", "TimerControl", "TimerCore", "TimerHTTP", nio, nioHTTP, nioPosix]),
     program(
         "timerctl", in: "Control",
         [
             "CLinux", "HostFiles", "TimerControl", "TimerCore", "TimerImport", "TimerZones",
-            daemons("ArgumentParser", of: "swift-argument-parser"),
+            arguments,
         ]),
 ]
 
@@ -184,19 +197,47 @@ let fleet: [Target] = [
 let scheduler: [Target] = [
     system("CSQLite", in: "Scheduler", pkgConfig: "sqlite3", package: "libsqlite3-dev"),
     swift("TimerStore", in: "Scheduler", ["TimerCore", "CSQLite"]),
+    // What is saved, when: the store's queue, the heartbeat, copies.
+    swift(
+        "TimerRecording", in: "Scheduler",
+        ["CLinux", "HostFiles", "HostThreads", "TimerCore", "TimerStore", log, deques]),
+    // The entries of the log, and the events for those who follow them.
+    swift(
+        "TimerLog", in: "Scheduler",
+        ["HostThreads", "Systemd", "TimerControl", "TimerCore", log, deques, nio]),
+    // The loop and all that it decides about and for.
+    swift(
+        "TimerDaemon", in: "Scheduler",
+        [
+            "CLinux", "HostFiles", "HostThreads", "PausableTimers", "Systemd", "TimerConfig",
+            "TimerControl", "TimerCore", "TimerFleet", "TimerFleetLink", "TimerLog",
+            "TimerNotify", "TimerRecording", "TimerRunnerProtocol", "TimerStore", "TimerZones",
+            log, deques,
+        ]),
+    // The answers of the control API, and who may have them.
+    swift(
+        "TimerAPI", in: "Scheduler",
+        [
+            "CLinux", "COpenAPI", "HostFiles", "HostThreads", "TimerConfig", "TimerControl",
+            "TimerCore", "TimerDaemon", "TimerFleet", "TimerFleetLink", "TimerHTTP", "TimerLog",
+            "TimerNotify", "TimerRecording", "TimerRunnerProtocol", "TimerStore", "TimerZones",
+            log, nio, nioHTTP, nioPosix,
+        ]),
+    // The commands that need no daemon.
+    swift(
+        "TimerTools", in: "Scheduler",
+        [
+            "HostFiles", "HostThreads", "TimerConfig", "TimerControl", "TimerCore",
+            "TimerDaemon", "TimerRecording", "TimerStore", "TimerZones", arguments,
+        ]),
     program(
         "timerd", in: "Scheduler",
         [
-            "Systemd", "SystemdActivation", "TimerCore", "TimerZones", "TimerConfig",
-            "TimerStore", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
-            "TimerFleet", "TimerFleetLink", "TimerNotify", "CLinux",
-            "COpenAPI", "CWebPage", "HostFiles", "HostThreads", "PausableTimers",
-            daemons("ArgumentParser", of: "swift-argument-parser"),
-            daemons("DequeModule", of: "swift-collections"),
-            daemons("Logging", of: "swift-log"),
-            daemons("NIOCore", of: "swift-nio"),
-            daemons("NIOHTTP1", of: "swift-nio"),
-            daemons("NIOPosix", of: "swift-nio"),
+            "CLinux", "HostFiles", "HostThreads", "Systemd", "SystemdActivation", "TimerAPI",
+            "TimerConfig", "TimerControl", "TimerCore", "TimerDaemon", "TimerFleet",
+            "TimerFleetLink", "TimerHTTP", "TimerLog", "TimerNotify", "TimerRecording",
+            "TimerRunnerClient", "TimerRunnerProtocol", "TimerStore", "TimerTools", "TimerWeb",
+            "TimerZones", arguments, log, nio, nioPosix,
         ]),
 ]
 
@@ -224,14 +265,11 @@ let unitTests: [Target] = [
     tests(of: "EtcdClient", "SeededRandom", "TimerCore", "TimerFleet", "WebReceiver"),
     tests(
         of: "timerd", "timerctl", "timerd-runner", "CLinux", "ConfigFolder", "HostFiles",
-        "ProjectFiles", "Systemd", "SystemdReceiver", "SeededRandom", "StoreModel", "TimerConfig",
-        "TimerControl", "TimerFleet", "TimerFleetLink", "WebReceiver", "TimerCore",
-        "TimerRunner", "TimerStore", "TimerZones",
-        daemons("ArgumentParser", of: "swift-argument-parser"),
-        daemons("Logging", of: "swift-log"),
-        daemons("NIOCore", of: "swift-nio"),
-        daemons("NIOEmbedded", of: "swift-nio"),
-        daemons("NIOHTTP1", of: "swift-nio")),
+        "HostThreads", "ProjectFiles", "Systemd", "SystemdReceiver", "SeededRandom", "StoreModel",
+        "TimerAPI", "TimerConfig", "TimerControl", "TimerCore", "TimerDaemon", "TimerFleet",
+        "TimerFleetLink", "TimerHTTP", "TimerLog", "TimerRecording", "TimerRunner", "TimerStore",
+        "TimerTools", "TimerWeb", "TimerZones", "WebReceiver", arguments, log, nio, nioHTTP,
+        daemons("NIOEmbedded", of: "swift-nio")),
     // The house rules: what the sources and the pages must look like.
     .testTarget(
         name: "HouseTests", dependencies: ["ProjectFiles"], path: "Tests/Unit/HouseTests",

@@ -202,5 +202,7 @@ public final class Directory: Sendable {
     }
 }
 
-/// The message for an errno; by default the current one.
-func systemError(_ code: Int32 = errno) -> String { String(cString: strerror(code)) }
+/// The message for an errno; nil: the current one, if no other call came in between.
+public func systemError(_ code: Int32? = nil) -> String {
+    String(cString: strerror(code ?? errno))
+}

@@ -54,7 +54,7 @@ package final class LineWriter: Sendable {
         self.init(Output(descriptor), bytesMax: bytesMax, lineOfLost: lineOfLost)
     }
 
-    init(
+    package init(
         _ output: Output, bytesMax: Int, lineOfLost: @escaping @Sendable (String, Int) -> String
     ) {
         self.output = output
@@ -195,7 +195,7 @@ package final class LineWriter: Sendable {
 
 /// A descriptor that is written to without waiting, although it may be a blocking one: to make it
 /// non-blocking would change it for all processes that share it.
-struct Output {
+package struct Output {
     private enum Way {
         /// A second opening of the same pipe or terminal, which does not block.
         case opened(Int32)
@@ -214,7 +214,7 @@ struct Output {
     private let way: Way
 
     /// - Parameter reopens: whether to try to open a pipe or a terminal again.
-    init(_ descriptor: Int32, reopens: Bool = true) {
+    package init(_ descriptor: Int32, reopens: Bool = true) {
         self.descriptor = descriptor
         way = Self.way(descriptor, reopens: reopens)
     }
@@ -236,7 +236,7 @@ struct Output {
 
     /// Writes some of the bytes.
     /// - Returns: how many, or -1 with errno set: EAGAIN if none can be written now.
-    func send(_ bytes: UnsafeRawBufferPointer) -> Int {
+    package func send(_ bytes: UnsafeRawBufferPointer) -> Int {
         switch way {
         case .opened(let opened): return write(opened, bytes.baseAddress, bytes.count)
         case .socket:
@@ -253,12 +253,12 @@ struct Output {
     }
 
     /// Closes the descriptor, if this writer opened it.
-    func close() {
+    package func close() {
         if case .opened(let opened) = way { Glibc.close(opened) }
     }
 
     /// Waits until something can be written, or until writing fails.
-    func wait() { _ = hasRoom(within: -1) }
+    package func wait() { _ = hasRoom(within: -1) }
 
     private func hasRoom(within milliseconds: Int32) -> Bool {
         var written = descriptor

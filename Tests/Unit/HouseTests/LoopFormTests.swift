@@ -8,7 +8,7 @@ import Testing
 /// The loop stays small: what it remembers is in values with private state, and all work that waits
 /// is in its gate. Otherwise each line of it could change everything.
 @Suite struct LoopFormTests {
-    private static let folder = "Sources/Scheduler/timerd/Loop"
+    private static let folder = "Sources/Scheduler/TimerDaemon/Loop"
 
     /// The lines of a type at this indentation that declare stored properties.
     private static func stored(_ text: some StringProtocol, indentation: Int = 4) -> [String] {

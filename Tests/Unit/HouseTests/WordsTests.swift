@@ -105,7 +105,9 @@ import Testing
 
     /// The texts in the sources: string literals of one line, and the lines of multi-line literals.
     @Test(arguments: [
-        "timerd", "timerd-runner", "timerctl", "TimerConfig", "TimerControl", "TimerCore",
+        "timerd", "TimerAPI", "TimerDaemon", "TimerHTTP", "TimerLog", "TimerRecording",
+        "TimerTools", "TimerWeb", "timerd-runner", "timerctl", "TimerConfig", "TimerControl",
+        "TimerCore",
         "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerStore", "HostFiles",
         "Systemd", "SystemdActivation", "TimerZones", "TimerImport", "TimerFleet", "TimerNotify",
         "EtcdClient", "TimerFleetLink", "timerd-fleet",

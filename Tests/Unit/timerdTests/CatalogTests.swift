@@ -7,7 +7,7 @@ import ProjectFiles
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerLog
 
 /// The texts that `journalctl -x` adds to the entries: compares systemd/timerd.catalog with the
 /// entries.

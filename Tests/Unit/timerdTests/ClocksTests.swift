@@ -5,7 +5,7 @@ import Glibc
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
 
 @Suite struct ClocksTests {
     /// Clocks that advance by 100 ns with each read, and by more before some of them.

@@ -4,7 +4,7 @@
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
 
 @Suite struct CommitBatchTests {
     private let now = Now(

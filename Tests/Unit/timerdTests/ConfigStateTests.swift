@@ -6,7 +6,7 @@ import Testing
 import TimerControl
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// What is known of the configuration after it was read again.
 @Suite struct ConfigStateTests {

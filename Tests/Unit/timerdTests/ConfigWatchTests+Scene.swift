@@ -8,7 +8,7 @@ import HostFiles
 import Synchronization
 import Testing
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// What the tests of the watch run in: notices, time and files.
 extension ConfigWatchTests {

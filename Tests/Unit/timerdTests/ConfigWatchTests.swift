@@ -8,7 +8,7 @@ import HostFiles
 import Synchronization
 import Testing
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// Which inotify events of which files count, and when a series of changes is over. The clock and
 /// the events are simulated; the files are real.

@@ -9,7 +9,9 @@ import Synchronization
 import TimerControl
 import TimerCore
 
-@testable import timerd
+@testable import TimerAPI
+@testable import TimerDaemon
+@testable import TimerHTTP
 
 /// A user with read access.
 let guest: UInt32 = 4_000_000_000
@@ -68,7 +70,7 @@ final class ControlConnection {
 
     init(
         _ service: StubService = StubService(), uid: UInt32 = geteuid(),
-        limits: ControlServer.Limits = .init(), unread: UnreadBytes = UnreadBytes(),
+        limits: ConnectionLimits = .init(), unread: UnreadBytes = UnreadBytes(),
         responder: (any RequestResponder)? = nil
     ) throws {
         self.service = service

@@ -9,8 +9,7 @@ import ProjectFiles
 import SeededRandom
 import Testing
 import TimerControl
-
-@testable import timerd
+import TimerHTTP
 
 /// Requests from the corpus, mutated and cut into pieces, with answers, half-closed connections and
 /// pauses in between. For every input, each answer is valid, each request has at most one, and the

@@ -8,8 +8,6 @@ import Testing
 import TimerControl
 import TimerCore
 
-@testable import timerd
-
 /// How requests and answers are encoded: methods, headers and bodies.
 extension ControlHandlerTests {
     @Test func anAnswerToHeadHasTheLengthAndNoBody() throws {

@@ -8,7 +8,7 @@ import Testing
 import TimerControl
 import TimerCore
 
-@testable import timerd
+@testable import TimerHTTP
 
 /// The behaviour of one connection to the control socket, by the bytes and the time that passes.
 @Suite struct ControlHandlerTests {

@@ -10,7 +10,7 @@ import Testing
 import TimerControl
 import TimerCore
 
-@testable import timerd
+@testable import TimerAPI
 
 /// Which connections are accepted.
 @Suite struct ControlAdmissionTests {

@@ -6,7 +6,7 @@ import TimerCore
 import TimerRunnerProtocol
 import TimerStore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// What must be on the disk before the rest of a decision, and what is written with it.
 @Suite struct DecisionTests {

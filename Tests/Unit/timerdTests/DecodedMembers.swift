@@ -7,7 +7,6 @@ import TimerControl
 import TimerCore
 
 @testable import timerctl
-@testable import timerd
 
 /// The members that the `init(from:)` of a type decodes.
 struct Members {

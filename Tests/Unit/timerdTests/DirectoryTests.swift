@@ -12,7 +12,7 @@ import Testing
 import TimerCore
 import TimerStore
 
-@testable import timerd
+@testable import TimerRecording
 
 @Suite struct DirectoryTests {
     private let folder = "/tmp/timerd-directory-\(UUID().uuidString)"

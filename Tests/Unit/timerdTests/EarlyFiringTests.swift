@@ -4,7 +4,7 @@
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// How far decisions are ahead of the clocks.
 @Suite struct EarlyFiringTests {

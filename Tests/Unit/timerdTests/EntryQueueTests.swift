@@ -5,7 +5,7 @@ import Dispatch
 import Synchronization
 import Testing
 
-@testable import timerd
+@testable import TimerLog
 
 @Suite struct EntryQueueTests {
     private final class Written: Sendable {

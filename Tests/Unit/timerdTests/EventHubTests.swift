@@ -10,7 +10,8 @@ import Synchronization
 import Testing
 import TimerControl
 
-@testable import timerd
+@testable import TimerHTTP
+@testable import TimerWeb
 
 /// A daemon with events, as the hub sees it.
 private final class FakeDaemon: EventHub.Source {

@@ -3,7 +3,7 @@
 
 import Testing
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// Which of the waiting work may run.
 @Suite struct GateTests {

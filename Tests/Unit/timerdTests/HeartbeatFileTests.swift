@@ -12,7 +12,8 @@ import Testing
 import TimerCore
 import TimerStore
 
-@testable import timerd
+@testable import TimerDaemon
+@testable import TimerRecording
 
 @Suite struct HeartbeatFileTests {
     private let now = Self.now

@@ -4,7 +4,7 @@
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// What heartbeats say, and when a checkpoint is due.
 @Suite struct HeartbeatsTests {

@@ -8,7 +8,7 @@ import HostFiles
 import Synchronization
 import Testing
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// The kernel's notifications, in real directories.
 @Suite struct InotifyTests {

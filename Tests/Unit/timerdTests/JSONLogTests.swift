@@ -5,7 +5,7 @@ import Logging
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerLog
 
 /// The log as JSON.
 @Suite struct JSONLogTests {

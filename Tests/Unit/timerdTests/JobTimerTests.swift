@@ -12,7 +12,7 @@ import Testing
 import TimerCore
 import TimerStore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// The agenda with real dispatch timers, and no other part of the daemon.
 private final class TimerFixture: @unchecked Sendable {

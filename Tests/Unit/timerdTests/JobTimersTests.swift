@@ -4,7 +4,7 @@
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// Which timers are set when, with timers that only write down what they are told.
 @Suite struct JobTimersTests {

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerAPI
 
 /// Holds requests back until the test releases them.
 private final class Gatherer: Sendable {

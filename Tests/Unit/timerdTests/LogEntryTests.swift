@@ -12,7 +12,7 @@ import Testing
 import TimerCore
 import TimerStore
 
-@testable import timerd
+@testable import TimerLog
 
 @Suite struct EntryTests {
     @Test func everyKindHasAnIdOfItsOwn() {

@@ -1,10 +1,11 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostThreads
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// Firings that are decided a moment before they are due.
 @Suite struct LoopFiringTests {

@@ -4,13 +4,16 @@
 import Dispatch
 import Foundation
 import HostFiles
+import HostThreads
 import Logging
 import Synchronization
 import Systemd
 import TimerCore
 import TimerStore
 
-@testable import timerd
+@testable import TimerDaemon
+@testable import TimerLog
+@testable import TimerRecording
 
 /// A loop with a real store and real timers, but without processes: its runs are recorded, and the
 /// test ends them.

@@ -1,12 +1,14 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostThreads
 import Synchronization
 import Testing
 import TimerCore
+import TimerDaemon
+import TimerRecording
 
 @testable import TimerStore
-@testable import timerd
 
 /// Notifications in the loop and in the store.
 @Suite struct LoopNotifyTests {

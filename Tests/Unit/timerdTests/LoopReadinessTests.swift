@@ -1,10 +1,11 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostThreads
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// When a loop that starts is ready.
 @Suite struct LoopReadinessTests {

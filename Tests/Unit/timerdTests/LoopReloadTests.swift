@@ -1,12 +1,13 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostThreads
 import Synchronization
 import Testing
 import TimerCore
 
 @testable import TimerStore
-@testable import timerd
+@testable import TimerDaemon
 
 /// Work on many jobs is divided into parts, and other work gets its turn between them.
 @Suite struct LoopReloadTests {

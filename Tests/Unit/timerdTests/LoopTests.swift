@@ -1,13 +1,15 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostThreads
 import Synchronization
 import Testing
 import TimerControl
 import TimerCore
+import TimerLog
 
 @testable import TimerStore
-@testable import timerd
+@testable import TimerDaemon
 
 @Suite struct LoopTests {
     private func names(_ text: String...) -> [Job.Name] { text.compactMap { Job.Name($0) } }

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import HostThreads
 import NIOHTTP1
 import Testing
 import TimerControl
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
+@testable import TimerHTTP
 
 /// How metrics are requested, and gathered on the deciding queue.
 extension MetricsTests {

@@ -9,7 +9,9 @@ import TimerControl
 import TimerCore
 import TimerFleet
 
-@testable import timerd
+@testable import TimerAPI
+@testable import TimerDaemon
+@testable import TimerRecording
 
 @Suite struct MetricsTests {
     private static let now = Now(

@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerAPI
 
 /// Who may change things.
 @Suite struct OperatorsTests {

@@ -1,11 +1,12 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostThreads
 import Synchronization
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// One command for many jobs: it applies to all or none, and nothing else waits for it.
 @Suite struct OrdersTests {

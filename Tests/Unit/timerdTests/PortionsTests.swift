@@ -5,7 +5,7 @@ import HostThreads
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// In which order long work is done, and when it yields.
 @Suite struct PortionsTests {

@@ -4,7 +4,7 @@
 import Testing
 import TimerStore
 
-@testable import timerd
+@testable import TimerRecording
 
 /// The pruning takes little time of the queue that writes, however slow the disk is.
 @Suite struct PrunePaceTests {

@@ -7,7 +7,7 @@ import TimerControl
 import TimerCore
 
 @testable import timerctl
-@testable import timerd
+@testable import TimerLog
 
 /// The output that `timerctl log` shows of active runs.
 @Suite struct RecentOutputTests {

@@ -4,13 +4,14 @@
 import Dispatch
 import Foundation
 import Glibc
+import HostThreads
 import Logging
 import Synchronization
 import Testing
 import TimerCore
 
 @testable import TimerStore
-@testable import timerd
+@testable import TimerRecording
 
 /// A recorder with a store of its own, which records the results of requests in their order.
 final class RecorderFixture: Sendable {

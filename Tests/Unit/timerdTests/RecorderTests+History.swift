@@ -7,7 +7,7 @@ import Testing
 import TimerCore
 
 @testable import TimerStore
-@testable import timerd
+@testable import TimerRecording
 
 /// The history has a bound, however often the jobs run.
 extension RecorderTests {

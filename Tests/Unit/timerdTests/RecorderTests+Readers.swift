@@ -10,7 +10,7 @@ import Testing
 import TimerCore
 
 @testable import TimerStore
-@testable import timerd
+@testable import TimerRecording
 
 /// Readings of the history, which delay no write.
 extension RecorderTests {

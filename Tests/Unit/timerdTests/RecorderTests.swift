@@ -4,13 +4,14 @@
 import Dispatch
 import Foundation
 import Glibc
+import HostThreads
 import Logging
 import Synchronization
 import Testing
 import TimerCore
 
 @testable import TimerStore
-@testable import timerd
+@testable import TimerRecording
 
 @Suite struct RecorderTests {
     typealias Fixture = RecorderFixture

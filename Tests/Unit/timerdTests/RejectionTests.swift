@@ -5,7 +5,7 @@ import Testing
 import TimerConfig
 import TimerControl
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// The errors that a daemon reports about jobs that it could not load.
 @Suite struct RejectionTests {

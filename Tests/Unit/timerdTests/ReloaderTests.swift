@@ -5,6 +5,7 @@ import ConfigFolder
 import Dispatch
 import Foundation
 import Glibc
+import HostThreads
 import Logging
 import SeededRandom
 import Systemd
@@ -13,7 +14,8 @@ import TimerConfig
 import TimerControl
 import TimerCore
 
-@testable import timerd
+@testable import TimerAPI
+@testable import TimerDaemon
 
 /// Reloads of a configuration of several files.
 @Suite struct ReloaderTests {
@@ -43,7 +45,7 @@ import TimerCore
         let log = Logger(label: "reloader") { _ in SwiftLogNoOpLogHandler() }
         let reloader = Reloader(
             path: main, user: geteuid(), inUse: Reloader.InUse(reading, digest: digest),
-            loop: fixture.loop, access: ControlAccess(socket: "control.sock"),
+            loop: fixture.loop, apply: { _ in },
             supervision: Supervision(
                 notify: Notify(address: nil), watchdogInterval: nil, log: log),
             clocks: fixture.clocks, log: log, runsJobs: true)

@@ -5,7 +5,7 @@ import Testing
 import TimerCore
 import TimerStore
 
-@testable import timerd
+@testable import TimerRecording
 
 /// What waits while the store cannot be written.
 @Suite struct RequestQueueTests {

@@ -7,6 +7,7 @@ import TimerControl
 import TimerCore
 
 @testable import timerctl
+@testable import TimerDaemon
 
 /// When `timerctl resume` asks before it ends pauses of several users.
 @Suite struct ResumeTests {

@@ -5,7 +5,8 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import timerd
+@testable import TimerAPI
+@testable import TimerHTTP
 
 /// The table as an object, whose methods an expectation can call.
 private final class Table {
@@ -36,10 +37,10 @@ private final class Table {
     @Test func aLinkIsUsedOnce_within60Seconds() throws {
         let table = Table()
         let token = try #require(table.makeLink(for: alice, at: 0))
-        #expect(SessionTable.isKey(token))
+        #expect(Credentials.isKey(token))
         let (key, found) = try #require(table.begin(token, at: 60 * second - 1))
         #expect(found.peer.uid == 1000 && found.peer.origin == .session(key))
-        #expect(SessionTable.isKey(key) && key != token)
+        #expect(Credentials.isKey(key) && key != token)
         #expect(table.begin(token, at: 60 * second - 1) == nil)
         let late = try #require(table.makeLink(for: alice, at: 0))
         #expect(table.begin(late, at: 60 * second) == nil)
@@ -138,14 +139,14 @@ private final class Table {
 
     @Test func noTwoKeysAreEqual() {
         let keys = Set((0..<1000).map { _ in SessionTable.randomKey() })
-        #expect(keys.count == 1000 && keys.allSatisfy { SessionTable.isKey($0) })
+        #expect(keys.count == 1000 && keys.allSatisfy { Credentials.isKey($0) })
         // Each character varies.
-        for place in 0..<SessionTable.keyLength {
+        for place in 0..<Credentials.keyLength {
             #expect(Set(keys.map { Array($0.utf8)[place] }).count >= 8, "\(place)")
         }
         for text in ["", "a", String(repeating: "a", count: 42), String(repeating: "é", count: 43)]
         {
-            #expect(!SessionTable.isKey(text))
+            #expect(!Credentials.isKey(text))
         }
     }
 

@@ -10,7 +10,9 @@ import Testing
 import TimerControl
 import TimerCore
 
-@testable import timerd
+@testable import TimerAPI
+@testable import TimerDaemon
+@testable import TimerHTTP
 
 /// A session ends with the rights of its user, which are looked up again and again.
 @Suite struct SessionUsersTests {
@@ -296,7 +298,7 @@ private func set(_ name: String, _ value: [UInt8], of path: String) -> Int32 {
     ) throws {
         let service = Service(finding, right)
         let connection = try ControlConnection(responder: WebGateway(service: service))
-        let key = String(repeating: "k", count: SessionTable.keyLength)
+        let key = String(repeating: "k", count: Credentials.keyLength)
         try connection.send(
             "\(method) \(path) HTTP/1.1\r\nHost: a\r\nTimerd-Session: \(key)\r\nContent-Length: 0\r\n\r\n"
         )

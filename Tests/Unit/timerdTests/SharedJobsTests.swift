@@ -4,7 +4,7 @@
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// What this machine knows of the jobs of its fleet.
 @Suite struct SharedJobsTests {

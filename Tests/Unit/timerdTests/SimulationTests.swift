@@ -5,7 +5,7 @@ import Testing
 import TimerCore
 import TimerZones
 
-@testable import timerd
+@testable import TimerTools
 
 /// The agenda over simulated time.
 @Suite struct SimulationTests {

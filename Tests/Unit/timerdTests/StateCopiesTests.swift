@@ -5,7 +5,7 @@ import Foundation
 import Glibc
 import Testing
 
-@testable import timerd
+@testable import TimerRecording
 
 @Suite struct StateCopiesTests {
     /// Of 256 KiB, and of what a file leaves of them.

@@ -5,7 +5,7 @@ import SeededRandom
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// Readings of the clocks for what is shown.
 @Suite struct SteadyReadingTests {

@@ -3,7 +3,7 @@
 
 import Testing
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// When the agenda hears that the store has written something.
 @Suite struct StoreProgressTests {

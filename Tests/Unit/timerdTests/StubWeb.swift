@@ -8,12 +8,14 @@ import Testing
 import TimerControl
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
+@testable import TimerHTTP
+@testable import TimerWeb
 
 /// A web server without a socket and without a daemon.
 final class StubWeb: Sendable {
-    static let key = String(repeating: "k", count: SessionTable.keyLength)
-    static let token = String(repeating: "t", count: SessionTable.keyLength)
+    static let key = String(repeating: "k", count: Credentials.keyLength)
+    static let token = String(repeating: "t", count: Credentials.keyLength)
 
     private let asked = Mutex<[(ControlRequest, Credentials)]>([])
     private let reply:

@@ -7,7 +7,7 @@ import SystemdReceiver
 import Testing
 import Timekeeping
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// What the service manager is told, and when.
 @Suite struct SupervisionTests {

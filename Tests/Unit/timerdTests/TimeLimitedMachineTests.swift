@@ -7,7 +7,7 @@ import Testing
 import TimerConfig
 import TimerCore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// A machine that does not answer.
 @Suite struct TimeLimitedMachineTests {

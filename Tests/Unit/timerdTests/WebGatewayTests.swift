@@ -8,14 +8,16 @@ import Testing
 import TimerControl
 import TimerCore
 
-@testable import timerd
+@testable import TimerAPI
+@testable import TimerDaemon
+@testable import TimerHTTP
 
 /// What is answered on the socket for the web server: only requests of users who are logged in.
 @Suite struct WebGatewayTests {
     /// Knows one operator, one user who may only read, and one program.
     private final class Service: ControlService {
-        static let operatorKey = String(repeating: "o", count: SessionTable.keyLength)
-        static let viewerKey = String(repeating: "v", count: SessionTable.keyLength)
+        static let operatorKey = String(repeating: "o", count: Credentials.keyLength)
+        static let viewerKey = String(repeating: "v", count: Credentials.keyLength)
         static let token = String(repeating: "t", count: 40)
 
         let asked = Mutex<[(ControlRequest, Peer)]>([])

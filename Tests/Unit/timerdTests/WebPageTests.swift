@@ -9,6 +9,7 @@ import TimerControl
 import TimerCore
 
 @testable import timerd
+@testable import TimerWeb
 
 /// What is served of the files of the page.
 @Suite struct WebPageTests {

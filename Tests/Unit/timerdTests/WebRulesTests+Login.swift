@@ -7,8 +7,9 @@ import Synchronization
 import Testing
 import TimerControl
 import TimerCore
+import TimerHTTP
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// Logging in and out, and a daemon that is away.
 extension WebRulesTests {

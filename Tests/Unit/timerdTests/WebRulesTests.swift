@@ -7,8 +7,7 @@ import Synchronization
 import Testing
 import TimerControl
 import TimerCore
-
-@testable import timerd
+import TimerHTTP
 
 /// Which requests of browsers are answered.
 @Suite struct WebRulesTests {

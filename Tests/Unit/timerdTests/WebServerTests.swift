@@ -11,9 +11,11 @@ import SeededRandom
 import Synchronization
 import Testing
 import TimerControl
+import TimerHTTP
 import WebReceiver
 
 @testable import timerd
+@testable import TimerWeb
 
 /// The web server on a real socket of this machine.
 @Suite struct WebServerTests {

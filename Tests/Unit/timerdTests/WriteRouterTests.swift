@@ -3,9 +3,10 @@
 
 import Testing
 import TimerCore
+import TimerRecording
 import TimerStore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// When each write is handed to the recorder.
 @Suite struct WriteRouterTests {

@@ -4,6 +4,7 @@
 import ConfigFolder
 import Foundation
 import Glibc
+import HostThreads
 import Logging
 import Systemd
 import Testing
@@ -12,7 +13,8 @@ import TimerControl
 import TimerCore
 import TimerZones
 
-@testable import timerd
+@testable import TimerAPI
+@testable import TimerDaemon
 
 /// A time zone that the machine has no longer, and one that is there again.
 @Suite struct ZoneLossTests {
@@ -41,7 +43,7 @@ import TimerZones
         let log = Logger(label: "reloader") { _ in SwiftLogNoOpLogHandler() }
         let reloader = Reloader(
             path: folder.main, user: geteuid(), inUse: Reloader.InUse(reading, digest: digest),
-            loop: fixture.loop, access: ControlAccess(socket: "control.sock"),
+            loop: fixture.loop, apply: { _ in },
             supervision: Supervision(
                 notify: Notify(address: nil), watchdogInterval: nil, log: log),
             clocks: fixture.clocks, log: log, runsJobs: true,

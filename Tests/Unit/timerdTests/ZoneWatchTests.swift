@@ -6,7 +6,7 @@ import Testing
 import TimerCore
 import TimerZones
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// Changes of zone files, in a directory of the test.
 @Suite struct ZoneWatchTests {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import HostThreads
 import Logging
 import NIOCore
 import Synchronization
@@ -9,7 +10,7 @@ import Testing
 import TimerControl
 import TimerCore
 
-@testable import timerd
+@testable import TimerLog
 
 /// Counts, on any thread.
 final class Counter: Sendable {

@@ -4,7 +4,7 @@
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerLog
 
 /// When something is sent to whom, by a clock that the test sets.
 @Suite struct EventReadersTests {

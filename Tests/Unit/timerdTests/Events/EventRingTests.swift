@@ -5,7 +5,7 @@ import SeededRandom
 import Testing
 import TimerCore
 
-@testable import timerd
+@testable import TimerLog
 
 /// Which events are kept, and which a reader gets that asks from some number on.
 @Suite struct EventRingTests {

@@ -8,7 +8,8 @@ import Synchronization
 import Testing
 import TimerControl
 
-@testable import timerd
+@testable import TimerHTTP
+@testable import TimerLog
 
 /// An answer that comes part by part, as one connection gets it.
 @Suite struct EventStreamTests {

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import HostThreads
 import Synchronization
 import Testing
 import TimerCore
 import TimerFleet
+import TimerRecording
 import TimerStore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// The driver of a member of a fleet, with a simulated store and a real one of its own.
 @Suite struct FleetDriverTests {

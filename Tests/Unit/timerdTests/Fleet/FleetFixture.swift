@@ -3,6 +3,7 @@
 
 import Dispatch
 import Foundation
+import HostThreads
 import Logging
 import StoreModel
 import Synchronization
@@ -10,9 +11,10 @@ import Testing
 import TimerCore
 import TimerFleet
 import TimerFleetLink
+import TimerRecording
 import TimerStore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// A simulated store that machines of a fleet share, and their clock. Time passes only when a test
 /// says so, and the store answers at once.

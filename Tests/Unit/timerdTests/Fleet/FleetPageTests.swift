@@ -9,8 +9,8 @@ import TimerControl
 import TimerCore
 import TimerStore
 
+@testable import TimerAPI
 @testable import timerctl
-@testable import timerd
 
 /// The history of a machine together with what its fleet knows.
 @Suite struct FleetPageTests {

@@ -6,11 +6,12 @@ import Glibc
 import Testing
 import TimerControl
 import TimerCore
+import TimerRecording
 import TimerStore
 import TimerZones
 
+@testable import TimerAPI
 @testable import timerctl
-@testable import timerd
 
 /// Pages of runs and skipped runs together, and the days of a time zone.
 @Suite struct HistoryPageTests {

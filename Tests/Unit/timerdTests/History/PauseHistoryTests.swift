@@ -1,12 +1,13 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostThreads
 import Testing
 import TimerControl
 import TimerCore
+import TimerDaemon
+import TimerRecording
 import TimerStore
-
-@testable import timerd
 
 /// The pauses that ended are in the history.
 @Suite struct PauseHistoryTests {

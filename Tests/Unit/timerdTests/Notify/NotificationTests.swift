@@ -9,8 +9,8 @@ import TimerCore
 import TimerNotify
 import TimerStore
 
+@testable import TimerAPI
 @testable import timerctl
-@testable import timerd
 
 /// What people see of notifications: requests, errors and texts.
 @Suite struct NotificationTests {

@@ -8,7 +8,6 @@ import TimerCore
 import TimerRunnerProtocol
 
 @testable import TimerStore
-@testable import timerd
 
 /// As many receivers as a configuration can have, of which most hang: each attempt takes all the
 /// time that it may take. The others must get what is for them in time.

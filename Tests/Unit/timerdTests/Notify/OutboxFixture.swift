@@ -6,7 +6,7 @@ import TimerCore
 import TimerRunnerProtocol
 
 @testable import TimerStore
-@testable import timerd
+@testable import TimerDaemon
 
 /// An outbox with a store, receivers and clocks that the test controls.
 struct OutboxFixture {

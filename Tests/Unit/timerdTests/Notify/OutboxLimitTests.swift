@@ -7,7 +7,7 @@ import TimerCore
 import TimerRunnerProtocol
 
 @testable import TimerStore
-@testable import timerd
+@testable import TimerDaemon
 
 /// The limit `per-hour`, and receivers that ask for time.
 @Suite struct OutboxLimitTests {

@@ -7,7 +7,7 @@ import TimerCore
 import TimerRunnerProtocol
 
 @testable import TimerStore
-@testable import timerd
+@testable import TimerDaemon
 
 /// Receivers that are away, that hang, or that refuse one message, in simulated time.
 @Suite struct OutboxReceiverTests {

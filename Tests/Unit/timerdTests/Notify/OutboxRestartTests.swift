@@ -7,7 +7,7 @@ import TimerCore
 import TimerRunnerProtocol
 
 @testable import TimerStore
-@testable import timerd
+@testable import TimerDaemon
 
 /// What happens in the outbox when the daemon is restarted, the configuration is changed, or the
 /// clock is set.

@@ -6,7 +6,7 @@ import TimerCore
 import TimerRunnerProtocol
 
 @testable import TimerStore
-@testable import timerd
+@testable import TimerDaemon
 
 @Suite struct OutboxTests {
     static func mail(

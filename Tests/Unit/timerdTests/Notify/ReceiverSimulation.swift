@@ -5,8 +5,8 @@ import Testing
 import TimerCore
 import TimerRunnerProtocol
 
+@testable import TimerDaemon
 @testable import TimerStore
-@testable import timerd
 
 /// An outbox in simulated time whose attempts take some time.
 struct ReceiverSimulation {

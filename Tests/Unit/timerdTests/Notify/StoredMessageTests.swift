@@ -8,7 +8,7 @@ import TimerCore
 import TimerNotify
 import TimerStore
 
-@testable import timerd
+@testable import TimerDaemon
 
 /// What is read from the store about messages: the sums of a notifier, and the contents of a mail.
 @Suite struct StoredMessageTests {

@@ -1,0 +1,82 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import CWebPage
+import NIOCore
+import NIOHTTP1
+import TimerCore
+import TimerHTTP
+
+/// The files of the status page. They are part of the program, contain no data, and are served without a login. Their
+/// comments are not served, so that these can be as long as they need to be.
+package struct WebPage: Sendable {
+
+    package init() {}
+
+    /// One file, with all that its answers need.
+    package struct File: Sendable {
+        let contentType: String
+        let bytes: ByteBuffer
+        /// By which a browser asks whether the file has changed (ETag).
+        let tag: String
+
+        init(_ contentType: String, _ read: (UnsafeMutablePointer<Int>) -> UnsafePointer<UInt8>?) {
+            self.contentType = contentType
+            var count = 0
+            let start = read(&count)
+            let source = UnsafeBufferPointer(start: start, count: count)
+            bytes = ByteBuffer(bytes: WebPage.withoutComments(source))
+            // The hash tells versions apart, so that an update of the program is noticed.
+            tag = "\"\(String(FNV1a.hash(bytes.readableBytesView), radix: 16))\""
+        }
+
+        /// - Parameter known: the headers `If-None-Match`: a browser that has this version gets no body.
+        func answer(known: [String]) -> ControlAnswer {
+            let tags = known.flatMap { $0.split(separator: ",") }.map { tag in
+                tag.drop { $0 == " " }.trimmingPrefix("W/")
+            }
+            let isKnown = tags.contains { $0 == tag[...] }
+            var answer = ControlAnswer(isKnown ? .notModified : .ok, text: [])
+            if !isKnown { answer.line = bytes }
+            answer.contentType = contentType
+            answer.headers = [("Cache-Control", "no-cache"), ("ETag", tag)]
+            return answer
+        }
+    }
+
+    private let files: [String: File] = [
+        "/": File("text/html; charset=utf-8", cwebpage_index),
+        "/app.css": File("text/css; charset=utf-8", cwebpage_style),
+        "/app.js": File("text/javascript; charset=utf-8", cwebpage_script),
+        "/icon.svg": File("image/svg+xml", cwebpage_icon),
+    ]
+
+    /// The file at a path; nil if there is none.
+    func file(at path: Substring) -> File? { files[String(path)] }
+
+    /// A script or a style sheet in which lines that are only comments are empty, except the first ones with the
+    /// license. The other lines keep their numbers, which browsers name in errors.
+    static func withoutComments(_ source: some Collection<UInt8>) -> [UInt8] {
+        var served: [UInt8] = []
+        var isInBlock = false
+        var hasCode = false
+        for line in source.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+            let text = line.drop { $0 == UInt8(ascii: " ") }
+            // A line with code behind the comment is kept.
+            let opens =
+                text.starts(with: "/*".utf8)
+                && (endsBlock(text) || text.firstRange(of: "*/".utf8) == nil)
+            let isComment = isInBlock || opens || text.starts(with: "//".utf8)
+            isInBlock = (isInBlock || opens) && !endsBlock(text)
+            hasCode = hasCode || (!isComment && !text.isEmpty)
+            if !isComment || !hasCode { served += line }
+            served.append(UInt8(ascii: "\n"))
+        }
+        served.removeLast()
+        return served
+    }
+
+    private static func endsBlock(_ line: some Collection<UInt8>) -> Bool {
+        line.suffix(2).elementsEqual("*/".utf8)
+    }
+}

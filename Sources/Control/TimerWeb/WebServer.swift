@@ -1,0 +1,125 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package import NIOCore
+package import NIOPosix
+import Synchronization
+package import TimerHTTP
+
+/// The web server: HTTP for browsers, on one thread.
+package final class WebServer: Sendable {
+    /// The most connections that are open at the same time.
+    static let connectionsMax = 256
+    /// How long a server that systemd started is without a connection before it ends.
+    static let idleTime: TimeAmount = .minutes(5)
+
+    package enum Place {
+        /// On a socket that systemd passed.
+        case socket(Int32)
+        /// At an address of this machine.
+        case address(SocketAddress)
+    }
+
+    private struct State {
+        var connections = 0
+        var idling: Scheduled<Void>?
+        var responder: (any RequestResponder)?
+    }
+
+    private let loop: any EventLoop
+    private let connectionsMax: Int
+    private let idleTime: TimeAmount
+    private let whenIdle: (@Sendable () -> Void)?
+    private let state = Mutex(State())
+
+    private init(
+        _ loop: any EventLoop, connectionsMax: Int, idleTime: TimeAmount,
+        whenIdle: (@Sendable () -> Void)?
+    ) {
+        self.loop = loop
+        self.connectionsMax = connectionsMax
+        self.idleTime = idleTime
+        self.whenIdle = whenIdle
+    }
+
+    static var limits: ConnectionLimits {
+        var limits = ConnectionLimits()
+        limits.idleTime = .seconds(20)
+        return limits
+    }
+
+    /// Listens, and serves from then on.
+    ///
+    /// - Parameters:
+    ///   - makeResponder: makes what answers, given the port.
+    ///   - whenIdle: called when there was no connection for `idleTime`; nil: the server never ends.
+    /// - Returns: the channel that listens.
+    package static func listen(
+        on place: Place, group: MultiThreadedEventLoopGroup,
+        connectionsMax: Int = WebServer.connectionsMax, idleTime: TimeAmount = WebServer.idleTime,
+        limits: ConnectionLimits = WebServer.limits,
+        makeResponder: (Int) -> any RequestResponder, whenIdle: (@Sendable () -> Void)? = nil
+    ) throws -> any Channel {
+        let server = WebServer(
+            group.next(), connectionsMax: connectionsMax, idleTime: idleTime, whenIdle: whenIdle)
+        let unread = UnreadBytes()
+        let bootstrap = ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: 128)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            // Nothing is accepted before it can be answered.
+            .serverChannelOption(.autoRead, value: false)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    guard let responder = server.add(channel) else {
+                        throw ChannelError.alreadyClosed
+                    }
+                    try ControlHandler(responder: responder, limits: limits, unread: unread)
+                        .add(to: channel.pipeline.syncOperations)
+                }
+            }
+        let channel =
+            switch place {
+            case .socket(let descriptor): try bootstrap.withBoundSocket(descriptor).wait()
+            case .address(let address): try bootstrap.bind(to: address).wait()
+            }
+        // The port is known from here on: the address may leave it to the kernel.
+        let responder = makeResponder(channel.localAddress?.port ?? 0)
+        server.state.withLock { $0.responder = responder }
+        server.restIfEmpty()
+        try channel.setOption(.autoRead, value: true).wait()
+        return channel
+    }
+
+    /// Counts a connection.
+    ///
+    /// - Returns: what answers it; nil if there are too many.
+    private func add(_ channel: any Channel) -> (any RequestResponder)? {
+        let responder = state.withLock { state -> (any RequestResponder)? in
+            guard state.connections < connectionsMax else { return nil }
+            state.connections += 1
+            state.idling?.cancel()
+            state.idling = nil
+            return state.responder
+        }
+        guard responder != nil else { return nil }
+        channel.closeFuture.whenComplete { _ in
+            self.state.withLock { $0.connections -= 1 }
+            self.restIfEmpty()
+        }
+        return responder
+    }
+
+    private func restIfEmpty() {
+        guard let whenIdle else { return }
+        state.withLock { state in
+            guard state.connections == 0 else { return }
+            state.idling?.cancel()
+            state.idling = loop.scheduleTask(in: idleTime) { [self] in
+                // A connection may have come in the same instant.
+                if self.state.withLock({ $0.connections == 0 }) { whenIdle() }
+            }
+        }
+    }
+}

@@ -1,0 +1,240 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import HostThreads
+package import TimerCore
+import TimerLog
+import TimerRecording
+import TimerStore
+
+/// Commands: for one job, for many jobs, and for one-off jobs.
+extension Loop {
+    /// Executes a command and answers once its changes are on the disk.
+    package func handle(_ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void) {
+        after(.clocks) { $0.execute(order, isPart: false, reply: reply) }
+    }
+
+    /// Executes a command now.
+    ///
+    /// - Parameter isPart: whether it belongs to a command for many jobs.
+    fileprivate func execute(
+        _ order: Order, isPart: Bool, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
+    ) {
+        if fleet != nil || order.machine != nil, handleInFleet(order, reply: reply) { return }
+        receive(
+            .order(order),
+            answer: Reply(isPart: isPart) { answer in
+                self.later { loop in
+                    let snapshot = loop.agenda.snapshot(of: order.job, at: loop.steadyNow())
+                    reply(answer, snapshot.map { loop.shown($0) })
+                }
+            })
+    }
+
+    // MARK: - Many jobs
+
+    /// Gives the same command to many jobs and answers once all changes are on the disk.
+    ///
+    /// - Parameters:
+    ///   - jobs: the jobs; nil for all.
+    ///   - order: makes the command for a job. The end of a pause in it must be an instant.
+    ///   - unknown: called instead of `done` if some jobs are not configured, with these and with
+    ///     all jobs that are. Nothing was changed then.
+    ///   - done: called with the result for each job, on a queue of its own.
+    package func handle(
+        _ jobs: [Job.Name]?, order: @escaping @Sendable (Job.Name) -> Order,
+        unknown: @escaping @Sendable (_ jobs: [Job.Name], _ configured: [Job.Name]) -> Void,
+        done: @escaping @Sendable ([OrderResults.Result]) -> Void
+    ) {
+        after([.clocks, .decision, .transaction]) { loop in
+            let configured = loop.agenda.names
+            if let jobs {
+                let known = Set(configured)
+                let others = jobs.filter {
+                    !known.contains($0) && loop.shared.instance(of: $0) == nil
+                }
+                guard others.isEmpty else { return unknown(others, configured) }
+            }
+            let orders = (jobs ?? configured).map(order)
+            loop.router.beginTransaction()
+            let results = OrderResults(count: orders.count, done: done)
+            loop.begin(CommandWork(orders[...], results), as: .command)
+        }
+    }
+
+    /// All jobs are decided on, and now everything is saved.
+    fileprivate func saveTransaction(_ results: OrderResults) {
+        let writes = router.takeTransaction().map { write($0) }
+        recorder.writeAtomically(
+            writes.map(\.changes), durable: writes.contains(where: \.durable)
+        ) { refused in
+            self.later { $0.finishTransaction(writes, refused, results) }
+        } onDelayed: { error in
+            for write in writes { write.onDelayed?(error) }
+        }
+    }
+
+    /// Submits the writes that waited for the transaction.
+    private func finishTransaction(
+        _ writes: [Write], _ refused: Set<Run.ID>, _ results: OrderResults
+    ) {
+        for late in router.endTransaction() { submit(write(late)) }
+        recorder.write([noteWrite(through: agenda.eventNumber)])
+        begin(CompletionWork(writes[...], refused), as: .completions)
+        results.noteSaved()
+        runWaiting()
+    }
+
+    // MARK: - One-off jobs: a command creates them, and they are removed when they are over
+
+    /// The shortest time between two removals of finished one-off jobs, which are removed together.
+    private static let expiryPause: Duration = .seconds(60)
+
+    /// The result of a command that adds or removes a one-off job.
+    package enum OneOffAnswer: Sendable {
+        case done(JobSnapshot?)
+        case refused(String)
+        case noSuchJob([Job.Name])
+    }
+
+    /// Adds a one-off job, and answers once it is on the disk.
+    ///
+    /// - Parameter jobsMax: the most jobs there may be.
+    func include(
+        _ job: Job, jobsMax: Int, by initiator: String,
+        reply: @escaping @Sendable (OneOffAnswer) -> Void
+    ) {
+        after([.clocks, .decision]) {
+            $0.includeNow(job, jobsMax: jobsMax, by: initiator, reply: reply)
+        }
+    }
+
+    private func includeNow(
+        _ job: Job, jobsMax: Int, by initiator: String,
+        reply: @escaping @Sendable (OneOffAnswer) -> Void
+    ) {
+        guard agenda.isOneOff(job.name) == nil else {
+            return reply(.refused("there is already a job of this name"))
+        }
+        guard agenda.jobCount < jobsMax else {
+            return reply(.refused("there are \(jobsMax) jobs, which is the limit (jobs-max)"))
+        }
+        guard !agenda.isShutDown else { return reply(.refused("the daemon is stopping")) }
+        let name = job.name
+        receive(
+            .include(job),
+            onDelayed: { reply(.refused("accepted, but not on the disk yet: \($0)")) },
+            done: { loop in
+                loop.log(.oneOffCreated(job, by: initiator))
+                reply(.done(loop.agenda.snapshot(of: name, at: loop.steadyNow())))
+            })
+        followOneOffs()
+    }
+
+    /// Removes a one-off job whose definition is deleted already, and answers once that is on the
+    /// disk.
+    func exclude(
+        _ job: Job.Name, by initiator: String, reply: @escaping @Sendable (OneOffAnswer) -> Void
+    ) {
+        after([.clocks, .decision]) { $0.excludeNow(job, by: initiator, reply: reply) }
+    }
+
+    private func excludeNow(
+        _ job: Job.Name, by initiator: String, reply: @escaping @Sendable (OneOffAnswer) -> Void
+    ) {
+        let (snapshot, names) = snapshot(of: job)
+        guard let snapshot else { return reply(.noSuchJob(names)) }
+        guard snapshot.job.isOneOff else {
+            return reply(
+                .refused("it is in the configuration; `timerctl stop \(job)` stops its timer"))
+        }
+        removeOneOffs([job]) { loop in
+            loop.log(.oneOffCancelled(job, by: initiator))
+            reply(.done(snapshot))
+        } onDelayed: {
+            reply(.refused("done, but not on the disk yet: \($0)"))
+        }
+        // If only the job were removed, its definition would bring it back at the next start.
+        launcher.discard([job])
+    }
+
+    private func removeOneOffs(
+        _ jobs: [Job.Name], done: (@Sendable (isolated Loop) -> Void)? = nil,
+        onDelayed: (@Sendable (StoreError) -> Void)? = nil
+    ) {
+        receive(.exclude(jobs), onDelayed: onDelayed, done: done)
+        restartPortions()
+    }
+
+    /// Sets the timer for the removal of finished one-off jobs.
+    private func followOneOffs() {
+        guard agenda.oneOffs > 0, !serviceTimers.isSet(.oneOffs),
+            let next = agenda.expiredOneOffs(at: reading().wall).next
+        else { return }
+        let wait = max(Self.expiryPause, next - reading().wall)
+        serviceTimers.set(.oneOffs, after: wait, tolerance: Self.expiryPause, for: self) {
+            $0.expireOneOffs()
+        }
+    }
+
+    /// Removes the one-off jobs that finished long enough before this instant (nil: now), with
+    /// their definitions.
+    func expireOneOffs(at instant: WallInstant? = nil) {
+        after(.decision) { $0.expireOneOffsNow(at: instant) }
+    }
+
+    private func expireOneOffsNow(at instant: WallInstant?) {
+        serviceTimers.cancel(.oneOffs)
+        guard agenda.oneOffs > 0 else { return }
+        let expired = agenda.expiredOneOffs(at: instant ?? reading().wall).jobs
+        if !expired.isEmpty {
+            removeOneOffs(expired) { loop in
+                for job in expired { loop.log(.oneOffRemoved(job)) }
+            }
+            launcher.discard(expired)
+        }
+        followOneOffs()
+    }
+}
+
+/// A command for many jobs that the agenda decides on, some jobs at a time.
+private final class CommandWork: LongWork {
+    private var orders: ArraySlice<Order>
+    private let results: OrderResults
+
+    init(_ orders: ArraySlice<Order>, _ results: OrderResults) {
+        self.orders = orders
+        self.results = results
+    }
+
+    func advance(on loop: isolated Loop) -> PortionResult {
+        let some = orders.prefix(Loop.jobsPerPortion)
+        orders = orders.dropFirst(some.count)
+        for (index, order) in zip(some.indices, some) {
+            loop.router.reach(order.job)
+            loop.execute(order, isPart: true) { [results] answer, snapshot in
+                results.note(.init(order: order, answer: answer, snapshot: snapshot), at: index)
+            }
+        }
+        guard orders.isEmpty else { return .more }
+        loop.saveTransaction(results)
+        return .finished
+    }
+}
+
+/// What follows when the writes of such a command are on the disk.
+private final class CompletionWork: LongWork {
+    private var writes: ArraySlice<Loop.Write>
+    private let refused: Set<Run.ID>
+
+    init(_ writes: ArraySlice<Loop.Write>, _ refused: Set<Run.ID>) {
+        self.writes = writes
+        self.refused = refused
+    }
+
+    func advance(on loop: isolated Loop) -> PortionResult {
+        for write in writes.prefix(Loop.jobsPerPortion) { write.onCommit?(refused) }
+        writes = writes.dropFirst(Loop.jobsPerPortion)
+        return writes.isEmpty ? .finished : .more
+    }
+}
