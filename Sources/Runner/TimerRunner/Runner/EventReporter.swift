@@ -17,7 +17,7 @@ struct EventReporter {
 
     /// - Parameters:
     ///   - handler: receives the events.
-    ///   - iterationEnded: is told that a loop iteration has ended, and whether an event that it
+    ///   - iterationEnded: called after each loop iteration. The parameter says whether an event that it
     ///     holds back is late. It returns whether it holds one back.
     init(
         _ handler: @escaping @Sendable (RunnerEvent) -> Void,
