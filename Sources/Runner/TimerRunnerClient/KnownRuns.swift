@@ -28,7 +28,7 @@ struct KnownRuns {
     }
 
     /// What follows from the end of a run.
-    enum Ending: Hashable {
+    enum EndAction: Hashable {
         case report
         /// It was reported before.
         case ignore
@@ -97,7 +97,7 @@ struct KnownRuns {
     mutating func begin(_ run: Run.ID) { runs[run]?.order = nil }
 
     /// A run has ended.
-    mutating func end(_ run: Run.ID) -> Ending {
+    mutating func end(_ run: Run.ID) -> EndAction {
         guard unknown.remove(run) == nil, let known = runs[run] else { return .forget }
         guard !known.isOver else { return .ignore }
         runs[run]?.isOver = true

@@ -4,8 +4,7 @@
 import TimerRunnerProtocol
 
 /// What waits for a reply of the runner. If the connection breaks, no reply will come: then a barrier
-/// and a shutdown are over, and whoever waits until the configuration is read waits for the next
-/// runner.
+/// and a shutdown are over. What waits until the configuration is read waits for the next runner.
 struct PendingReplies<Reply> {
     /// In the order of their tokens: the response to one also answers all before it.
     private var barriers: ArraySlice<(token: UInt64, reply: Reply)> = []

@@ -4,7 +4,7 @@
 import TimerRunnerProtocol
 
 /// What a client has received from a runner, and what it acknowledges: starts and ends of runs, and
-/// output, which have numbers of their own. A runner with another instance number begins anew.
+/// output, which have numbers of their own. The numbers of another runner start at 1 again.
 struct ReceivedMessages {
     /// The instance number of the runner of the current or last connection.
     private(set) var instance: UInt64

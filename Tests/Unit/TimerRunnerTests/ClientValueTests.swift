@@ -24,8 +24,8 @@ import TimerCore
     @Test func anEndIsReportedOnce_andAnUnknownRunIsForgotten() {
         var runs = KnownRuns()
         runs.add([Self.order(1)])
-        let endings = [1, 1, 2].map { runs.end(Self.run($0)) }
-        #expect(endings == [.report, .ignore, .forget])
+        let actions = [1, 1, 2].map { runs.end(Self.run($0)) }
+        #expect(actions == [.report, .ignore, .forget])
         runs.forget(Self.run(1))
         #expect(runs.end(Self.run(1)) == .forget)
         let isForgotten = [
@@ -102,8 +102,8 @@ import TimerCore
         let isSame = received.reconnect(instance: 1, memory: 7)
         let again = [received.receiveEvent(1), received.receiveOutput(1)]
         let isOther = received.reconnect(instance: 2, memory: 8)
-        let anew = [received.receiveEvent(1), received.receiveOutput(1)]
-        #expect(first == [true, true] && again == [false, false] && anew == [true, true])
+        let other = [received.receiveEvent(1), received.receiveOutput(1)]
+        #expect(first == [true, true] && again == [false, false] && other == [true, true])
         #expect(isSame && !isOther && received.instance == 2 && received.memory == 8)
     }
 

@@ -6,9 +6,10 @@ import Glibc
 import TimerCore
 import TimerRunnerProtocol
 
-/// The process of a run that is active, or whose output is still read. Instants are of
+/// The process of a run that is active, or whose output is still read. It is an object, because to
+/// change a value in place in a dictionary allocates memory each time. Instants are of
 /// CLOCK_MONOTONIC, in nanoseconds.
-struct Child {
+final class Child {
     let id: Run.ID
     /// When its program may start, or started.
     let began: Int64
@@ -22,6 +23,22 @@ struct Child {
     var output: ChildOutput
     var termination = Termination()
     var timeLimit: TimeLimit
+
+    init(
+        id: Run.ID, began: Int64, beganAt: WallInstant, killTimeout: Duration,
+        controlGroup: String?, process: ChildProcess, setUp: SetUp, output: ChildOutput,
+        timeLimit: TimeLimit
+    ) {
+        self.id = id
+        self.began = began
+        self.beganAt = beganAt
+        self.killTimeout = killTimeout
+        self.controlGroup = controlGroup
+        self.process = process
+        self.setUp = setUp
+        self.output = output
+        self.timeLimit = timeLimit
+    }
 }
 
 extension Child {

@@ -21,11 +21,8 @@ struct Children {
 
     init(orphanedMax: Int) { self.orphanedMax = orphanedMax }
 
-    /// A child; nil if it is removed. To remove one, call `remove`.
-    subscript(_ serial: UInt64) -> Child? {
-        @inline(__always) get { table[serial] }
-        @inline(__always) _modify { yield &table[serial] }
-    }
+    /// A child; nil if it is removed.
+    subscript(_ serial: UInt64) -> Child? { table[serial] }
 
     /// The serial number for the next child, from 1 on.
     mutating func nextSerial() -> UInt64 {

@@ -83,11 +83,11 @@ extension RunnerThread {
     private mutating func take(
         _ bytes: UnsafeRawBufferPointer, of serial: UInt64, stream: Int
     ) {
-        // This uses no copy of the child, because each read would then copy its tail.
-        guard let id = children[serial]?.id else { return }
+        guard let child = children[serial] else { return }
+        let id = child.id
         let events = events
-        var window = lineWindow(of: serial)
-        children[serial]?.output.take(bytes, of: stream, within: &window) { line, isCut in
+        var window = lineWindow(of: child)
+        child.output.take(bytes, of: stream, within: &window) { line, isCut in
             events.report(.output(id, Self.name(of: stream), line: line, isCut: isCut))
         }
         if let window { output.keep(window, of: id.firing.job, at: RunnerClock.awake()) }
@@ -95,12 +95,11 @@ extension RunnerThread {
 
     mutating func finishLine(of serial: UInt64, stream: Int) {
         // Most streams have no partial line at their end, and then nothing is looked up.
-        guard children[serial]?.output.hasPartialLine(stream) == true,
-            let id = children[serial]?.id
-        else { return }
+        guard let child = children[serial], child.output.hasPartialLine(stream) else { return }
+        let id = child.id
         let events = events
-        var window = lineWindow(of: serial)
-        children[serial]?.output.finishLine(of: stream, within: &window) { line, isCut in
+        var window = lineWindow(of: child)
+        child.output.finishLine(of: stream, within: &window) { line, isCut in
             events.report(.output(id, Self.name(of: stream), line: line, isCut: isCut))
         }
         if let window { output.keep(window, of: id.firing.job, at: RunnerClock.awake()) }
@@ -137,11 +136,9 @@ extension RunnerThread {
     // MARK: - Jobs that write more than they may
 
     /// The time window in which the lines of a child are counted now; nil if there is no limit.
-    private func lineWindow(of serial: UInt64) -> LineWindow? {
-        guard let id = children[serial]?.id, let limit = children[serial]?.output.lineLimit else {
-            return nil
-        }
-        return output.window(of: id.firing.job, limit, at: RunnerClock.awake())
+    private func lineWindow(of child: Child) -> LineWindow? {
+        guard let limit = child.output.lineLimit else { return nil }
+        return output.window(of: child.id.firing.job, limit, at: RunnerClock.awake())
     }
 
     /// Reports how many lines of a child were dropped because of the limit of its job, if any were.
@@ -155,8 +152,8 @@ extension RunnerThread {
     /// Whether lines of a child are being dropped because of the limit of its job. When that ends,
     /// the number of dropped lines is reported.
     private mutating func mustDrop(_ serial: UInt64) -> Bool {
-        guard children[serial]?.output.isDropping == true else { return false }
-        if var window = lineWindow(of: serial), !window.admit() { return true }
+        guard let child = children[serial], child.output.isDropping else { return false }
+        if var window = lineWindow(of: child), !window.admit() { return true }
         reportDropped(serial)
         return false
     }

@@ -149,7 +149,7 @@ extension RunnerThread {
     mutating func drop(_ serial: UInt64) {
         for stream in 0..<2 { finishLine(of: serial, stream: stream) }
         reportDropped(serial)
-        guard var child = remove(serial) else { return }
+        guard let child = remove(serial) else { return }
         child.output.closeAll()
         child.process.close()
         child.program.close()

@@ -44,7 +44,6 @@ extension RunnerThread {
     /// Only the program writes to the pipes of a run in a session. If there is output, the program
     /// runs, even if the report of that arrives later.
     mutating func reportStartIfItWrote(_ serial: UInt64, stream: Int) {
-        // The child is not copied, because this runs for each piece of output of any run.
         guard children[serial]?.setUp.isInOpenSession == true,
             let descriptor = children[serial]?.output.descriptor(of: stream)
         else { return }
