@@ -8,38 +8,33 @@ extension ClientLoop {
     mutating func execute(_ command: ClientMailbox.Command) {
         switch command {
         case .start(let orders):
-            let room = room
+            let room = runs.room
             for order in orders.dropFirst(room) { refuse(order) }
-            for order in orders.prefix(room) { runs[order.run] = Known(order: .run(order)) }
+            runs.add(orders.prefix(room))
             start(Array(orders.prefix(room)))
-        case .started(let orders):
-            for order in orders { runs[order.run] = Known(order: .run(order), sentTo: memory) }
+        case .started(let orders): runs.add(orders[...], sentTo: received.memory)
         case .end(let run, let grace):
-            guard let known = runs[run], !known.isOver else { return }
-            runs[run]?.end = min(known.end ?? grace, grace)
-            send(.end(run, grace: grace))
+            if runs.end(run, grace: grace) { send(.end(run, grace: grace)) }
         case .suspend(let run):
-            runs[run]?.isSuspended = true
+            runs.setSuspended(run, true)
             send(.suspend(run))
         case .resume(let run):
-            runs[run]?.isSuspended = false
+            runs.setSuspended(run, false)
             send(.resume(run))
         case .signal(let run, let number): send(.signal(run, number))
         case .barrier(let done):
             guard socket != nil else { return done() }
-            token += 1
-            barriers.append((token, done))
-            send(.barrier(token))
+            send(.barrier(replies.addBarrier(done)))
         case .prepare(let done):
-            prepared = done
+            replies.awaitPreparation(done)
             send(.prepare)
         case .forget(let run):
-            runs[run] = nil
+            runs.forget(run)
             send(.forget([run]))
         case .shutDown(let grace, let down):
-            isEnding = true
+            course.endRunner()
             guard socket != nil else { return down() }
-            self.down = down
+            replies.awaitShutdown(down)
             send(.shutDown(grace: grace))
         case .refresh: send(.refresh)
         case .forgetFormer: send(.forgetFormer)
@@ -50,15 +45,11 @@ extension ClientLoop {
                 rest = rest.dropFirst(Wire.runsPerFrame)
             }
         case .send(let order):
-            // A run of an earlier scheduler may have ended just now.
-            if runs[order.run] == nil { runs[order.run] = Known(order: .message(order)) }
+            runs.add(order)
             send(.send(order))
-        case .close: isClosing = true
+        case .close: course.close()
         }
     }
-
-    /// How many more runs can be requested before the limit.
-    var room: Int { max(0, RunnerClient.waitingMax - runs.count) }
 
     /// Reports a run as failed because too many runs wait for the runner.
     private func refuse(_ order: RunOrder) {
@@ -71,7 +62,7 @@ extension ClientLoop {
     /// Sends the starts, or leaves them to the next connection.
     mutating func start(_ orders: [RunOrder]) {
         guard socket != nil else { return }
-        for order in orders { runs[order.run]?.sentTo = memory }
+        runs.send(orders, to: received.memory)
         for part in Wire.frames(of: orders) { send(.start(Array(part))) }
     }
 }

@@ -8,60 +8,20 @@ import TimerRunnerProtocol
 /// The state and the loop of the client's thread: the known runs, and the connection while there is
 /// one.
 struct ClientLoop: ~Copyable {
+    /// How many frames are handled before commands are executed.
+    private static let framesPerIteration = 128
+
     let mailbox: ClientMailbox
     let dial: RunnerClient.Dial
     let handler: RunnerClient.Handler
     var socket: FrameSocket?
-    /// The instance number of the runner of the current or last connection.
-    var instance: UInt64
-    /// The identity of the memory of that runner.
-    var memory: UInt64
-    /// The received messages of that runner: starts and ends, and output.
-    var events = Receipts()
-    var output = Receipts()
-
-    /// The runs that were requested or found, and are not forgotten.
-    var runs: [Run.ID: Known] = [:]
-    /// Runs of the runner that the scheduler does not know: they are forgotten once they have
-    /// ended.
-    var unknownRuns: Set<Run.ID> = []
-    /// In the order of their tokens: the response to one also answers all before it.
-    var barriers: ArraySlice<(token: UInt64, done: @Sendable () -> Void)> = []
-    var token = Wire.preparedToken
-    /// Called once a runner has read the configuration; nil if that is not awaited.
-    var prepared: (@Sendable () -> Void)?
-    var down: (@Sendable () -> Void)?
-    var isClosing = false
-    /// The runner was told to shut down: the client does not reconnect.
-    var isEnding = false
-    /// Whether the runner reported that it ends although this client did not request it.
-    private var isLeaving = false
     var search: RunnerSearch
-    /// Whether to acknowledge messages in the next loop iteration.
-    var mustAcknowledge = false
-
-    /// How many frames are handled before commands are executed.
-    private static let framesPerIteration = 128
+    var received: ReceivedMessages
+    var runs = KnownRuns()
+    var replies = PendingReplies<@Sendable () -> Void>()
+    var course = ClientCourse()
     /// Whether there may be more frames in the buffer.
-    var hasFrames = false
-
-    /// The request for a run that has not started.
-    enum Request {
-        case run(RunOrder)
-        case message(MessageOrder)
-    }
-
-    /// What is known about a run, and the commands for it: they are sent again to a runner that may
-    /// not have received them.
-    struct Known {
-        /// Nil once the run has started.
-        var order: Request?
-        /// The memory of the runner to which its start was sent; nil if it was not sent yet.
-        var sentTo: UInt64?
-        var isOver = false
-        var end: Duration?
-        var isSuspended = false
-    }
+    private var hasFrames = false
 
     init(
         mailbox: ClientMailbox, dial: @escaping RunnerClient.Dial,
@@ -72,31 +32,16 @@ struct ClientLoop: ~Copyable {
         self.dial = dial
         self.handler = handler
         self.socket = consume socket
-        self.instance = instance
-        self.memory = memory
+        received = ReceivedMessages(instance: instance, memory: memory)
         search = RunnerSearch(announcedBy: path)
     }
 
     /// Adds the runs that the runner reported on the first connection.
     mutating func add(_ known: Set<Run.ID>, of holdings: [RunnerClient.Holding]) {
         for holding in holdings {
-            if known.contains(holding.run) || holding.run.isMessage {
-                runs[holding.run] = Known()
-            } else {
-                handleUnknown(holding)
-            }
+            let isForgotten = runs.add(holding, isKnown: known.contains(holding.run))
+            if isForgotten { send(.forget([holding.run])) }
         }
-    }
-
-    mutating func handleUnknown(_ holding: RunnerClient.Holding) {
-        if holding.isOver { send(.forget([holding.run])) } else { unknownRuns.insert(holding.run) }
-    }
-
-    /// The runs that were requested and not sent to any runner.
-    var unsent: [Run.ID] {
-        runs.filter { run, known in
-            if case .run? = known.order { known.sentTo == nil && !known.isOver } else { false }
-        }.map(\.key)
     }
 
     // MARK: - The loop
@@ -108,10 +53,10 @@ struct ClientLoop: ~Copyable {
             if !taken.rest.isEmpty { socket?.sendRest(taken.rest) }
             for command in taken.commands { execute(command) }
             receive()
-            acknowledge(taken.seen[instance])
+            acknowledge(taken.seen[received.instance])
             flush()
-            if isClosing { return drainAndDisconnect() }
-            if socket == nil, !isEnding {
+            if course.isClosing { return drainAndDisconnect() }
+            if socket == nil, course.mayReconnect {
                 reconnect()
                 // More messages may have arrived together with the runner's list of runs.
                 if socket != nil { continue }
@@ -129,8 +74,8 @@ struct ClientLoop: ~Copyable {
             let isWritten = socket?.backlog == 0
             let events = isWritten ? POLLIN : POLLIN | POLLOUT
             wanted.append(pollfd(fd: descriptor, events: Int16(events), revents: 0))
-            if isWritten { mailbox.openLine(descriptor, room: room) }
-        } else if !isEnding {
+            if isWritten { mailbox.openLine(descriptor, room: runs.room) }
+        } else if course.mayReconnect {
             time = search.timeout
             wanted.append(pollfd(fd: search.descriptor, events: Int16(POLLIN), revents: 0))
         }
@@ -140,15 +85,8 @@ struct ClientLoop: ~Copyable {
 
     /// Acknowledges messages, if the runner waits for that.
     private mutating func acknowledge(_ seen: ClientMailbox.Seen?) {
-        if let seen {
-            let isNew = [events.markHandled(seen.events), output.markHandled(seen.output)]
-            if isNew.contains(true) { mustAcknowledge = true }
-        }
-        let slack = mustAcknowledge ? 0 : RunnerClient.unacknowledgedMax
-        mustAcknowledge = false
-        let more = [events.nextToAcknowledge(slack: slack), output.nextToAcknowledge(slack: slack)]
-        guard more.contains(where: { $0 != nil }) else { return }
-        send(.seen(events: events.acknowledged, output: output.acknowledged))
+        guard let numbers = received.acknowledge(seen) else { return }
+        send(.seen(events: numbers.events, output: numbers.output))
     }
 
     /// Sends the remaining requests to the runner; a second is more than a running one needs.
@@ -198,17 +136,12 @@ struct ClientLoop: ~Copyable {
         switch reply {
         case .event(let number, let event): take(number, event)
         case .barrierReached(let number, let token):
-            if token == Wire.preparedToken { prepared.take()?() }
-            while let first = barriers.first, first.token <= token {
-                barriers.removeFirst()
-                first.done()
-            }
-            _ = events.receive(number)
-            mustAcknowledge = true
+            for reply in replies.take(through: token) { reply() }
+            _ = received.receiveEvent(number)
+            received.acknowledgeSoon()
         case .down:
-            isLeaving = !isEnding
-            down?()
-            down = nil
+            course.announceEnd()
+            replies.takeShutdown()?()
         case .welcome, .memory, .holds, .complete:
             disconnect("the runner sent an unexpected message")
         }
@@ -223,33 +156,63 @@ struct ClientLoop: ~Copyable {
     }
 
     private mutating func takeOutput(_ number: UInt64, _ event: RunnerEvent) {
-        // It was received on an earlier connection, and passed on then.
-        guard !output.receive(number) else { return mustAcknowledge = true }
-        output.expectAcknowledgement(of: number)
-        let (mailbox, instance) = (mailbox, instance)
+        guard received.receiveOutput(number) else { return }
+        let (mailbox, instance) = (mailbox, received.instance)
         handler(.event(event)) { mailbox.seen(output: number, of: instance) }
     }
 
     private mutating func takeEvent(_ number: UInt64, _ event: RunnerEvent) {
-        let isAgain = events.receive(number)
-        let run = event.run
-        var needsAcknowledgement = false
+        let isNew = received.receiveEvent(number)
+        var isEnd = false
         if case .ended = event {
-            needsAcknowledgement = true
-            if unknownRuns.remove(run) != nil || runs[run] == nil {
-                send(.forget([run]))
-                return mustAcknowledge = true
+            isEnd = true
+            switch runs.end(event.run) {
+            case .report: break
+            case .ignore: return received.acknowledgeSoon()
+            case .forget:
+                send(.forget([event.run]))
+                return received.acknowledgeSoon()
             }
-            guard runs[run]?.isOver == false else { return mustAcknowledge = true }
-            runs[run]?.isOver = true
+        } else {
+            runs.begin(event.run)
         }
-        runs[run]?.order = nil
-        if isAgain { return mustAcknowledge = true }
-        if needsAcknowledgement {
-            events.expectAcknowledgement(of: number)
-        }
-        let (mailbox, instance) = (mailbox, instance)
+        guard isNew else { return received.acknowledgeSoon() }
+        if isEnd { received.expectAcknowledgement(ofEvent: number) }
+        let (mailbox, instance) = (mailbox, received.instance)
         handler(.event(event)) { mailbox.seen(events: number, of: instance) }
+    }
+
+    // MARK: - Connecting
+
+    /// Reconnects to a runner, if it is time for that, and reconciles the runs that both sides know.
+    private mutating func reconnect() {
+        let now = RunnerClock.awake()
+        guard search.isDue(at: now) else { return }
+        do throws(RunnerClient.Failure) {
+            let descriptor = try dial().get()
+            var fresh = FrameSocket(descriptor, frameBytesMax: Wire.replyBytesMax)
+            let greeting = try Greeting.exchange(on: &fresh, until: now + 5_000_000_000)
+            let isSame = received.reconnect(
+                instance: greeting.instance, memory: greeting.memory)
+            socket = consume fresh
+            search.end()
+            if replies.awaitsPreparation { send(.prepare) }
+            reconcile(greeting.holdings)
+            handler(.back(isSame: isSame)) {}
+        } catch {
+            search.fail()
+        }
+    }
+
+    /// Reconciles the runs that the runner reports with the runs that are known here. A run is lost
+    /// that may have started, and of which this runner cannot know.
+    private mutating func reconcile(_ holdings: [RunnerClient.Holding]) {
+        let result = runs.reconcile(with: holdings, memory: received.memory)
+        for request in result.requests { send(request) }
+        for run in result.lost {
+            handler(.event(.ended(run, RunEnd(.lost(.runner), at: RunnerClock.wall())))) {}
+        }
+        start(result.orders)
     }
 
     // MARK: - Disconnecting
@@ -262,12 +225,9 @@ struct ClientLoop: ~Copyable {
 
     /// Completes the pending requests, for which no reply will come.
     private mutating func failPending(_ why: String) {
-        for (_, done) in barriers { done() }
-        barriers = []
-        down?()
-        down = nil
-        let wasAnnounced = isLeaving
-        isLeaving = false
-        if !isClosing, !isEnding { handler(.away(why, wasAnnounced: wasAnnounced)) {} }
+        for reply in replies.takeFailed() { reply() }
+        if let wasAnnounced = course.takeAnnouncement() {
+            handler(.away(why, wasAnnounced: wasAnnounced)) {}
+        }
     }
 }

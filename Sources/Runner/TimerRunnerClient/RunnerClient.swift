@@ -125,7 +125,7 @@ public final class RunnerClient: Sendable {
                 memory: memory, announcedBy: path)
             work.add(runs, of: holdings)
             work.run()
-            mailbox.finish(unsent: work.unsent)
+            mailbox.finish(unsent: work.runs.unsent)
         }
         // Without a thread the runner cannot be reached.
         if code != 0 {

@@ -188,7 +188,7 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
         fixture.server.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
         let orders = (0..<6).map { _ in fixture.order("ops", .request(MessageOrder.Request())) }
         for order in orders { fixture.client.send(order) }
-        #expect(receiver.wait { $0.count == RunnerThread.activeMessagesMax })
+        #expect(receiver.wait { $0.count == StartQueue.activeMessagesMax })
         var runs: [Run] = []
         for number in 0..<20 {
             let scheduled = WallInstant(
@@ -203,7 +203,7 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
             #expect(end.outcome == .exited(3))
         }
         // The limit is of requests that wait, too: no further one has come.
-        #expect(receiver.requests.count == RunnerThread.activeMessagesMax)
+        #expect(receiver.requests.count == StartQueue.activeMessagesMax)
         // A message that waits can be cancelled, and one that is being sent be ended.
         for order in orders.reversed() { fixture.client.end(order.run, grace: .zero) }
         for order in orders { #expect(fixture.end(of: order.run)?.outcome == .stopped) }

@@ -34,7 +34,9 @@ extension Runner {
 
     /// Calls `done` on the runner's thread when every end that has happened before this call is
     /// reported. After a shutdown `done` is not called.
-    public func barrier(_ done: @escaping @Sendable () -> Void) { mailbox.post(.barrier(done)) }
+    public func barrier(_ done: @escaping @Sendable () -> Void) {
+        mailbox.post(.barrier(RunnerMailbox.Barrier(isPassed: done)))
+    }
 
     /// Removes the record of this run, because its end is stored elsewhere. This also works after a
     /// shutdown.

@@ -23,10 +23,15 @@ final class RunnerMailbox: Sendable {
         case end(Run.ID, grace: Duration)
         case suspend(Run.ID)
         case resume(Run.ID)
-        case barrier(@Sendable () -> Void)
+        case barrier(Barrier)
         case resumeReading([Run.ID])
         case limit(Int)
         case shutDown(Duration)
+    }
+
+    /// What is called on the thread when every end that has happened before is reported.
+    struct Barrier: Sendable {
+        let isPassed: @Sendable () -> Void
     }
 
     /// The number of a request. A run that was stopped and forgotten can be requested again, and

@@ -6,37 +6,15 @@ import Glibc
 import TimerCore
 import TimerRunnerProtocol
 
-/// Terminates the processes that a run left in its control group when it ended.
-///
-/// A process that is about to end by itself, such as a `tee` started by a shell, gets a moment for
-/// that. Then every process in the group gets SIGTERM, and after the `kill-timeout` of the job
-/// SIGKILL. The run itself does not wait for this.
+/// Terminates the processes that a run left in its control group when it ended. The run itself does
+/// not wait for this.
 extension RunnerThread {
-    /// How long the processes that a run left behind may continue.
-    static let leftoversTimeout: Int64 = 1_000_000_000
-
     /// How many of them get SIGTERM, and how many of them are named; a fork bomb may have left any
     /// number.
     static let leftoversMax = 1024
     static let leftoversNamed = 8
     /// How many pidfds are open at a time for that.
     private static let leftoversAtOnce = 64
-
-    /// A control group that a run left behind with processes in it.
-    struct LeftoverGroup {
-        var run: Run.ID
-        var name: String
-        var grace: Duration
-        var stage = Stage.waiting
-        /// When it is polled next, and since when it is in this stage.
-        var next: Int64
-        var since: Int64
-
-        enum Stage {
-            case waiting
-            case ending(killAt: Int64)
-        }
-    }
 
     /// Removes the control group of a run that is over.
     /// - Parameter wasEnded: whether the run was terminated, which kills everything in the group at
@@ -46,74 +24,65 @@ extension RunnerThread {
         if wasEnded, !isKept { groups?.kill(name) }
         guard groups?.remove(name) == false else { return }
         let now = RunnerClock.awake()
-        timers.set(serial, at: now + Self.cleanupDelay)
+        timers.set(serial, at: now + Leftovers.pollInterval)
         guard !wasEnded, !isKept else { return }
-        watchGroup(name, of: child.id, grace: child.killTimeout, serial, at: now)
+        watchGroup(
+            Leftovers.Group(run: child.id, name: name, grace: child.killTimeout), serial, at: now)
+    }
+
+    /// Takes over the control group of a run that ended while no runner was running, or shortly
+    /// before.
+    mutating func takeOverGroup(_ group: RunRegistry.Group, of run: Run.ID) {
+        guard groups?.has(group.name) == true, !ControlGroups.isKept(group.name) else { return }
+        watchGroup(
+            Leftovers.Group(run: run, name: group.name, grace: group.killTimeout),
+            children.nextSerial(), at: RunnerClock.awake())
     }
 
     /// Terminates the processes in a control group, unless they end by themselves in a moment.
-    mutating func watchGroup(
-        _ name: String, of run: Run.ID, grace: Duration, _ serial: UInt64, at now: Int64
-    ) {
-        guard groups?.isPopulated(name) == true else { return }
-        let next = now + Self.leftoversTimeout
-        leftGroups[serial] = LeftoverGroup(
-            run: run, name: name, grace: grace, next: next, since: now)
-        if isShutDown { return terminate(serial, grace: .zero, at: now) }
-        timers.set(serial, at: next)
+    private mutating func watchGroup(_ group: Leftovers.Group, _ serial: UInt64, at now: Int64) {
+        guard groups?.isPopulated(group.name) == true else { return }
+        let next = leftovers.add(group, serial, at: now)
+        if isShutDown {
+            perform(leftovers.end(serial, within: .zero, at: now), serial)
+        } else {
+            timers.set(serial, at: next)
+        }
     }
 
     /// Polls the processes that a run left behind, if that is due.
     mutating func pollLeftovers(of serial: UInt64, at now: Int64) {
-        guard let left = leftGroups[serial], now >= left.next else { return }
-        guard groups?.isPopulated(left.name) == true else {
-            leftGroups[serial] = nil
-            return
+        guard let group = leftovers.due(serial, at: now) else { return }
+        if groups?.isPopulated(group.name) == true {
+            perform(leftovers.step(serial, at: now), serial)
+        } else {
+            leftovers.remove(serial)
         }
-        switch left.stage {
-        case .waiting: terminate(serial, grace: left.grace, at: now)
-        case .ending(let killAt):
-            guard now >= killAt else { return awaitLeftovers(serial, killAt: killAt, at: now) }
-            groups?.kill(left.name)
-            leftGroups[serial] = nil
-            timers.set(serial, at: now + Self.cleanupDelay)
-        }
-    }
-
-    /// The longer the processes take to end, the less often they are polled.
-    private mutating func awaitLeftovers(_ serial: UInt64, killAt: Int64, at now: Int64) {
-        guard let since = leftGroups[serial]?.since else { return }
-        let next = min(killAt, now + max(Self.cleanupDelay, (now - since) / 2))
-        leftGroups[serial]?.next = next
-        timers.set(serial, at: next)
-    }
-
-    /// Sends SIGTERM to the processes that a run left behind, and reports them.
-    private mutating func terminate(_ serial: UInt64, grace: Duration, at now: Int64) {
-        guard let left = leftGroups[serial] else { return }
-        let span = max(.zero, min(grace, Runner.graceMax)).wholeNanoseconds
-        leftGroups[serial]?.stage = .ending(killAt: now + span)
-        leftGroups[serial]?.since = now
-        let (count, named) = signalLeftovers(in: left.name)
-        if count > 0 { handler(.leftBehind(left.run, count: count, named: named)) }
-        awaitLeftovers(serial, killAt: now + span, at: now)
     }
 
     /// Terminates what runs left behind when the runner shuts down, within the same grace period.
     mutating func shutDownLeftovers(grace: Duration) {
         let now = RunnerClock.awake()
-        for (serial, left) in leftGroups {
-            switch left.stage {
-            case .waiting: terminate(serial, grace: min(grace, left.grace), at: now)
-            case .ending(let before):
-                let span = max(.zero, min(grace, Runner.graceMax)).wholeNanoseconds
-                let killAt = min(before, now + span)
-                leftGroups[serial]?.stage = .ending(killAt: killAt)
-                awaitLeftovers(serial, killAt: killAt, at: now)
-            }
+        for serial in leftovers.serials {
+            perform(leftovers.end(serial, within: grace, at: now), serial)
         }
     }
 
+    private mutating func perform(_ step: Leftovers.Step?, _ serial: UInt64) {
+        switch step {
+        case nil: break
+        case .wait(let until): timers.set(serial, at: until)
+        case .terminate(let group, let until):
+            let (count, named) = signalLeftovers(in: group.name)
+            if count > 0 { events.report(.leftBehind(group.run, count: count, named: named)) }
+            timers.set(serial, at: until)
+        case .kill(let group, let until):
+            groups?.kill(group.name)
+            timers.set(serial, at: until)
+        }
+    }
+
+    /// Sends SIGTERM to the processes that a run left behind.
     /// - Returns: how many processes there were, and the first of them as `sleep (4711), sh (4712)`.
     private func signalLeftovers(in name: String) -> (count: Int, named: [UInt8]) {
         guard let groups else { return (0, []) }

@@ -16,17 +16,14 @@ extension RunnerThread {
 
     /// Receives the reports of `timerd-session` that have arrived.
     mutating func receiveReports(of serial: UInt64) {
-        while let launch = children[serial]?.launch, let socket = launch.session?.socket {
+        while let launch = children[serial]?.setUp.launch, let socket = launch.session?.socket {
             var report = cspawn_report()
             var program: Int32 = -1
             switch cspawn_receive_report(socket, &report, &program) {
             case 0: return
             case 1: take(report, program, of: serial, launch)
-            default:
-                // `timerd-session` has ended, or the program did not start; its exit status says
-                // more.
-                close(socket)
-                children[serial]?.launch?.session?.socket = nil
+            // `timerd-session` has ended, or the program did not start; its exit status says more.
+            default: children[serial]?.setUp.closeReports()
             }
         }
     }
@@ -34,12 +31,9 @@ extension RunnerThread {
     private mutating func take(
         _ report: cspawn_report, _ program: Int32, of serial: UInt64, _ launch: Child.Launch
     ) {
-        if program >= 0 {
-            closeProgram(of: serial)
-            children[serial]?.program = program
-        }
+        if program >= 0 { children[serial]?.program.take(program) }
         switch report.kind {
-        case CSPAWN_REPORT_OPEN: children[serial]?.launch?.session?.isOpen = true
+        case CSPAWN_REPORT_OPEN: children[serial]?.setUp.openSession()
         case CSPAWN_REPORT_RUNS: reportStart(of: serial)
         default:
             failLaunch(
@@ -50,9 +44,8 @@ extension RunnerThread {
     /// Only the program writes to the pipes of a run in a session. If there is output, the program
     /// runs, even if the report of that arrives later.
     mutating func reportStartIfItWrote(_ serial: UInt64, stream: Int) {
-        // The child is not copied, because this runs for each piece of output of any run.
-        guard children[serial]?.launch?.session?.isOpen == true,
-            let descriptor = children[serial]?.streams[stream]?.descriptor
+        guard children[serial]?.setUp.isInOpenSession == true,
+            let descriptor = children[serial]?.output.descriptor(of: stream)
         else { return }
         var reading = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard poll(&reading, 1, 0) > 0, reading.revents & Int16(POLLIN) != 0 else { return }
@@ -62,38 +55,28 @@ extension RunnerThread {
     /// Called when the run is over. If `timerd-session` ended and the program never ran, that is
     /// the reason.
     mutating func failIfHelperEnded(of serial: UInt64) {
-        guard let child = children[serial], child.reaped != nil, let launch = child.launch,
-            launch.session != nil
+        guard let child = children[serial], child.process.reaped != nil,
+            let launch = child.setUp.launch, launch.session != nil
         else { return }
         failLaunch(of: serial, Spawner.helperEnded(launch.definition))
-    }
-
-    func closeProgram(of serial: UInt64) {
-        if let program = children[serial]?.program { close(program) }
     }
 
     /// Kills the program of a run in a session before the whole process group is killed, so that
     /// `timerd-session` can close the session. False if there is no program to kill, or it was
     /// already killed.
-    mutating func killProgram(of serial: UInt64, _ outcome: RunOutcome, at now: Int64) -> Bool {
-        guard let child = children[serial], child.reaped == nil, let program = child.program else {
-            return false
-        }
-        _ = cspawn_signal(program, SIGKILL)
-        close(program)
-        children[serial]?.program = nil
-        children[serial]?.isProgramKilled = true
+    mutating func killProgram(of serial: UInt64, at now: Int64) -> Bool {
+        guard let child = children[serial], child.process.reaped == nil,
+            children[serial]?.program.kill() == true
+        else { return false }
         let killAt = now + Self.sessionCloseTimeout
-        children[serial]?.stage = .ending(outcome, killAt: killAt)
+        children[serial]?.termination.setKill(at: killAt)
         timers.set(serial, at: killAt)
         return true
     }
 
     /// The session is closed, so the rest of the process group can be killed now.
     mutating func killGroupOfProgram(of serial: UInt64) {
-        guard let child = children[serial], child.isProgramKilled,
-            case .ending(let outcome, _) = child.stage
-        else { return }
-        children[serial]?.stage = .ending(outcome, killAt: RunnerClock.awake())
+        guard children[serial]?.program.wasKilled == true else { return }
+        children[serial]?.termination.setKill(at: RunnerClock.awake())
     }
 }

@@ -6,29 +6,18 @@ import Glibc
 import TimerCore
 import TimerRunnerProtocol
 
+/// Starts runs: creates the process of each, with its pipes, its control group and its record.
 extension RunnerThread {
-    /// Whether a run waits, the limit of active runs is not reached, and there are descriptors for one more. This is
-    /// checked again when an active run has ended.
-    var mayStart: Bool {
-        !waiting.isEmpty && serials.count - activeMessages.count < activeMax
-            && children.count < placesMax
-    }
-
-    /// Whether a waiting message can start: messages have a limit of their own.
-    var maySend: Bool { !messages.isEmpty && activeMessages.count < Self.activeMessagesMax }
+    /// How long a program may have to wait until it may start.
+    static let startDelayMax: Duration = .seconds(1)
 
     /// Starts some of the runs that wait, as many as one loop iteration may.
     mutating func startPreparations() {
-        guard mayStart || maySend else { return }
-        for _ in 0..<Self.startsPerIteration {
-            guard mayStart, let preparation = waiting.popFirst() else { break }
-            mailbox.finishStart(preparation)
+        var started = 0
+        while let preparation = starts.next(after: started, beside: children.occupancy) {
+            parts.mailbox.finishStart(preparation)
             start(preparation)
-        }
-        // Messages are not urgent: they start when no run can.
-        while maySend, !mayStart, let preparation = messages.popFirst() {
-            mailbox.finishStart(preparation)
-            start(preparation)
+            started += 1
         }
     }
 
@@ -38,132 +27,100 @@ extension RunnerThread {
             try spawn(preparation)
         } catch {
             guard !isTriedAgain(preparation.request, after: error) else { return }
-            removePendingCommands(run)
+            takePendingCommands(run)
             let end = RunEnd(
                 outcomeAfterRetries(of: run, error),
                 at: Self.wall(notBefore: preparation.request.notBefore))
-            retries[run] = nil
+            retries.remove(run)
             // The record of a run that was started before already says how it ended.
-            if end.outcome != .lost(.runner) { registry.recordEnd(end, of: run) }
-            handler(.ended(run, end))
+            if end.outcome != .lost(.runner) { parts.registry.recordEnd(end, of: run) }
+            events.report(.ended(run, end))
         }
     }
 
     /// Reattaches to a run that an earlier runner started. The kernel reports its exit status only
     /// to its parent.
     mutating func reattach(_ run: Run.ID, _ process: RunRegistry.Process, _ pidfd: Int32) {
-        serial += 1
-        guard Self.watch(pidfd, token: serial << 2, in: epoll) else {
+        let serial = children.nextSerial()
+        guard epoll.watch(pidfd, as: .child(serial, .process)) else {
             close(pidfd)
-            return handler(.ended(run, RunEnd(.lost(.runner), at: RunnerClock.wall())))
+            return events.report(.ended(run, RunEnd(.lost(.runner), at: RunnerClock.wall())))
         }
-        var child = Child(
-            id: run, pid: process.pid, pidfd: pidfd, began: process.began,
-            beganAt: process.beganAt, streams: [nil, nil], tail: Tail(limit: 0),
-            killTimeout: process.killTimeout)
-        child.isOwn = false
-        child.controlGroup = process.controlGroup.flatMap { groups?.has($0) == true ? $0 : nil }
-        child.deadline = process.deadline
-        add(child)
+        let group = process.controlGroup.flatMap { groups?.has($0) == true ? $0 : nil }
+        add(
+            Child(
+                id: run, began: process.began, beganAt: process.beganAt,
+                killTimeout: process.killTimeout, controlGroup: group,
+                process: ChildProcess(pid: process.pid, pidfd: pidfd, isOwn: false),
+                setUp: .done, output: ChildOutput(),
+                timeLimit: TimeLimit(until: process.deadline)),
+            serial)
     }
 
-    /// Takes over the control group of a run that ended while no runner was running, or shortly
-    /// before.
-    mutating func takeOverGroup(_ group: RunRegistry.Group, of run: Run.ID) {
-        guard groups?.has(group.name) == true, !ControlGroups.isKept(group.name) else { return }
-        serial += 1
-        watchGroup(group.name, of: run, grace: group.killTimeout, serial, at: RunnerClock.awake())
+    private mutating func add(_ child: Child, _ serial: UInt64) {
+        children.add(child, serial)
+        if let deadline = child.timeLimit.deadline { timers.set(serial, at: deadline) }
     }
 
-    private mutating func add(_ child: Child) {
-        children[serial] = child
-        serials[child.id] = serial
-        processes[child.pid] = serial
-        if child.id.isMessage { activeMessages.insert(child.id) }
-        if let deadline = child.deadline { timers.set(serial, at: deadline) }
-    }
-
-    /// The pipes of a run; both ends of each are open.
-    private struct Pipes {
-        var output = Pipe()
-        var error = Pipe()
-
-        struct Pipe {
-            var reading: Int32 = -1
-            var writing: Int32 = -1
-        }
-
-        init() throws(Spawner.Failure) {
-            guard cspawn_pipe(&output.reading, &output.writing) == 0 else {
-                throw Spawner.failure(errno, "make a pipe")
-            }
-            guard cspawn_pipe(&error.reading, &error.writing) == 0 else {
-                let code = errno
-                close(output.reading)
-                close(output.writing)
-                throw Spawner.failure(code, "make a pipe")
-            }
-        }
-    }
+    // MARK: - One start
 
     /// Creates the pipes and the process and watches them; on an error it leaves nothing behind.
     private mutating func spawn(_ preparation: Preparation) throws(Spawner.Failure) {
-        var definition = preparation.request.definition
+        let request = preparation.request
+        var definition = request.definition
         // The process is created at once, and waits until its program may start.
         let now = RunnerClock.awake()
-        let delay = Self.delay(until: preparation.request.notBefore, at: now)
+        let delay = Self.delay(until: request.notBefore, at: now)
         let began = now + delay.wholeNanoseconds
         let beganAt = RunnerClock.wall() + delay
         let deadline = definition.execution.timeout.flatMap { span -> Int64? in
             let (instant, overflow) = began.addingReportingOverflow(span.wholeNanoseconds)
             return overflow ? nil : instant
         }
-        serial += 1
+        let serial = children.nextSerial()
         let group = groups?.name(
-            serial, of: preparation.request.id, isKept: !definition.execution.killsLeftovers)
-        let record = try registry.make(
-            for: preparation.request.id, began: began, beganAt: beganAt, deadline: deadline,
+            serial, of: request.id, isKept: !definition.execution.killsLeftovers)
+        let record = try parts.registry.make(
+            for: request.id, began: began, beganAt: beganAt, deadline: deadline,
             killTimeout: definition.execution.killTimeout, controlGroup: group)
         var ready = try preparation.result.get()
         if let message = ready.message { definition.execution.stdin = message.input }
-        let pipes = try Pipes()
-        defer {
-            close(pipes.output.writing)
-            close(pipes.error.writing)
-        }
+        let pipes = try ChildPipes()
+        defer { pipes.closeWriting() }
         let process: Spawner.Process
         let context = Spawner.SpawnContext(
-            output: pipes.output.writing, error: pipes.error.writing, signals: signals,
-            record: record, before: preparation.request.fleet?.before,
-            notBefore: delay > .zero ? preparation.request.notBefore : nil,
-            wantsPidfd: orphanWatch == nil)
+            output: pipes.output.writing, error: pipes.error.writing, signals: parts.signals,
+            record: record, before: request.fleet?.before,
+            notBefore: delay > .zero ? request.notBefore : nil,
+            wantsPidfd: parts.orphanWatch == nil)
         do throws(Spawner.Failure) {
             process = try makeProcess(
-                of: preparation.request.id, definition, &ready, pipes, group, context)
+                of: request.id, serial, definition, &ready, pipes, group, context)
         } catch {
-            close(pipes.output.reading)
-            close(pipes.error.reading)
+            pipes.closeReading()
             if let group { groups?.remove(group) }
-            credentials?.remove(preparation.request.id)
+            credentials?.remove(request.id)
             throw error
         }
-        var child = Child(
-            id: preparation.request.id, pid: process.pid, pidfd: process.pidfd, began: began,
-            beganAt: beganAt,
-            streams: [pipes.output.reading, pipes.error.reading].map {
-                Child.Stream(descriptor: $0)
-            }, tail: Tail(limit: definition.execution.outputTail),
-            killTimeout: definition.execution.killTimeout)
-        child.launch = Child.Launch(
-            number: process.launch, request: preparation.request, definition: definition,
-            account: ready.account,
-            session: process.session.map { Child.Session(socket: $0) })
-        child.lineLimit = LineLimit(definition.execution)
-        child.redaction = ready.message?.redaction
-        child.controlGroup = group
-        child.deadline = deadline
-        add(child)
-        awaitLaunch(of: serial)
+        let child = Child(
+            id: request.id, began: began, beganAt: beganAt,
+            killTimeout: definition.execution.killTimeout, controlGroup: group,
+            process: ChildProcess(pid: process.pid, pidfd: process.pidfd, isOwn: true),
+            setUp: .underWay(
+                Child.Launch(
+                    number: process.launch, request: request, definition: definition,
+                    account: ready.account, reports: process.session)),
+            output: ChildOutput(
+                [pipes.output.reading, pipes.error.reading],
+                tail: definition.execution.outputTail,
+                lineLimit: LineLimit(definition.execution), redaction: ready.message?.redaction),
+            timeLimit: TimeLimit(until: deadline))
+        add(child, serial)
+        launches.add(
+            LaunchPolls.Launch(
+                serial: serial, number: process.launch, isInSession: process.session != nil,
+                began: began),
+            at: RunnerClock.awake())
     }
 
     /// How long a program must wait. An instant that is further ahead is not one of this clock, and
@@ -181,26 +138,31 @@ extension RunnerThread {
     /// Creates the process in its control group and watches it and its pipes. The caller cleans up
     /// what an error leaves behind: the pipes, the control group and the credentials.
     private mutating func makeProcess(
-        of run: Run.ID, _ definition: Definition, _ ready: inout Preparation.Ready,
-        _ pipes: Pipes, _ group: String?, _ context: Spawner.SpawnContext
+        of run: Run.ID, _ serial: UInt64, _ definition: Definition,
+        _ ready: inout Preparation.Ready, _ pipes: ChildPipes, _ group: String?,
+        _ context: Spawner.SpawnContext
     ) throws(Spawner.Failure) -> Spawner.Process {
-        guard Self.watch(pipes.output.reading, token: serial << 2 | 1, in: epoll),
-            Self.watch(pipes.error.reading, token: serial << 2 | 2, in: epoll)
+        guard epoll.watch(pipes.output.reading, as: .child(serial, .output)),
+            epoll.watch(pipes.error.reading, as: .child(serial, .error))
         else { throw Spawner.failure(errno, "watch a pipe") }
-        give(pipes, to: ready.account)
+        pipes.give(to: ready.account)
         var context = context
         if let groups, let group { context.controlGroup = try groups.make(group) }
         defer { if group != nil { close(context.controlGroup) } }
-        if group == nil, let runtime { ready.variables[LivingRuns.variable] = runtime }
+        if group == nil, let runtime = parts.runtime {
+            ready.variables[LivingRuns.variable] = runtime
+        }
         try storeCredentials(of: run, to: &ready)
         if let message = ready.message { context.passed = try Self.makeBody(message) }
         defer { if context.passed >= 0 { close(context.passed) } }
-        let process = try spawner.spawn(definition, ready, in: context)
-        // Without one, SIGCHLD reports the end of every child.
-        if let pidfd = process.pidfd, !Self.watch(pidfd, token: serial << 2, in: epoll) {
+        let process = try parts.spawner.spawn(definition, ready, in: context)
+        // Without a pidfd, SIGCHLD reports the end of every child.
+        if let pidfd = process.pidfd, !epoll.watch(pidfd, as: .child(serial, .process)) {
             throw dismiss(process, errno)
         }
-        if let socket = process.session { try watchSession(socket, process) }
+        if let socket = process.session, !epoll.watch(socket, as: .child(serial, .reports)) {
+            throw dismiss(process, errno)
+        }
         return process
     }
 
@@ -212,15 +174,6 @@ extension RunnerThread {
         }
         guard file >= 0 else { throw Spawner.failure(errno, "provide the body of a message") }
         return file
-    }
-
-    /// Makes the user of the run the owner of the pipes, because a program that opens /dev/stderr
-    /// opens the pipe again and needs permission for it.
-    private func give(_ pipes: Pipes, to account: Account) {
-        guard let identity = account.identity else { return }
-        for pipe in [pipes.output, pipes.error] {
-            fchown(pipe.writing, identity.user, identity.group)
-        }
     }
 
     /// Stores the credentials of a run and passes the path of their directory to its process.
@@ -235,14 +188,6 @@ extension RunnerThread {
                 ENOTSUP, "provide credentials: this runner has no directory for them")
         }
         ready.variables["CREDENTIALS_DIRECTORY"] = path
-    }
-
-    /// Watches the socket of `timerd-session`, or ends the process if that fails.
-    private func watchSession(
-        _ socket: Int32, _ process: Spawner.Process
-    ) throws(Spawner.Failure) {
-        guard !Self.watch(socket, token: serial << 2 | 3, in: epoll) else { return }
-        throw dismiss(process, errno)
     }
 
     /// A process that cannot be watched is killed before its start is reported.
@@ -261,5 +206,61 @@ extension RunnerThread {
         }
         if let socket = process.session { close(socket) }
         return Spawner.failure(code, "watch the process")
+    }
+}
+
+/// Tries to start a run again if something was used up: descriptors, memory, the processes of a user
+/// or of the service, the space for credentials. Usually it is free again in a moment, when another
+/// run ends. Nothing of the job was executed, so the run still starts at most once.
+extension RunnerThread {
+    /// Lets a run wait that could not start, if that may help. Nothing is left of it if the runner
+    /// shuts down, as of one that waits: another runner may start it.
+    mutating func isTriedAgain(_ request: RunRequest, after failure: Spawner.Failure) -> Bool {
+        guard failure.isTransient else { return false }
+        guard !isShutDown else {
+            retries.remove(request.id)
+            parts.registry.remove(request.id)
+            return true
+        }
+        // Each run that ends has descriptors of this process.
+        let isFreedByEnd = failure.code == EMFILE && children.hasActive
+        guard retries.add(request, isEndless: isFreedByEnd, at: RunnerClock.awake()) else {
+            return false
+        }
+        parts.registry.remove(request.id)
+        parts.mailbox.keepStart(of: Preparation.cost(of: request))
+        return true
+    }
+
+    /// The same for a run whose process could not execute the program, and has ended.
+    mutating func isTriedAgain(_ serial: UInt64) -> Bool {
+        guard let child = children[serial], isShutDown || child.termination.isRunning,
+            child.process.reaped != nil, case .failed(let failure, let request) = child.setUp,
+            isTriedAgain(request, after: failure)
+        else { return false }
+        children.endRun(of: serial)
+        if let group = child.controlGroup { removeGroup(group, of: child, serial, wasEnded: true) }
+        credentials?.remove(child.id)
+        drop(serial)
+        return true
+    }
+
+    /// The outcome of a run that could not start and is not tried again.
+    func outcomeAfterRetries(of run: Run.ID, _ failure: Spawner.Failure) -> RunOutcome {
+        guard failure.isTransient, retries.contains(run),
+            case .spawnFailed(let code, let what) = failure.outcome
+        else { return failure.outcome }
+        return .spawnFailed(
+            errno: code, what: "\(what), for \(Retries.max / 1_000_000_000) seconds")
+    }
+
+    /// Starts the runs whose time to be tried again has come.
+    mutating func startRetries(at now: Int64) {
+        for request in retries.takeDue(at: now) {
+            parts.mailbox.finishStart(of: Preparation.cost(of: request))
+            guard let command = parts.prepareAgain(request) else { continue }
+            parts.mailbox.beginStart(command)
+            execute(command)
+        }
     }
 }

@@ -8,115 +8,50 @@ import TimerCore
 import TimerRunnerProtocol
 
 /// The runner's own thread: one epoll(7) over its mailbox, its processes and their pipes.
+///
+/// A run goes through these values, one after the other: its user is looked up and its files are
+/// read (`PendingPreparations`), it waits for its start (`StartQueue`), its process sets itself up
+/// (`LaunchPolls`) and is a child until its end (`Children`). A run that could not start goes through
+/// them again (`Retries`). What remains of it in its control group is ended (`Leftovers`).
+///
+/// The values decide. The extensions of this type ask them, and do what follows: system calls, and
+/// events to report.
 struct RunnerThread: ~Copyable {
-    /// How many runs are started before events of other runs are handled. A start costs more with
-    /// more open descriptors, so the descriptors of runs that ended should be closed in between.
-    static let startsPerIteration = 32
-    /// How many runs that send messages may be active at once.
-    static let activeMessagesMax = 4
-    /// The most bytes read from one pipe before other pipes are read.
-    static let bytesPerPipe = 8 << 10
-    /// The most bytes that are cut into lines before `outputGate` is checked again.
-    static let bytesPerGateCheck = 4 << 10
-    /// The most bytes that are discarded from a pipe at a time, and the time until the next
-    /// discard, in nanoseconds.
-    static let discardBytes = 256 << 10
-    static let discardPause: Int64 = 20_000_000
-    /// The most bytes read from one pipe when its process has ended: the largest pipe that an
-    /// unprivileged process can have (pipe(7), pipe-max-size).
-    static let drainBytesMax = 1 << 20
-    /// How long a program may have to wait until it may start.
-    static let startDelayMax: Duration = .seconds(1)
     /// How many processes are reaped before other events are handled.
     static let reapsPerIteration = 256
-    /// How long an event may wait, so that it is sent together with further events, in nanoseconds.
-    private static let gathering: Int64 = 10_000_000
-    /// More starts than this within this time, in nanoseconds, are a burst; see `adjustTimeSlice`.
-    private static let many = (starts: 16, within: Int64(100_000_000))
-    /// The epoll token of `orphanWatch`, which reports that children have ended.
-    static let ends = UInt64.max
 
-    let mailbox: RunnerMailbox
-    let registry: RunRegistry
-    let epoll: Int32
-    let orphanWatch: Int32?
-    let spawner: Spawner
-    /// The signals that this process ignores or handles, as of the start of the thread: to ask for
-    /// them takes 62 system calls, which would delay each start.
-    let signals = cspawn_signals()
-    let handler: @Sendable (RunnerEvent) -> Void
-    let outputGate: @Sendable (Run.ID) -> OutputGate
-    let iterationEnded: @Sendable (_ isLate: Bool) -> Bool
-    let prepareAgain: @Sendable (RunRequest) -> RunnerMailbox.Command?
-    /// How many runs can be active at once, and have their output read after their end, because of the limit of open
-    /// files.
-    let placesMax: Int
+    let parts: Parts
+    var epoll: Epoll
+    var events: EventReporter
     var groups: ControlGroups?
-    /// See `Runner.Options.runtime`.
-    let runtime: String?
     /// The credentials of runs; nil if there is no directory for them.
     var credentials: CredentialStore?
-    /// The control groups of runs that are over, by the serial numbers of their children, while
-    /// processes in them still have to be terminated.
-    var leftGroups: [UInt64: LeftoverGroup] = [:]
-    /// The serial number of the latest child; 0 is the mailbox.
-    var serial: UInt64 = 0
-    var children: [UInt64: Child] = [:]
-    /// The serial numbers of the children of active runs.
-    var serials: [Run.ID: UInt64] = [:]
-    /// The serial numbers of the children whose processes are not reaped, by process id.
-    var processes: [Int32: UInt64] = [:]
-    /// The children whose runs ended while another process has their pipes open, oldest first.
-    var orphanedOutputs: [UInt64] = []
-    /// The children whose output is not read for now, by their runs.
-    var unread: [Run.ID: UInt64] = [:]
-    /// The windows in which the lines of jobs are counted.
-    var lineLimits = LineLimits()
+    var pending = PendingPreparations()
+    var starts: StartQueue
+    var commands = PendingCommands()
+    var retries = Retries()
+    var launches = LaunchPolls()
+    var children: Children
+    var output: OutputReader
+    var leftovers = Leftovers()
     var timers = TimerHeap()
-    /// The children whose set-up is in progress, the latest last; some may be done. `launchBy` is
-    /// the instant at which all of them are polled next.
-    var launching: [(serial: UInt64, launch: Int32, isInSession: Bool, hasCopies: Bool)] = []
-    var launchBy: Int64?
-    /// The runs whose users are being looked up, or whose files are being read, and the deadline
-    /// for that.
-    var reading: [Run.ID: Reading] = [:]
-    /// The children with a line that is not ended, with the numbers of lines that their streams had ended then, and
-    /// when they are looked at next.
-    var unfinished: [UInt64: [Int]] = [:]
-    var unfinishedAt: Int64?
-    /// The runs that could not start for a reason that may be gone in a moment, until they start or fail, and when the
-    /// next one of them is tried again.
-    var retries: [Run.ID: Retry] = [:]
-    var retryAt: Int64?
-    /// How many runs were started since when, by CLOCK_MONOTONIC. In a burst, only this thread gets
-    /// the short time slice, and not the processes that it starts.
-    private var starts = (count: 0, since: Int64(0))
-    /// The runs that wait to be started, and the commands that arrived for runs whose program does
-    /// not run yet.
-    var waiting: ArraySlice<Preparation> = []
-    /// The messages that wait to be sent, and the active runs that send some. They have places of
-    /// their own, so that a receiver that does not answer takes none of the jobs.
-    var messages: ArraySlice<Preparation> = []
-    var activeMessages: Set<Run.ID> = []
-    /// How many runs of jobs may be active at once.
-    var activeMax = Int.max
-    var pendingCommands: [Run.ID: [RunnerMailbox.Command]] = [:]
-    /// When the events that wait must be sent: `iterationEnded` is called with true then.
-    private var flushBy: Int64?
-    var isShutDown = false
-    /// Whether there may be more ended children, for which the kernel does not signal again.
-    var mayHaveMoreEnds = false
-    /// The barriers that are called when every end that has happened is reported.
-    var barriers: [@Sendable () -> Void] = []
-    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    var ends = EndWatch<RunnerMailbox.Barrier>()
 
-    /// A run whose user is being looked up, or whose files are being read.
-    struct Reading {
-        var request: RunRequest
-        var number: RunnerMailbox.RequestNumber
-        /// The user of the run; nil until the look-up has ended.
-        var account: Account?
-        var until: Int64
+    /// What the thread uses and does not change.
+    struct Parts {
+        let mailbox: RunnerMailbox
+        let registry: RunRegistry
+        /// A descriptor that reports that children have ended; nil if each child has a pidfd for
+        /// that.
+        let orphanWatch: Int32?
+        /// See `Runner.Options.runtime`.
+        let runtime: String?
+        /// Prepares a run that could not start once more; nil if the runner is released.
+        let prepareAgain: @Sendable (RunRequest) -> RunnerMailbox.Command?
+        let spawner = Spawner(openFiles: RunnerThread.openFilesBefore)
+        /// The signals that this process ignores or handles, as of the start of the thread: to ask
+        /// for them takes 62 system calls, which would delay each start.
+        let signals = cspawn_signals()
     }
 
     /// What the thread needs from the start on.
@@ -134,26 +69,28 @@ struct RunnerThread: ~Copyable {
         var handler: @Sendable (RunnerEvent) -> Void
         var outputGate: @Sendable (Run.ID) -> OutputGate = { _ in .open }
         var iterationEnded: @Sendable (_ isLate: Bool) -> Bool
-        /// Prepares a run that could not start once more; see `RunnerThread.startRetries`.
+        /// See `Parts.prepareAgain`.
         var prepareAgain: @Sendable (RunRequest) -> RunnerMailbox.Command? = { _ in nil }
-        /// See `RunnerThread.placesMax`.
+        /// How many runs can be active at once, and have their output read after their end, because
+        /// of the limit of open files.
         var placesMax = Int.max
     }
 
-    private init(_ initialState: InitialState, epoll: Int32) {
-        mailbox = initialState.mailbox
-        registry = initialState.registry
-        orphanWatch = initialState.orphanWatch
-        groups = initialState.groups
-        runtime = initialState.runtime
-        credentials = initialState.credentials
-        handler = initialState.handler
-        outputGate = initialState.outputGate
-        iterationEnded = initialState.iterationEnded
-        prepareAgain = initialState.prepareAgain
-        placesMax = initialState.placesMax
+    private init(_ initialState: InitialState, epoll: Epoll) {
+        parts = Parts(
+            mailbox: initialState.mailbox, registry: initialState.registry,
+            orphanWatch: initialState.orphanWatch, runtime: initialState.runtime,
+            prepareAgain: initialState.prepareAgain)
         self.epoll = epoll
-        spawner = Spawner(openFiles: Self.openFilesBefore)
+        events = EventReporter(
+            initialState.handler, iterationEnded: initialState.iterationEnded)
+        groups = initialState.groups
+        credentials = initialState.credentials
+        starts = StartQueue(placesMax: initialState.placesMax)
+        // Of few places, most are for active runs.
+        children = Children(
+            orphanedMax: min(Runner.orphanedOutputsMax, max(1, initialState.placesMax / 4)))
+        output = OutputReader(gate: initialState.outputGate)
         for (run, process, pidfd) in initialState.recovered { reattach(run, process, pidfd) }
         for (run, group) in initialState.leftGroups { takeOverGroup(group, of: run) }
     }
@@ -172,21 +109,6 @@ struct RunnerThread: ~Copyable {
         return UInt64(before)
     }()
 
-    /// Enough for 1300 active runs, with their pipes and pidfds.
-    private static let descriptorsReady: rlim_t = 4096
-
-    /// Enlarges the kernel's descriptor table of this process in advance. The kernel doubles the
-    /// table when it is full, and if threads share it, each time waits until no processor can still
-    /// be using the old one (Linux, fs/file.c: expand_fdtable, synchronize_rcu). That takes 10 ms
-    /// and more, during the start of the first large burst of runs.
-    private static func preallocateFDTable(beside descriptor: Int32) {
-        var limit = rlimit()
-        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        let count = min(limit.rlim_cur, descriptorsReady)
-        let last = fcntl(descriptor, F_DUPFD_CLOEXEC, Int32(count) - 1)
-        if last >= 0 { close(last) }
-    }
-
     // MARK: - The thread
 
     /// Starts the thread. It calls `done` as its last step.
@@ -194,18 +116,17 @@ struct RunnerThread: ~Copyable {
         _ initialState: InitialState, done: @escaping @Sendable () -> Void
     ) throws(Runner.Failure) {
         let mailbox = initialState.mailbox
-        let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
-        guard epoll >= 0 else { throw Runner.Failure("cannot make an epoll", errno) }
-        guard watch(mailbox.descriptor, token: 0, in: epoll),
-            initialState.orphanWatch.map({ watch($0, token: ends, in: epoll) }) ?? true
+        let epoll = try Epoll()
+        guard epoll.watch(mailbox.descriptor, as: .mailbox),
+            initialState.orphanWatch.map({ epoll.watch($0, as: .ends) }) ?? true
         else {
             let code = errno
-            close(epoll)
+            epoll.close()
             throw Runner.Failure("cannot watch a descriptor", code)
         }
         // These come before the new thread exists.
         _ = openFilesBefore
-        preallocateFDTable(beside: epoll)
+        epoll.preallocateFDTable()
         let code = WorkerThread.start("timerd.runner") {
             // This thread has the nice value of most jobs, whatever the runner has, except during a
             // burst of starts. A child inherits it, and a child that had to raise a lower value
@@ -215,12 +136,12 @@ struct RunnerThread: ~Copyable {
             ThreadSlice.takeShortest()
             var thread = RunnerThread(initialState, epoll: epoll)
             thread.run()
-            close(epoll)
+            epoll.close()
             mailbox.close()
             done()
         }
         guard code == 0 else {
-            close(epoll)
+            epoll.close()
             throw Runner.Failure("cannot start a thread", code)
         }
     }
@@ -228,36 +149,34 @@ struct RunnerThread: ~Copyable {
     // MARK: - The loop
 
     private mutating func run() {
-        var events = [epoll_event](repeating: epoll_event(), count: 256)
-        while !(isShutDown && serials.isEmpty && leftGroups.isEmpty) {
-            let settled = barriers
-            let count = epoll_wait(epoll, &events, Int32(events.count), timeout())
-            for event in events.prefix(Int(max(0, count))) {
-                switch event.data.u64 {
-                case 0: for command in mailbox.take() { execute(command) }
-                case Self.ends: reapAll()
-                case let token: serve(token)
+        while starts.isOpen || children.hasActive || !leftovers.isEmpty {
+            ends.beginIteration()
+            let (count, areAll) = epoll.wait(timeout())
+            for index in 0..<count {
+                switch epoll.source(at: index) {
+                case .mailbox: for command in parts.mailbox.take() { execute(command) }
+                case .ends: reapAll()
+                case .child(let serial, let part): serve(part, of: serial)
                 }
             }
-            // If the array is not full, these were all pending events.
-            if mayHaveMoreEnds { reapAll() }
-            if count >= 0, count < events.count, !mayHaveMoreEnds {
-                for settled in settled { settled() }
-                barriers.removeFirst(settled.count)
-            }
+            if ends.mayHaveMore { reapAll() }
+            for barrier in ends.endIteration(isComplete: areAll) { barrier.isPassed() }
             adjustTimeSlice(at: RunnerClock.awake())
             startRetries(at: RunnerClock.awake())
             startPreparations()
             let now = RunnerClock.awake()
             while let serial = timers.pop(due: now) { handleTimer(of: serial, at: now) }
             reportUnfinished(at: now)
-            let isLate = pollLaunches(at: now) || flushBy.map { now >= $0 } ?? false
-            let mayWait = iterationEnded(isLate)
-            flushBy = mayWait ? flushBy ?? now + Self.gathering : nil
+            events.endIteration(isLate: pollLaunches(at: now), at: now)
         }
-        for settled in barriers { settled() }
-        _ = iterationEnded(true)
-        for serial in Array(children.keys) { drop(serial) }
+        end()
+    }
+
+    /// Cleans up after the last run.
+    private mutating func end() {
+        for barrier in ends.finish() { barrier.isPassed() }
+        events.finish()
+        for serial in children.serials { drop(serial) }
         // Processes that were killed with the last runs may need a moment to end.
         for _ in 0..<20 where groups?.areAllRemoved == false {
             usleep(5000)
@@ -266,7 +185,7 @@ struct RunnerThread: ~Copyable {
         }
         groups?.closeAll()
         credentials?.close()
-        if let orphanWatch { close(orphanWatch) }
+        if let orphanWatch = parts.orphanWatch { close(orphanWatch) }
     }
 
     /// With a short time slice, a run starts at once although the processors are busy, and its
@@ -274,35 +193,26 @@ struct RunnerThread: ~Copyable {
     /// During a burst of starts only this thread has the short slice, and the runs compete like any
     /// other process.
     private mutating func adjustTimeSlice(at now: Int64) {
-        let wereMany = starts.count > Self.many.starts
-        if now - starts.since >= Self.many.within { starts = (count: 0, since: now) }
-        starts.count += min(waiting.count, Self.startsPerIteration)
-        let areMany = starts.count > Self.many.starts
-        guard areMany != wereMany else { return }
-        if !areMany {
-            ThreadSlice.shareShortest()
-        } else if !ThreadSlice.keepShortest(nice: ThreadNice.first) {
-            ThreadSlice.reset()
+        switch starts.noteBurst(at: now) {
+        case nil: break
+        case .ended: ThreadSlice.shareShortest()
+        case .began:
+            if !ThreadSlice.keepShortest(nice: ThreadNice.first) { ThreadSlice.reset() }
         }
     }
 
     /// How long epoll_wait may wait, in milliseconds; -1 for no limit.
     private func timeout() -> Int32 {
-        if mayStart || maySend || !barriers.isEmpty || mayHaveMoreEnds { return 0 }
+        if starts.hasNext(beside: children.occupancy) || ends.isBusy { return 0 }
         let next = min(
-            timers.next ?? .max, flushBy ?? .max, launchBy ?? .max, retryAt ?? .max,
-            unfinishedAt ?? .max)
+            timers.next ?? .max, events.next ?? .max, launches.next ?? .max,
+            retries.next ?? .max, output.next ?? .max)
         guard next < .max else { return -1 }
         // Rounded up, so that the loop does not wake too early; at most a day, so that the number
         // fits.
         return Int32(min(86_400_000, max(0, (next - RunnerClock.awake() + 999_999) / 1_000_000)))
     }
 
-    // MARK: - The kernel
-
-    /// Makes epoll report when there is something to read. False, with errno set, on an error.
-    static func watch(_ descriptor: Int32, token: UInt64, in epoll: Int32) -> Bool {
-        var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: token))
-        return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0
-    }
+    /// Whether the runner shuts down.
+    var isShutDown: Bool { !starts.isOpen }
 }

@@ -139,7 +139,7 @@ public final class RunnerServer: Sendable {
         while true {
             idleAt = idleEnd(of: server, before: idleAt)
             // A runner that ends leaves nothing behind when someone deletes its directory.
-            if requests.state.withLock({ $0.grace != nil }) { server.files = nil }
+            if requests.state.withLock({ $0.grace != nil }) { server.leaveFiles() }
             server.runOnce(timeout: drainUntil ?? idleAt)
             idleAt = idleEnd(of: server, before: idleAt)
             if let at = idleAt, RunnerClock.awake() >= at, server.closeIfUnused() {
@@ -150,14 +150,10 @@ public final class RunnerServer: Sendable {
                 server.refresh()
             }
             // No request can arrive in between here.
-            if server.mustYield, !outbound.hasLiveRun {
-                server.mustYield = false
+            if server.departure.takeYield(hasLiveRun: outbound.hasLiveRun) {
                 runner.shutdown(grace: Self.drainTimeout)
             }
-            if let grace = server.shutDown {
-                server.shutDown = nil
-                end(grace: grace)
-            }
+            if let grace = server.departure.takeRequest() { end(grace: grace) }
             guard requests.state.withLock(\.isDown) else { continue }
             if drainUntil == nil {
                 drainUntil = RunnerClock.awake() + Self.drainTimeout.wholeNanoseconds
@@ -174,7 +170,7 @@ public final class RunnerServer: Sendable {
 extension RunnerServer {
     /// When a server has been idle for long enough, by CLOCK_MONOTONIC; nil while it is not idle.
     private func idleEnd(of server: borrowing ServerLoop, before: Int64?) -> Int64? {
-        guard let idleMax = settings.idleMax, !server.isConnected, server.shutDown == nil,
+        guard let idleMax = settings.idleMax, !server.isConnected, !server.departure.isRequested,
             requests.state.withLock({ $0.grace == nil }), !outbound.hasLiveRun
         else { return nil }
         return before ?? RunnerClock.awake() + idleMax.wholeNanoseconds
@@ -196,8 +192,8 @@ extension ServerLoop {
     /// Checks whether the file of this program was replaced, so that a new process should take
     /// over.
     mutating func checkProgram() {
-        guard !mustYield, settings.isReplaced() else { return }
-        mustYield = true
+        guard !departure.mustYield, settings.isReplaced() else { return }
+        departure.yield()
         settings.log(
             "this runner still executes a program or a library that was replaced, as by an upgrade; it restarts "
                 + "as soon as no run is active. `systemctl restart timerd-runner` restarts it now, which "

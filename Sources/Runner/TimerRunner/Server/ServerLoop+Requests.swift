@@ -8,7 +8,7 @@ import TimerRunnerProtocol
 /// Executes the requests of the scheduler, and closes the connection at an invalid one.
 extension ServerLoop {
     mutating func execute(
-        _ frame: ArraySlice<UInt8>, on connection: Connection
+        _ frame: ArraySlice<UInt8>, on connection: ServerConnection
     ) throws(Closing) {
         guard let request = try? WireRequest(frame) else {
             throw Closing(why: "sent an invalid request")
@@ -24,13 +24,12 @@ extension ServerLoop {
         // The requests of the previous scheduler are executed first.
         finishReadings()
         guard self.connection != nil else { return }
-        connection.isGreeted = true
+        connection.greet(reading: prepare())
         barriers.restart()
         let memory = WireReply.memory(runner.registry.memory)
         for reply in [memory] + outbound.connect() + [.complete] {
             connection.socket.send(reply.bytes)
         }
-        prepare(connection)
     }
 
     private mutating func execute(_ request: WireRequest) throws(Closing) {
@@ -41,8 +40,7 @@ extension ServerLoop {
             if try !hold(request, for: run) { try command(request) }
         case .barrier(let token): barriers.barrier(token)
         case .prepare:
-            guard let connection, connection.question == .none else { return }
-            connection.question = .asked
+            connection?.ask()
             answerIfPrepared()
         case .forget(let runs):
             var known: [Run.ID] = []
@@ -54,7 +52,7 @@ extension ServerLoop {
                 throw Closing(
                     why: "asked to end every run, which this scheduler is not permitted to do")
             }
-            shutDown = grace
+            departure.request(grace: grace)
         case .refresh: refresh()
         case .forgetFormer: forgetFormer()
         case .discard(let jobs): discard(jobs)
@@ -114,22 +112,21 @@ extension ServerLoop {
         var requests: [RunRequest] = []
         var mustRead = false
         let hasChanged = !orders.isEmpty && settings.hasChanged()
-        if hasChanged { mustCheck = true }
+        if hasChanged { readings.check() }
         for order in orders where outbound.isNew(order.run) {
-            let mayDiffer = (mustCheck || isChecking) && settings.isAffected(order.run.firing.job)
+            let mayDiffer = readings.mayDiffer && settings.isAffected(order.run.firing.job)
             let definition = definitions.definition(for: order)
             if !mayDiffer, let definition {
                 requests.append(RunRequest(order, definition))
             } else {
                 // Files that changed just now may be taken for unchanged, so a job that is unknown
                 // may have been added after they were read.
-                let isCovered = isChecking && !hasChanged && definition != nil
-                waiting.append(order, until: readings + (isCovered ? 0 : 1))
+                let isCovered = readings.isChecking && !hasChanged && definition != nil
+                waiting.append(order, until: readings.latest + (isCovered ? 0 : 1))
                 mustRead = true
             }
         }
-        // The reading in progress may have their definitions.
-        if mustRead, !isReading, !mustCheck { isStale = true }
+        if mustRead { readings.readUnlessUnderWay() }
         try start(requests[...])
     }
 
