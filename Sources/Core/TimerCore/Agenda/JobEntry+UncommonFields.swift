@@ -10,9 +10,7 @@ extension JobEntry {
         var maxLoss = Duration.zero
         var countedAfterPause = Duration.zero
         var isDueThisBoot = false
-        var awaitsEnd = false
-        var sleptBefore = Duration.zero
-        var endInPause: EndInPause?
+        var endWait = EndWait()
     }
 
     /// How often the wall clock was corrected backwards. It distinguishes occurrences with the same
@@ -46,22 +44,10 @@ extension JobEntry {
         set { if newValue != isDueThisBoot { change { $0.isDueThisBoot = newValue } } }
     }
 
-    /// Whether the interval of the job waits for the end of its runs.
-    var awaitsEnd: Bool {
-        get { uncommon?.wrappedValue.awaitsEnd ?? false }
-        set { if newValue != awaitsEnd { change { $0.awaitsEnd = newValue } } }
-    }
-
-    /// The last end of a run during a pause.
-    var endInPause: EndInPause? {
-        get { uncommon?.wrappedValue.endInPause }
-        set { if newValue != endInPause { change { $0.endInPause = newValue } } }
-    }
-
-    /// How long the machine had slept in this boot when that wait began.
-    var sleptBefore: Duration {
-        get { uncommon?.wrappedValue.sleptBefore ?? .zero }
-        set { if newValue != sleptBefore { change { $0.sleptBefore = newValue } } }
+    /// What its interval knows of the end of its runs.
+    var endWait: EndWait {
+        get { uncommon?.wrappedValue.endWait ?? EndWait() }
+        set { if newValue != endWait { change { $0.endWait = newValue } } }
     }
 
     private mutating func change(_ body: (inout UncommonFields) -> Void) {

@@ -55,6 +55,9 @@ struct JobEntry: Sendable {
         set { boxedOutcomes = newValue == JobOutcomes() ? nil : Boxed(wrappedValue: newValue) }
     }
 
+    /// The latest run that ended; nil if none is known.
+    var lastRun: RunSummary? { outcomes.last }
+
     /// An attempt at a firing of this job.
     func run(_ firing: Firing, attempt: Int = 1) -> Run {
         Run(firing: firing, attempt: attempt, job: _job)
@@ -85,7 +88,7 @@ struct JobEntry: Sendable {
     var grid: Grid? {
         switch job.schedule {
         case .every(let span):
-            awaitsEnd
+            endWait.isWaiting
                 ? nil : Grid(first: (job.first ?? span) + offset, span: span, passed: firings)
         case .after(let span):
             Grid(first: span + offset, span: span + offset, passed: firings)
@@ -154,7 +157,7 @@ struct JobEntry: Sendable {
             lastScheduled: lastScheduled, configuredPaused: configuredPaused, removed: removed,
             at: real, instance: instance, basis: job.count, maxLoss: maxLoss, skips: skips,
             processedThrough: processedThrough(at: real), clockEpoch: clockEpoch,
-            isDueThisBoot: isDueThisBoot, awaitsEnd: awaitsEnd, endedInPause: endedInPause,
+            isDueThisBoot: isDueThisBoot, awaitsEnd: endWait.isWaiting, endedInPause: endedInPause,
             lastSuccess: boxedOutcomes?.wrappedValue.lastSuccess,
             watchedSince: watch == nil ? nil : watchedSince(at: real.wall))
     }
