@@ -11,7 +11,8 @@ import Testing
     private static let folder = "Sources/Core/TimerCore/Agenda"
     private static let values = [
         "ClockHistory", "EndWait", "Fifo", "FleetSuspension", "JobAlarms", "JobArchive",
-        "JobTable", "Reloading", "RunTable", "SlotIndex", "StoreHold", "Watching",
+        "JobTable", "OccurrenceProgress", "Reloading", "RunTable", "SlotIndex", "StoreHold",
+        "Watching",
     ]
 
     /// The lines of a type that declare its stored properties.

@@ -137,7 +137,7 @@ extension Agenda {
             else { continue }
             entry.job.schedule = .wall(schedule)
             if !entry.isDueThisBoot {
-                entry.processedThrough = max(entry.processedThrough, now.wall)
+                entry.progress.pass(now.wall)
             }
             entry.dropOccurrence()
             timers += updateTimer(slot, &entry, at: now)
@@ -160,10 +160,11 @@ extension JobEntry {
         lastScheduled = nil
         // An occurrence that comes again after the clock was set back is a new firing.
         if isBackward { clockEpoch += 1 }
-        processedThrough = instant
-        occurrence = nil
+        progress.restart(after: instant)
         // The firing at boot has no calendar time: it is still due at once, by the new time.
-        if isDueThisBoot, !job.schedule.isSinceBoot { occurrence = instant + .microseconds(1) }
+        if isDueThisBoot, !job.schedule.isSinceBoot {
+            progress.expect(instant + .microseconds(1))
+        }
     }
 
     /// The notice about a finished job that has occurrences again.

@@ -108,8 +108,8 @@ extension JobEntry {
     /// Forgets the elapsed time of the job and what was due before.
     mutating func beginAnew(at now: Now) {
         firings = 0
-        processedThrough = max(processedThrough, now.wall)
-        occurrence = nil
+        progress.pass(now.wall)
+        progress.expect(nil)
         countedAfterPause = .zero
         dropAccrued(at: now)
     }

@@ -101,8 +101,7 @@ extension Agenda {
             // still due if only that time changed.
             entry.isDueThisBoot =
                 entry.isDueThisBoot && entry.job.schedule.isSinceBoot && job.schedule.isSinceBoot
-            entry.occurrence = nil
-            entry.processedThrough = now.wall
+            entry.progress.restart(after: now.wall)
         }
         if entry.job.count != job.count {
             // From here on, time is counted by another clock.

@@ -64,13 +64,13 @@ extension Agenda {
         _ entry: inout JobEntry, _ schedule: WallSchedule, at now: Now
     ) {
         guard entry.phase == .armed, !entry.isShared else {
-            entry.occurrence = nil
+            entry.progress.expect(nil)
             entry.isDueThisBoot = false
             return
         }
         guard !isShutDown else { return }
         if entry.occurrence == nil {
-            entry.occurrence = entry.occurrence(after: entry.processedThrough, schedule)
+            entry.progress.expect(entry.occurrence(after: entry.processedThrough, schedule))
         }
         guard entry.occurrence == nil else { return }
         entry.phase = .finished

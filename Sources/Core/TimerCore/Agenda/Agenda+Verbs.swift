@@ -175,7 +175,7 @@ extension Agenda {
     ) -> [Action] {
         entry.phase = .armed
         entry.firings = 0
-        entry.processedThrough = now.wall
+        entry.progress.restart(after: now.wall)
         entry.isDueThisBoot = entry.job.schedule.isSinceBoot
         entry.dropAccrued(at: now)
         return commit(slot, &entry, Batch(), at: now) { entry in
