@@ -25,7 +25,7 @@ import Testing
         let computed = #/var \w+: [^=]*\{.*/#
         return text[start.upperBound..<end.lowerBound].split(separator: "\n").filter { line in
             line.wholeMatch(of: declared) != nil && !line.contains(computed)
-        }.map { String($0.dropFirst(4)) }
+        }.map { String($0.dropFirst(4).trimmingPrefix(#/@\w+ /#)) }
     }
 
     @Test(arguments: ["Agenda", "JobEntry"]) func aTypeHasFewProperties(type: String) throws {

@@ -34,8 +34,8 @@ struct JobTable: Sendable {
         set { entries[slot] = newValue }
     }
 
-    /// Counts the ledger of a job as open, or not any more. It is told by those who open and close
-    /// ledgers, because a look at the stored job at each change of it would cost more.
+    /// Counts the ledger of a job as open, or not any more. The code that opens and closes ledgers calls
+    /// it: a look at the stored job at each change would cost more.
     mutating func noteLedger(wasOpen: Bool, isOpen: Bool) {
         openLedgers += (isOpen ? 1 : 0) - (wasOpen ? 1 : 0)
     }
