@@ -147,7 +147,7 @@ import Testing
             world.pass(.seconds(60))
         }
         #expect(world.outbox.isEmpty && world.incidents.isEmpty && world.incidentTimer == nil)
-        #expect(world.agenda.watching.count == 0 && world.agenda.watching.changed.isEmpty)
+        #expect(world.agenda.watching.isIdle)
     }
 
     // MARK: - Single runs

@@ -139,7 +139,7 @@ import Testing
         #expect(world.agenda.names == (20..<40).map(name))
         world.handle(.reload(JobSet(jobs(40..<60))))
         // There are no more slots than two configurations have jobs.
-        #expect(world.agenda.entries.count == 40)
+        #expect(world.agenda.entries.slotCount == 40)
         #expect(world.records.values.count { $0.removed == nil } == 20)
     }
 

@@ -89,7 +89,7 @@ import Testing
         var random = SeededRandom()
         let jobs: [Job] = [.every(.seconds(60), "a"), .every(.seconds(60), "b")]
         var table = RunTable()
-        for _ in jobs { table.addSlot() }
+        for slot in jobs.indices { table.addSlot(slot) }
         var isNamed = [true, true]
         var runs: [(id: Run.ID, slot: Int)] = []
         func key(_ slot: Int) -> RunTable.JobKey {

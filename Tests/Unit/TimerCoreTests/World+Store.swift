@@ -162,7 +162,7 @@ extension World {
         guard canSave else { return }
         renewal.apply(to: &records)
         let named = Set(others.map(\.job))
-        for slot in agenda.jobSlots {
+        for slot in agenda.entries.order {
             let record = agenda.entries[slot]?.record(
                 at: renewal.at, ahead: .zero, instance: renewal.instance)
             guard let record, !named.contains(record.job) else { continue }

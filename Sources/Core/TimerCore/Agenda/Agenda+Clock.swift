@@ -15,38 +15,25 @@ extension Agenda {
     /// By how much the wall clock was set since the last event, measured against CLOCK_BOOTTIME,
     /// which cannot be set. Nil if it was not set.
     public func step(at now: Now) -> Duration? {
-        lastNow.flatMap { now.step(since: $0) }
+        now.step(since: clocks.last)
     }
 
     /// Whether a timer may be wrong because the wall clock was set or the machine slept. No timer
     /// expires when that happens.
     public func clocksJumped(at now: Now) -> Bool {
-        guard let lastNow, lastNow.bootID == now.bootID else { return false }
-        return step(at: now) != nil || now.slept(since: lastNow) >= Self.stepMin
+        let change = clocks.change(until: now)
+        return change.slept || change.step != nil
     }
 
     /// Records that the wall clock was set or that the machine slept, and adjusts the timers.
     mutating func noteClocks(at now: Now) -> [Action] {
-        let step = step(at: now)
-        lastStep = step ?? .zero
-        previousNow = lastNow
-        lastNow = now
-        previousAhead = lastAhead
-        lastAhead = ahead
-        guard let previousNow, previousNow.bootID == now.bootID else { return [] }
+        let change = clocks.note(now, ahead: ahead)
         var actions: [Action] = []
-        if now.slept(since: previousNow) >= Self.stepMin {
-            downtimeEnd = now
-            actions += applySleep(at: now)
-        }
-        guard let step else { return actions }
+        if change.slept { actions += applySleep(at: now) }
+        guard let step = change.step else { return actions }
         noteChangeOfAll()
         let isCorrection = step.length >= Self.correctionMin
-        if isCorrection {
-            actions += correct(by: step, at: now)
-        } else if step > .zero {
-            skippedWallRange = (after: now.wall - step, through: now.wall)
-        }
+        if isCorrection { actions += correct(by: step, at: now) }
         counts.addStep(isCorrection: isCorrection)
         return actions + [.log(.clockStepped(by: step, isCorrection: isCorrection))]
     }
@@ -55,7 +42,7 @@ extension Agenda {
     /// their grid points closer, but CLOCK_MONOTONIC, by which the timers run, did not advance.
     private mutating func applySleep(at now: Now) -> [Action] {
         var timers: [Action] = []
-        for slot in jobSlots {
+        for slot in entries.order {
             guard var entry = entries[slot], entry.ledger.isOpen,
                 entry.job.count == .boottime || entry.job.count == .wall
             else { continue }
@@ -66,10 +53,9 @@ extension Agenda {
 
     /// Continues from the new time, because the old time was wrong.
     private mutating func correct(by step: Duration, at now: Now) -> [Action] {
-        skippedWallRange = nil
         var batch = Batch()
         var records: [JobRecord] = []
-        for slot in jobSlots {
+        for slot in entries.order {
             guard var entry = entries[slot] else { continue }
             let before = entry
             entry.correctOccurrences(to: now.wall, isBackward: step < .zero)
@@ -117,8 +103,10 @@ extension Agenda {
     mutating func applyClockChange(at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
         var actions = fireDue(at: now).actions
-        for slot in jobSlots {
-            guard let instant = wallDue[slot], let entry = entries[slot] else { continue }
+        for slot in entries.order {
+            guard case .wall(let instant) = alarms[slot], let entry = entries[slot] else {
+                continue
+            }
             actions.append(.armAt(entry.job.name, instant))
         }
         return actions
@@ -128,7 +116,7 @@ extension Agenda {
     /// - Complexity: O(*n*) in the number of jobs.
     public var zoneNames: [String] {
         var names: Set<String> = []
-        for slot in jobSlots {
+        for slot in entries.order {
             guard case .wall(let schedule) = entries[slot]?.job.schedule else { continue }
             for zone in schedule.zones where !zone.isLocal { names.insert(zone.name) }
         }
@@ -143,13 +131,13 @@ extension Agenda {
         guard !isShutDown else { return [] }
         var timers: [Action] = []
         var changed: [Job.Name] = []
-        for slot in jobSlots {
+        for slot in entries.order {
             guard var entry = entries[slot], case .wall(var schedule) = entry.job.schedule,
                 schedule.replaceZones({ $0.isLocal ? local : zones[$0.name] })
             else { continue }
             entry.job.schedule = .wall(schedule)
             if !entry.isDueThisBoot {
-                entry.processedThrough = max(entry.processedThrough, now.wall)
+                entry.progress.pass(now.wall)
             }
             entry.dropOccurrence()
             timers += updateTimer(slot, &entry, at: now)
@@ -158,59 +146,6 @@ extension Agenda {
         }
         return changed.isEmpty ? [] : timers + [.log(.zonesChanged(changed))]
     }
-
-    /// The positions of the jobs in the configuration. They change when a reload is finished.
-    public var places: Range<Int> { jobSlots.indices }
-
-    /// Saves the time records of the jobs at these positions whose time counts.
-    mutating func checkpoint(of places: Range<Int>, at now: Now) -> [Action] {
-        var records: [JobRecord] = []
-        for slot in jobSlots[places.clamped(to: jobSlots.indices)]
-        where entries[slot]?.ledger.isOpen == true {
-            if let record = entries[slot]?.record(at: now, ahead: ahead, instance: instance) {
-                records.append(record)
-            }
-        }
-        return records.isEmpty ? [] : [.save(records, durable: false)]
-    }
-
-    /// Closes all ledgers and cancels all timers. Active runs continue, and their ends are still
-    /// handled.
-    mutating func shutDown(at now: Now) -> [Action] {
-        guard !isShutDown else { return [] }
-        let wereCounting = counting
-        isShutDown = true
-        // The next start applies the rest of the reload.
-        reloading = nil
-        var timers: [Action] = []
-        var records: [JobRecord] = []
-        for slot in jobSlots {
-            guard var entry = entries[slot] else { continue }
-            timers += updateTimer(slot, &entry, at: now) + updateRetryTimer(slot, entry)
-            records.append(entry.record(at: now, ahead: ahead, instance: instance))
-            entries[slot] = entry
-        }
-        return timers + [
-            .save(records, durable: true),
-            .log(.shutDown(counting: wereCounting, live: runs.startedCount)),
-        ]
-    }
-}
-
-extension Now {
-    /// By how much the wall clock was set since an earlier reading, measured against
-    /// CLOCK_BOOTTIME, which cannot be set. Nil if it was not set, or if the reading is of another
-    /// boot.
-    func step(since earlier: Now) -> Duration? {
-        guard earlier.bootID == bootID else { return nil }
-        let step = (wall - earlier.wall) - (boot - earlier.boot)
-        return step.length >= Agenda.stepMin ? step : nil
-    }
-}
-
-extension Duration {
-    /// The absolute value; `abs` does not accept a `Duration`.
-    var length: Duration { self < .zero ? .zero - self : self }
 }
 
 extension JobEntry {
@@ -225,10 +160,11 @@ extension JobEntry {
         lastScheduled = nil
         // An occurrence that comes again after the clock was set back is a new firing.
         if isBackward { clockEpoch += 1 }
-        processedThrough = instant
-        occurrence = nil
+        progress.restart(after: instant)
         // The firing at boot has no calendar time: it is still due at once, by the new time.
-        if isDueThisBoot, !job.schedule.isSinceBoot { occurrence = instant + .microseconds(1) }
+        if isDueThisBoot, !job.schedule.isSinceBoot {
+            progress.expect(instant + .microseconds(1))
+        }
     }
 
     /// The notice about a finished job that has occurrences again.

@@ -1,62 +1,6 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The consequences of one event, in the order in which they are executed: first the runs that are
-/// due are recorded and started, then the timers are set, and then the notices are logged.
-struct Batch {
-    var runs: [Run] = []
-    var start: [Run] = []
-    /// The notifications, written with the runs and records, or before the runs start; each with the
-    /// number of `ends` that were decided before.
-    private var watched: [(place: Int, action: Action)] = []
-    var records: [JobRecord] = []
-    /// Requests to end runs, and rows to close, each followed by its notifications.
-    var ends: [Action] = []
-    var timers: [Action] = []
-    var notices: [Action] = []
-    var fired: Set<Int> = []
-
-    var actions: [Action] {
-        let kept: [Action] =
-            if !runs.isEmpty {
-                [.begin(runs, start: start, records: records)]
-            } else if !records.isEmpty {
-                [.save(records, durable: false)]
-            } else {
-                []
-            }
-        // These runs were recorded before, so their rows exist already.
-        let started: [Action] = runs.isEmpty && !start.isEmpty ? [.start(start)] : []
-        let effects = isMixed ? decided + started : watched.map(\.action) + started + ends
-        return kept + effects + timers + notices
-    }
-
-    /// Adds notifications that are not about an end.
-    mutating func watch(_ actions: [Action]) {
-        watched += actions.map { (ends.count, $0) }
-    }
-
-    /// Whether there are notifications of both sorts. They can be about the same incident, which is
-    /// stored as the last of them says.
-    private var isMixed: Bool {
-        !watched.isEmpty && ends.contains { if case .notify = $0 { true } else { false } }
-    }
-
-    /// The ends and all notifications, in the order of the decisions.
-    var decided: [Action] {
-        var actions: [Action] = []
-        var rest = watched[...]
-        for (index, end) in ends.enumerated() {
-            while let next = rest.first, next.place <= index {
-                actions.append(next.action)
-                rest.removeFirst()
-            }
-            actions.append(end)
-        }
-        return actions + rest.map(\.action)
-    }
-}
-
 extension Agenda {
     /// Fires all jobs that are due by now, no matter which timer expired, so that all runs of one wake-up
     /// start in one batch.
@@ -66,12 +10,10 @@ extension Agenda {
         // A timer that expired early is set to the same instant again, without calculating it from
         // the current time.
         if let slot = slot(of: job), !batch.fired.contains(slot) {
-            if let instant = due[slot] {
-                batch.timers.append(.arm(job, instant))
-            } else if let instant = wallDue[slot] {
-                batch.timers.append(.armAt(job, instant))
+            if let alarm = alarms[slot] { batch.timers.append(alarm.action(for: job)) }
+            if let instant = alarms.retry(of: slot) {
+                batch.timers.append(.armRetry(job, instant))
             }
-            if let instant = retryDue[slot] { batch.timers.append(.armRetry(job, instant)) }
         }
         return batch.actions
     }
@@ -81,16 +23,12 @@ extension Agenda {
     mutating func fireDue(at now: Now) -> Batch {
         var batch = Batch()
         var early: [Int] = []
-        func next() -> Int? {
-            // Jobs that are due but could still wait (`accuracy`) fire in this wake-up too, which
-            // saves a wake-up of their own.
-            due.overdue(at: now.awake) ?? wallDue.overdue(at: now.wall)
-                ?? due.ready(at: now.awake) ?? wallDue.ready(at: now.wall)
-        }
-        while let slot = next() {
+        // Jobs that are due but could still wait (`accuracy`) fire in this wake-up too, which saves a
+        // wake-up of their own.
+        while let slot = alarms.nextDue(at: now) {
             if isTooEarly(slot, at: now) {
                 early.append(slot)
-                unqueue(slot)
+                alarms.remove(slot)
             } else {
                 fire(slot, at: now, into: &batch)
             }
@@ -100,9 +38,7 @@ extension Agenda {
             batch.fired.insert(slot)
             batch.timers += updateTimer(slot, &entry, at: now)
         }
-        while let next = retryDue.first, next.due <= now.awake {
-            release(next.slot, at: now, into: &batch)
-        }
+        while let slot = alarms.nextRetry(at: now) { release(slot, at: now, into: &batch) }
         return batch
     }
 
@@ -112,8 +48,7 @@ extension Agenda {
         guard ahead > .zero, let entry = entries[slot], !mayFireAhead(slot, entry) else {
             return false
         }
-        if let instant = due[slot] { return instant > now.awake - ahead }
-        return wallDue[slot].map { $0 > now.wall - ahead } ?? false
+        return alarms[slot].map { $0.left(at: now) > .zero - ahead } ?? false
     }
 
     /// Whether the next firing of this job may be decided a moment before it is due. Not if a run
@@ -134,12 +69,12 @@ extension Agenda {
     /// Takes one job out of the queues and fires it, or ends its pause.
     mutating func fire(_ slot: Int, at now: Now, into batch: inout Batch) {
         guard var entry = entries[slot] else {
-            unqueue(slot)
+            alarms.remove(slot)
             return
         }
         batch.fired.insert(slot)
-        if isToBeHeld(slot, entry, at: now) { return hold(slot) }
-        let wasHeld = !heldUp.isEmpty && heldUp.remove(slot) != nil
+        if isToBeHeld(slot, entry, at: now) { return holdUp(slot) }
+        let wasHeld = hold.release(slot)
         if case .paused(let pause) = entry.phase {
             unpause(slot, &entry, pause, by: .pauseEnd, at: now, into: &batch)
             batch.records.append(entry.record(at: now, ahead: ahead, instance: instance))
@@ -155,7 +90,7 @@ extension Agenda {
         guard let points else {
             // The two clocks are read one after the other and differ a little, so nothing was due.
             // The timer is set again, a moment later.
-            unqueue(slot)
+            alarms.remove(slot)
             batch.timers += updateTimer(slot, &entry, at: now, notBefore: now)
             entries[slot] = entry
             return
@@ -290,11 +225,12 @@ extension Agenda {
         _ points: DueOccurrences, accuracy: Duration, wasHeld: Bool, at now: Now
     ) -> Int {
         var bound = wasHeld ? Self.downtimeMargin : Self.lateMax
-        if let downtimeEnd {
-            bound = min(bound, max(.zero, now.boot - downtimeEnd.boot) + Self.downtimeMargin)
-        }
+        let sinceDowntime = max(.zero, now.boot - clocks.downtimeEnd.boot)
+        bound = min(bound, sinceDowntime + Self.downtimeMargin)
         let count = points.count(olderThan: bound + accuracy)
-        guard count > 0, let skippedWallRange, skippedWallRange.through <= now.wall else {
+        guard count > 0, let skippedWallRange = clocks.skippedWallRange,
+            skippedWallRange.through <= now.wall
+        else {
             return count
         }
         func due(_ index: Int) -> WallInstant { now.wall - points[index].age }

@@ -41,28 +41,21 @@ extension Agenda {
     ///
     /// - Complexity: O(*n*) in the jobs at the first call, and in these jobs at later ones.
     mutating func suspendRuns(ofOnly jobs: Set<Job.Name>) -> [Action] {
-        let former = suspendedByFleet ?? []
         var wanted: Set<Run.ID> = []
         for slot in jobs.compactMap({ slot(of: $0) }) where entries[slot]?.isShared == true {
             wanted.formUnion(startedRuns(slot))
         }
-        var resumed = former.subtracting(wanted).filter { run in
+        var shared: [Run.ID] = []
+        if !suspension.isKnown {
+            for slot in entries.order where entries[slot]?.job.fleet != nil {
+                shared += startedRuns(slot)
+            }
+        }
+        let (resumed, suspended) = suspension.change(to: wanted, ofAll: shared)
+        let active = resumed.filter { run in
             slot(of: run).map { startedRuns($0).contains(run) } ?? false
         }
-        if suspendedByFleet == nil {
-            for job in self.jobs where job.fleet != nil {
-                guard let slot = slot(of: job.name) else { continue }
-                resumed.formUnion(startedRuns(slot))
-            }
-            resumed.subtract(wanted)
-        }
-        suspendedByFleet = wanted
-        return sorted(resumed).map { .resume($0) }
-            + sorted(wanted.subtracting(former)).map { .suspend($0) }
-    }
-
-    private func sorted(_ runs: Set<Run.ID>) -> [Run.ID] {
-        runs.sorted { $0.description < $1.description }
+        return active.map { .resume($0) } + suspended.map { .suspend($0) }
     }
 
     /// The definition of a job changed that is or was shared.
@@ -78,9 +71,7 @@ extension Agenda {
             }
             entry.share(at: now)
         } else {
-            let suspended = startedRuns(slot).filter { suspendedByFleet?.contains($0) == true }
-            batch.ends += suspended.map { .resume($0) }
-            suspendedByFleet?.subtract(suspended)
+            batch.ends += suspension.release(startedRuns(slot)).map { .resume($0) }
             entry.beginAnew(at: now)
         }
     }
@@ -117,8 +108,8 @@ extension JobEntry {
     /// Forgets the elapsed time of the job and what was due before.
     mutating func beginAnew(at now: Now) {
         firings = 0
-        processedThrough = max(processedThrough, now.wall)
-        occurrence = nil
+        progress.pass(now.wall)
+        progress.expect(nil)
         countedAfterPause = .zero
         dropAccrued(at: now)
     }

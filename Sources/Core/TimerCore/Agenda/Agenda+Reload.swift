@@ -1,44 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A new configuration that replaces the current one, some jobs at a time.
-struct Reloading: Sendable {
-    let jobSet: JobSet
-    /// How much work one step does: a job that is only compared costs 1, a job that changes costs
-    /// `changeCost`.
-    let effort: Int
-    /// The number of positions in the old order, then how many of them were checked and how many of
-    /// the new jobs were applied.
-    let places: Int
-    var checked = 0
-    var applied = 0
-    /// The slots in the order of the new configuration, of the jobs that were compared so far.
-    var jobSlots: [Int] = []
-    /// The slots of removed jobs. They can be used again when the old order is not needed any more.
-    var freed: [Int] = []
-    var added: [Job.Name] = []
-    var changed: [Job.Name] = []
-    var removed: [Job.Name] = []
-    /// Whether jobs with `notify` must be checked although their definitions are the same.
-    var changesNotifiers = false
-    /// Whether a portion returned actions. If not, the store needs no flush at the end.
-    var hasActed = false
-
-    /// Approximately how many jobs can be compared in the time that one change takes.
-    static let changeCost = 8
-
-    init(_ jobSet: JobSet, portion: Int, places: Int) {
-        self.jobSet = jobSet
-        // The limit prevents an overflow; there are never this many jobs.
-        effort = max(1, min(portion, 1 << 32)) * Self.changeCost
-        self.places = places
-    }
-
-    var isDone: Bool { checked == places && applied == jobSet.jobs.count }
-}
-
-/// The result of one step of a reload.
-private struct ReloadStep {
+/// The result of one portion of a reload.
+private struct ReloadPortion {
     var change = JobSetChange()
     var batch = Batch()
     /// The timers of new jobs, and the notices about them.
@@ -52,9 +16,6 @@ private struct ReloadStep {
 }
 
 extension Agenda {
-    /// Whether a reload has started and is not finished.
-    public var isReloading: Bool { reloading != nil }
-
     /// Starts to use a new configuration. Jobs are identified by name, and a job with an unchanged
     /// definition keeps its timer to the nanosecond.
     ///
@@ -66,93 +27,71 @@ extension Agenda {
         var actions: [Action] = []
         // A reload that is still running is finished before the new one starts.
         while isReloading { actions += reloadMore(at: now) }
-        reloading = Reloading(jobSet, portion: portion, places: jobSlots.count)
-        let before = watching.notifiers
-        watching.use(jobSet.notifiers)
-        reloading?.changesNotifiers = watching.notifiers != before
+        let changesNotifiers = watching.use(jobSet.notifiers)
+        stage = .reloading(
+            Reloading(
+                jobSet, portion: portion, places: entries.order.count,
+                changesNotifiers: changesNotifiers))
         return actions + reloadMore(at: now)
     }
 
     /// Executes the next portion of a reload, if there is one.
     mutating func reloadMore(at now: Now) -> [Action] {
-        guard !isShutDown, var state = reloading else { return [] }
+        guard case .reloading(var state) = stage else { return [] }
         // The state is moved out, so that its arrays are changed in place and not copied.
-        reloading = nil
-        var step = ReloadStep()
-        var effort = state.effort
-        while effort > 0, state.checked < state.places {
-            let slot = jobSlots[state.checked]
-            state.checked += 1
-            effort -= leave(slot, &state, &step, at: now) ? Reloading.changeCost : 1
+        stage = .running
+        var portion = ReloadPortion()
+        state.beginPortion()
+        while let step = state.next() {
+            switch step {
+            case .check(let place):
+                check(entries.order[place], &state, &portion, at: now)
+            case .apply(let job): apply(job, &state, &portion, at: now)
+            }
         }
-        while effort > 0, !state.isDone {
-            let job = state.jobSet.jobs[state.applied]
-            state.applied += 1
-            effort -= apply(job, &state, &step, at: now) ? Reloading.changeCost : 1
-        }
-        let actions = step.actions
-        if !actions.isEmpty { state.hasActed = true }
+        let actions = portion.actions
+        if !actions.isEmpty { state.noteActions() }
         guard state.isDone else {
-            reloading = state
+            stage = .reloading(state)
             return actions
         }
-        return actions + finish(state)
-    }
-
-    private mutating func finish(_ state: Reloading) -> [Action] {
-        jobSlots = state.jobSlots
-        freeSlots += state.freed
-        let kept = jobSlots.count - state.added.count - state.changed.count
-        let notice = Action.log(
-            .reloaded(
-                added: state.added, changed: state.changed, removed: state.removed, kept: kept))
-        return (state.hasActed ? [.save([], durable: true)] : []) + [notice]
+        entries.reorder(state.order, freeing: state.freed)
+        return actions + (state.hasActed ? [.save([], durable: true)] : []) + [.log(state.notice)]
     }
 
     /// Renames a job, if a job of the new configuration says that it had this name, or removes it,
     /// if the new configuration does not name it.
-    /// - Returns: whether anything changed.
-    private mutating func leave(
-        _ slot: Int, _ state: inout Reloading, _ step: inout ReloadStep, at now: Now
-    ) -> Bool {
-        guard let job = entries[slot]?.job, !state.jobSet.names.contains(job.name) else {
-            return false
+    private mutating func check(
+        _ slot: Int, _ state: inout Reloading, _ portion: inout ReloadPortion, at now: Now
+    ) {
+        guard let job = entries[slot]?.job, !state.jobSet.names.contains(job.name) else { return }
+        guard let successor = successor(of: job.name, in: state.jobSet) else {
+            remove(slot, at: now, into: &portion.change, &portion.batch)
+            return state.noteRemoved(job.name, slot)
         }
-        state.removed.append(job.name)
-        if let successor = successor(of: job.name, in: state.jobSet) {
-            state.added.append(successor.name)
-            rename(slot, to: successor.name, at: now, into: &step.change, &step.batch)
-            // The definition changes in the same step as the name, so that the job never fires with
-            // the name of one and the definition of the other.
-            replace(slot, with: successor, at: now, into: &step.change, &step.batch)
-        } else {
-            remove(slot, at: now, into: &step.change, &step.batch)
-            state.freed.append(slot)
-        }
-        return true
+        rename(slot, to: successor.name, at: now, into: &portion.change, &portion.batch)
+        // The definition changes in the same step as the name, so that the job never fires with
+        // the name of one and the definition of the other.
+        replace(slot, with: successor, at: now, into: &portion.change, &portion.batch)
+        state.noteRenamed(job.name, to: successor.name)
     }
 
     /// Adds a job, or replaces its definition.
-    /// - Returns: whether anything changed.
     private mutating func apply(
-        _ job: Job, _ state: inout Reloading, _ step: inout ReloadStep, at now: Now
-    ) -> Bool {
-        if let slot = slot(of: job.name) {
-            state.jobSlots.append(slot)
-            if state.changesNotifiers, let entry = entries[slot] { noteChange(slot, entry) }
-            guard let entry = entries[slot], entry.job != job else { return false }
-            state.changed.append(job.name)
-            replace(slot, with: job, at: now, into: &step.change, &step.batch)
-            return true
+        _ job: Job, _ state: inout Reloading, _ portion: inout ReloadPortion, at now: Now
+    ) {
+        guard let slot = slot(of: job.name), let entry = entries[slot] else {
+            portion.added += add(job, at: now, into: &portion.change)
+            guard let slot = slot(of: job.name) else { return }
+            if let record = entries.record(slot, at: now, ahead: ahead, instance: instance) {
+                portion.change.records.append(record)
+            }
+            return state.noteAdded(job.name, slot)
         }
-        state.added.append(job.name)
-        step.added += add(job, at: now, into: &step.change)
-        guard let slot = slot(of: job.name) else { return true }
-        state.jobSlots.append(slot)
-        if let record = entries[slot]?.record(at: now, ahead: ahead, instance: instance) {
-            step.change.records.append(record)
-        }
-        return true
+        if state.changesNotifiers { noteChange(slot, entry) }
+        guard entry.job != job else { return state.noteKept(slot) }
+        replace(slot, with: job, at: now, into: &portion.change, &portion.batch)
+        state.noteChanged(job.name, slot)
     }
 
     /// The job that takes over the state of this one: this name is not in the configuration any
@@ -160,123 +99,39 @@ extension Agenda {
     private func successor(of job: Job.Name, in jobSet: JobSet) -> Job? {
         guard let index = jobSet.renames[job] else { return nil }
         let successor = jobSet.jobs[index]
-        return slot(of: successor.name) == nil && archived[successor.name] == nil ? successor : nil
+        return slot(of: successor.name) == nil && !archive.contains(successor.name)
+            ? successor : nil
     }
 
-    /// Renames a job. It keeps its state, its active and waiting runs, and the result of its last
-    /// run.
-    private mutating func rename(
-        _ slot: Int, to name: Job.Name, at now: Now, into change: inout JobSetChange,
-        _ batch: inout Batch
-    ) {
-        guard var entry = entries[slot] else { return }
-        let old = entry.job.name
-        removeTimer(slot, of: old, into: &batch)
-        if retryDue[slot] != nil {
-            retryDue.remove(slot)
-            batch.timers.append(.disarmRetry(old))
-        }
-        slots.remove(old, in: entries)
-        entry.job.name = name
-        if var watch = entry.watch?.wrappedValue {
-            watch.rename(name)
-            entry.watch = Boxed(wrappedValue: watch)
-        }
-        // The name is a part of what the jitter is computed from.
-        entry.jitter = Jitter(seed: seed, job: name)
-        entry.dropOccurrence()
-        var renaming = Renaming(from: old, to: name)
-        renaming.waiting = runs.rename(slot, to: name)
-        change.renamed.append(renaming)
-        change.records.append(entry.record(at: now, ahead: ahead, instance: instance))
-        entries[slot] = entry
-        slots.insert(slot, in: entries)
-        // An earlier job of the new name may have left runs that have not ended.
-        runs.attach([name], to: slot, job: name)
-        batch.notices.append(.log(.renamed(name, from: old)))
-    }
+    // MARK: - One-off jobs, which are added and removed without a reload
 
-    /// Replaces the definition of a job. Its elapsed time is kept and counts towards the new
-    /// interval. If it is already longer than that, the job is due at once.
-    private mutating func replace(
-        _ slot: Int, with job: Job, at now: Now, into change: inout JobSetChange,
-        _ batch: inout Batch
-    ) {
-        guard var entry = entries[slot] else { return }
-        let runsBefore = batch.runs.count
-        let changesOccurrences =
-            entry.job.schedule != job.schedule
-            || entry.job.policy.randomOffset != job.policy.randomOffset
-        let isNewSchedule =
-            changesOccurrences || entry.job.count != job.count || entry.job.first != job.first
-        if changesOccurrences {
-            // A job that fires a certain time after the boot, and has not fired in this boot, is
-            // still due if only that time changed.
-            entry.isDueThisBoot =
-                entry.isDueThisBoot && entry.job.schedule.isSinceBoot && job.schedule.isSinceBoot
-            entry.occurrence = nil
-            entry.processedThrough = now.wall
-        }
-        if entry.job.count != job.count {
-            // From here on, time is counted by another clock.
-            if entry.ledger.isOpen { counting -= 1 }
-            entry.ledger.close(at: entry.counted(at: now))
-        }
-        oneOffs += (job.isOneOff ? 1 : 0) - (entry.job.isOneOff ? 1 : 0)
-        entry.job = job
-        if entry.isShared || job.fleet != nil { changeShared(slot, &entry, at: now, into: &batch) }
-        followEnds(slot, entry)
-        batch.watch(updateWatch(slot, &entry, at: now))
-        let ended = entry.applyPause(configured: job.paused, at: now)
-        entry.leaveFinishedIfRecurring(at: now)
-        if let ended {
-            // `settleIntervals` does this at the end of the event, after the job would have fired.
-            if entry.countsFromEnd, !runs[slot].isEmpty { entry.awaitEnd(at: now) }
-            unpause(slot, &entry, ended, by: .configuration, at: now, into: &batch)
-        } else {
-            batch.timers += updateTimer(slot, &entry, at: now, isNewSchedule: isNewSchedule)
-        }
-        let record = entry.record(at: now, ahead: ahead, instance: instance)
-        entries[slot] = entry
-        // A run and the change it makes to the state of its job are written in one transaction.
-        if batch.runs.count > runsBefore {
-            batch.records.append(record)
-        } else {
+    /// Adds a one-off job. Does nothing if its name is in use, or while a reload is not finished.
+    mutating func include(_ job: Job, at now: Now) -> [Action] {
+        guard !isShutDown, !isReloading, slot(of: job.name) == nil else { return [] }
+        var change = JobSetChange()
+        let timers = add(job, at: now, into: &change)
+        if let slot = slot(of: job.name),
+            let record = entries.record(slot, at: now, ahead: ahead, instance: instance)
+        {
             change.records.append(record)
         }
-        // With the new policy, runs that had to wait may be allowed to start.
-        release(slot, at: now, into: &batch)
+        return [.storeJobSet(change, durable: true)] + timers
     }
 
-    /// Removes the job and keeps its record. Its active runs continue. Its slot cannot be used
-    /// again yet.
-    mutating func remove(
-        _ slot: Int, at now: Now, into change: inout JobSetChange, _ batch: inout Batch
-    ) {
-        guard var entry = entries[slot] else { return }
-        if entry.job.isOneOff { oneOffs -= 1 }
-        removeTimer(slot, of: entry.job.name, into: &batch)
-        heldUp.remove(slot)
-        if entry.ledger.isOpen { counting -= 1 }
-        entry.ledger.close(at: entry.counted(at: now))
-        if case .paused(let pause) = entry.phase, pause.withRun {
-            batch.ends += startedRuns(slot).map { .resume($0) }
+    /// Removes one-off jobs and keeps their saved state, as for a job that was removed from the
+    /// configuration. Active runs continue. Jobs that are not one-off jobs are not removed.
+    mutating func exclude(_ jobs: [Job.Name], at now: Now) -> [Action] {
+        guard !isShutDown, !isReloading else { return [] }
+        var change = JobSetChange()
+        var batch = Batch()
+        var freed: Set<Int> = []
+        for job in jobs {
+            guard let slot = slot(of: job), entries[slot]?.job.isOneOff == true else { continue }
+            remove(slot, at: now, into: &change, &batch)
+            freed.insert(slot)
         }
-        cancelPending(slot, &entry, .stopped, into: &batch)
-        runs.detach(slot, job: entry.job.name)
-        let record = entry.record(at: now, ahead: ahead, instance: instance, removed: now.wall)
-        change.records.append(record)
-        batch.watch(endWatch(slot, &entry))
-        archived[entry.job.name] = ArchivedJob(record: record, boxedOutcomes: entry.boxedOutcomes)
-        slots.remove(entry.job.name, in: entries)
-        entries[slot] = nil
-    }
-
-    private mutating func removeTimer(
-        _ slot: Int, of job: Job.Name, into batch: inout Batch
-    ) {
-        let hadTimer = due[slot] != nil || wallDue[slot] != nil
-        unqueue(slot)
-        if hadTimer { batch.timers.append(.disarm(job)) }
+        guard !freed.isEmpty else { return [] }
+        entries.close(freed)
+        return [.storeJobSet(change, durable: true)] + batch.actions
     }
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Runs that a user requests, now or as a retry.
+/// Runs that a user requests, now or as a retry, and runs that a user ends.
 extension Agenda {
     /// Makes a run independently of the schedule: the ledger and the timer do not change. It
     /// replaces a waiting retry, unless the runs of the job are independent of each other.
@@ -42,6 +42,89 @@ extension Agenda {
             return "a run with variables cannot wait, and a run of the job has not ended"
         }
     }
+
+    /// Ends the active runs of a job and cancels its waiting retries, or sends the active runs a
+    /// signal. A run that waits for the previous run or for `max-concurrent` is cancelled only if
+    /// it is named: it belongs to another firing, and a user who ends a run that hangs wants the
+    /// waiting runs to start.
+    mutating func kill(
+        _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
+    ) -> [Action] {
+        var batch = Batch()
+        let asked = runs[slot].filter { order.run == nil || $0.id == order.run }
+        let killTimeout = entry.job.execution.killTimeout
+        let (running, isEnding) = endActive(asked, order, of: .slot(slot), into: &batch) { _ in
+            killTimeout
+        }
+        var cancelled: [Run.ID] = []
+        if order.signal == nil {
+            cancelled = asked.filter { $0.isRetry || (order.run != nil && $0.wait != nil) }
+                .map(\.id)
+            cancelPending(
+                slot, &entry, .stopped, into: &batch, notice: { .cancelled($0, by: order.by) }
+            ) { cancelled.contains($0.id) }
+        }
+        entries[slot] = entry
+        guard !running.isEmpty || !cancelled.isEmpty else {
+            return [.answer(.unchanged(Self.nothingToEnd(order, isEnding: isEnding)))]
+        }
+        // Runs that waited behind a cancelled retry may start now.
+        release(slot, at: now, into: &batch)
+        guard !cancelled.isEmpty else {
+            return batch.actions + [.answer(.killed(running, cancelled: []))]
+        }
+        // The cancellation is on the disk before the answer and the notices.
+        let notices = batch.notices
+        batch.notices = []
+        return batch.actions + [.save([], durable: true)] + notices
+            + [.answer(.killed(running, cancelled: cancelled))]
+    }
+
+    /// The same for the active runs of a job that was removed while they ran. None of them waits.
+    mutating func killRemoved(_ job: Job.Name, _ order: Order) -> [Action] {
+        let removed = runs[removed: job]
+        guard !removed.isEmpty else { return [.answer(.noSuchJob)] }
+        var batch = Batch()
+        let asked = removed.filter { order.run == nil || $0.id == order.run }
+        let (running, isEnding) = endActive(asked, order, of: .other(job), into: &batch) {
+            $0.killTimeout
+        }
+        guard !running.isEmpty else {
+            return [.answer(.unchanged(Self.nothingToEnd(order, isEnding: isEnding)))]
+        }
+        return batch.actions + [.answer(.killed(running, cancelled: []))]
+    }
+
+    /// Ends the active ones of these runs of a job, or sends them a signal.
+    ///
+    /// - Returns: the runs to which that happened, and whether one is being ended already.
+    private mutating func endActive(
+        _ asked: [ActiveRun], _ order: Order, of job: RunTable.JobKey, into batch: inout Batch,
+        grace: (ActiveRun) -> Duration
+    ) -> (running: [Run.ID], isEnding: Bool) {
+        var running: [Run.ID] = []
+        var isEnding = false
+        for run in asked where run.wait == nil {
+            if let signal = order.signal {
+                guard !isUnrecorded(run) else { continue }
+                batch.ends.append(.signal(run.id, signal))
+            } else if run.state.isStopping {
+                isEnding = true
+                continue
+            } else {
+                end(run, as: .stopped, of: job, grace: grace(run), into: &batch)
+            }
+            running.append(run.id)
+            batch.notices.append(.log(.killed(run.id, by: order.by, signal: order.signal)))
+        }
+        return (running, isEnding)
+    }
+
+    private static func nothingToEnd(_ order: Order, isEnding: Bool) -> String {
+        let which = order.run.map { "run \($0)" }
+        if isEnding { return "\(which ?? "its run") is being ended already" }
+        return which.map { "\($0) is not running" } ?? "no run of it is running"
+    }
 }
 
 extension Obstacle {
@@ -58,23 +141,5 @@ extension Obstacle {
             "\(plural(most, "run")) of it \(most == 1 ? "is" : "are") still running, the limit of "
                 + "concurrency-max"
         }
-    }
-}
-
-extension JobEntry {
-    /// Why there is nothing to run again; nil if the last run failed.
-    ///
-    /// - Parameter active: the runs of the job that have not ended.
-    func reasonNotToRetry(beside active: [ActiveRun]) -> String? {
-        guard let lastRun else {
-            return active.first.map { "its first run, \($0.id), has not ended" }
-                ?? "it has never run"
-        }
-        // A retry that was cancelled before it started did nothing, so the failed attempt before it counts.
-        let isCancelledRetry =
-            lastRun.outcome == .stopped && lastRun.began == nil && lastRun.id.attempt > 1
-        guard !lastRun.failed, !isCancelledRetry else { return nil }
-        return lastRun.outcome.intention.map { "its last run did not fail: \($0)" }
-            ?? "its last run succeeded"
     }
 }

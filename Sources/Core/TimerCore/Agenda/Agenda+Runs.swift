@@ -70,7 +70,7 @@ extension Agenda {
     mutating func record(
         _ run: Run, _ state: RunState, _ slot: Int, into batch: inout Batch
     ) {
-        runs.add(ActiveRun(run, state, event: eventNumber), of: .slot(slot))
+        runs.add(ActiveRun(run, state, event: hold.event), of: .slot(slot))
         batch.runs.append(run)
     }
 
@@ -85,7 +85,7 @@ extension Agenda {
     ) {
         guard let run = active.run else { return }
         if hasRoom {
-            _ = runs.apply(.start(event: eventNumber), to: run.id, of: .slot(slot))
+            _ = runs.apply(.start(event: hold.event), to: run.id, of: .slot(slot))
             batch.start.append(run)
             noteStart(run.id, slot, &entry, into: &batch)
         } else {
@@ -112,7 +112,7 @@ extension Agenda {
         let key = jobKey(of: run)
         let change = runs.apply(.begin(at: instant), to: run, of: key)
         if case .slot(let slot) = key, entries[slot]?.watch != nil {
-            watching.changed.append(slot)
+            watching.noteChange(slot)
         }
         guard let change,
             case .stoppingAtStart = change.before
@@ -207,14 +207,14 @@ extension Agenda {
     mutating func start(_ run: Run, at now: Now, into batch: inout Batch) {
         let key = jobKey(of: run.id)
         guard case .slot(let slot) = key, var entry = entries[slot] else {
-            _ = runs.apply(.start(event: eventNumber), to: run.id, of: key)
+            _ = runs.apply(.start(event: hold.event), to: run.id, of: key)
             return batch.start.append(run)
         }
         let isRequested = run.firing.cause.requester != nil && run.id.attempt == 1
         if entry.phase.isPaused, !isRequested {
             _ = runs.apply(.wait(.previousRun), to: run.id, of: key)
         } else if !expire(run, slot, &entry, at: now, into: &batch) {
-            let change = runs.apply(.start(event: eventNumber), to: run.id, of: key)
+            let change = runs.apply(.start(event: hold.event), to: run.id, of: key)
             runs.give(run.id, to: entry.job.name, slot: slot)
             batch.start.append(run)
             // A run that was written late was already about to start.
@@ -228,9 +228,9 @@ extension Agenda {
     mutating func release(_ slot: Int, at now: Now, into batch: inout Batch) {
         // This is a fast path: in nearly all cases there is nothing to do.
         let isWaiting = runs[slot].contains { $0.wait != nil && $0.wait != .capacity }
-        if !isWaiting, retryDue[slot] == nil { return }
+        if !isWaiting, alarms.retry(of: slot) == nil { return }
         guard !isShutDown, var entry = entries[slot] else {
-            retryDue.remove(slot)
+            alarms.setRetry(slot, to: nil)
             return
         }
         if !entry.phase.isPaused, isWaiting {

@@ -9,7 +9,7 @@
 /// counting meanwhile.
 extension Agenda {
     /// Whether the start of a run was decided, but the run is not known to be recorded yet.
-    func isUnrecorded(_ run: ActiveRun) -> Bool { run.event > storedThrough }
+    func isUnrecorded(_ run: ActiveRun) -> Bool { hold.isUnrecorded(run.event) }
 
     /// Whether firings of the job are delayed because they depend on a run that may not be able to
     /// start. If runs of the job may be active at the same time, nothing depends on that run, and
@@ -25,18 +25,18 @@ extension Agenda {
 
     /// Takes a job that is due out of the queues until its runs are recorded. Its due occurrences
     /// are kept.
-    mutating func hold(_ slot: Int) {
-        unqueue(slot)
-        heldUp.insert(slot)
+    mutating func holdUp(_ slot: Int) {
+        alarms.remove(slot)
+        hold.hold(slot)
     }
 
     /// Fires the delayed jobs, for all occurrences that became due meanwhile.
     mutating func noteStored(at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
         var batch = Batch()
-        for slot in heldUp.sorted() {
+        for slot in hold.inOrder {
             guard let entry = entries[slot], entry.phase == .armed else {
-                heldUp.remove(slot)
+                hold.release(slot)
                 continue
             }
             if isToBeHeld(slot, entry, at: now) { continue }
@@ -94,5 +94,41 @@ extension Agenda {
         batch.ends.append(.close(summary))
         batch.ends += notices(of: summary, of: job)
         batch.notices.append(.log(.runEnded(run, outcome, RunUsage(), failed: false)))
+    }
+
+    /// The positions of the jobs in the configuration. They change when a reload is finished.
+    public var places: Range<Int> { entries.order.indices }
+
+    /// Saves the time records of the jobs at these positions whose time counts.
+    mutating func checkpoint(of places: Range<Int>, at now: Now) -> [Action] {
+        var records: [JobRecord] = []
+        for slot in entries.order[places.clamped(to: entries.order.indices)]
+        where entries[slot]?.ledger.isOpen == true {
+            if let record = entries.record(slot, at: now, ahead: ahead, instance: instance) {
+                records.append(record)
+            }
+        }
+        return records.isEmpty ? [] : [.save(records, durable: false)]
+    }
+
+    /// Closes all ledgers and cancels all timers. Active runs continue, and their ends are still
+    /// handled.
+    mutating func shutDown(at now: Now) -> [Action] {
+        guard !isShutDown else { return [] }
+        let wereCounting = entries.openLedgers
+        // The next start applies the rest of a reload.
+        stage = .shutDown
+        var timers: [Action] = []
+        var records: [JobRecord] = []
+        for slot in entries.order {
+            guard var entry = entries[slot] else { continue }
+            timers += updateTimer(slot, &entry, at: now) + updateRetryTimer(slot, entry)
+            records.append(entry.record(at: now, ahead: ahead, instance: instance))
+            entries[slot] = entry
+        }
+        return timers + [
+            .save(records, durable: true),
+            .log(.shutDown(counting: wereCounting, live: runs.startedCount)),
+        ]
     }
 }

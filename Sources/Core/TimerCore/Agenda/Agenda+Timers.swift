@@ -25,48 +25,38 @@ extension Agenda {
         } else if !isShutDown {
             entry.finishUnlessDueThisBoot(at: now)
         }
-        counting += (entry.ledger.isOpen ? 1 : 0) - (wasOpen ? 1 : 0)
+        entries.noteLedger(wasOpen: wasOpen, isOpen: entry.ledger.isOpen)
         entries[slot] = entry
         noteChange(slot, entry)
 
-        let old = (awake: due[slot], wall: wallDue[slot])
-        var new: (awake: AwakeInstant?, wall: WallInstant?) = (nil, nil)
-        var early = new
+        let old = alarms[slot]
+        var new: Alarm?
+        var due: Alarm?
         let accuracy = entry.job.policy.accuracy
         if isShutDown {
             // After the shutdown no timer is set.
         } else if case .paused(let pause) = entry.phase {
-            new.wall = pause.until
+            new = pause.until.map { .wall($0) }
         } else if let instant = entry.dueInstant(at: now) {
             let first = max(instant, notBefore.map { $0.awake + .nanoseconds(1) } ?? instant)
-            early.awake = first
-            new.awake = first + accuracy
+            due = .awake(first)
+            new = .awake(first + accuracy)
         } else if entry.phase == .armed, let instant = entry.dueOccurrence {
-            early.wall = instant
-            new.wall = instant + accuracy
+            due = .wall(instant)
+            new = .wall(instant + accuracy)
         }
-        if accuracy == .zero { early = (nil, nil) }
+        if accuracy == .zero { due = nil }
         // The clocks are read one after the other, so the result varies a little. A difference
         // below 1 ms does not move the timer.
-        if let before = old.awake, let after = new.awake, notBefore == nil, !isNewSchedule,
-            entry.counted(at: now).nanoseconds != now.awake.nanoseconds,
+        if case .awake(let before) = old, case .awake(let after) = new, notBefore == nil,
+            !isNewSchedule, entry.counted(at: now).nanoseconds != now.awake.nanoseconds,
             before - after < .milliseconds(1), after - before < .milliseconds(1)
         {
-            new.awake = before
+            new = old
         }
-        return setTimer(of: entry.job.name, slot, from: old, to: new, early)
-    }
-
-    private mutating func setTimer(
-        of job: Job.Name, _ slot: Int, from old: (awake: AwakeInstant?, wall: WallInstant?),
-        to new: (awake: AwakeInstant?, wall: WallInstant?),
-        _ early: (awake: AwakeInstant?, wall: WallInstant?)
-    ) -> [Action] {
-        due.put(slot, latest: new.awake, due: early.awake)
-        wallDue.put(slot, latest: new.wall, due: early.wall)
-        if let instant = new.awake { return instant == old.awake ? [] : [.arm(job, instant)] }
-        if let instant = new.wall { return instant == old.wall ? [] : [.armAt(job, instant)] }
-        return old.awake == nil && old.wall == nil ? [] : [.disarm(job)]
+        alarms.set(slot, to: new, due: due)
+        guard new != old else { return [] }
+        return [new?.action(for: entry.job.name) ?? .disarm(entry.job.name)]
     }
 
     /// Finds the next occurrence of an armed job. A job without one is finished.
@@ -74,33 +64,64 @@ extension Agenda {
         _ entry: inout JobEntry, _ schedule: WallSchedule, at now: Now
     ) {
         guard entry.phase == .armed, !entry.isShared else {
-            entry.occurrence = nil
+            entry.progress.expect(nil)
             entry.isDueThisBoot = false
             return
         }
         guard !isShutDown else { return }
         if entry.occurrence == nil {
-            entry.occurrence = entry.occurrence(after: entry.processedThrough, schedule)
+            entry.progress.expect(entry.occurrence(after: entry.processedThrough, schedule))
         }
         guard entry.occurrence == nil else { return }
         entry.phase = .finished
         entry.ledger.close(at: entry.counted(at: now))
     }
 
-    /// Takes the job out of the queues, without cancelling its timer.
-    mutating func unqueue(_ slot: Int) {
-        due.remove(slot)
-        wallDue.remove(slot)
-    }
-
     /// Sets the timer of the next retry of the job.
     mutating func updateRetryTimer(_ slot: Int, _ entry: JobEntry) -> [Action] {
-        let old = retryDue[slot]
         var new: AwakeInstant?
         if !isShutDown, !entry.phase.isPaused { new = runs[slot].compactMap(\.retryAt).min() }
-        guard new != old else { return [] }
-        if let new { retryDue.set(slot, due: new) } else { retryDue.remove(slot) }
+        guard new != alarms.retry(of: slot) else { return [] }
+        alarms.setRetry(slot, to: new)
         return [new.map { .armRetry(entry.job.name, $0) } ?? .disarmRetry(entry.job.name)]
+    }
+
+    /// Updates the intervals of the jobs whose runs changed: those without a run any more restart
+    /// their interval, and those that have one wait for its end.
+    ///
+    /// - Returns: the timers that changed, and the records of these jobs.
+    mutating func settleIntervals(at now: Now) -> (timers: [Action], records: [JobRecord]) {
+        var timers: [Action] = []
+        var records: [JobRecord] = []
+        for slot in runs.takeChanged() {
+            guard var entry = entries[slot] else { continue }
+            let waits = entry.countsFromEnd && !runs[slot].isEmpty
+            guard waits != entry.endWait.isWaiting else {
+                // The timer was set before the run was made.
+                if waits, case .awake = alarms[slot] {
+                    timers += updateTimer(slot, &entry, at: now)
+                }
+                continue
+            }
+            if waits {
+                entry.awaitEnd(at: now)
+            } else if entry.countsFromEnd {
+                entry.restartInterval(
+                    after: entry.lastRun?.ended, since: clocks.startedAt, step: clocks.lastStep,
+                    at: now)
+            } else {
+                entry.endWait.end()
+            }
+            timers += updateTimer(slot, &entry, at: now, isNewSchedule: true)
+            records.append(entry.record(at: now, ahead: ahead, instance: instance))
+            entries[slot] = entry
+        }
+        return (timers, records)
+    }
+
+    /// Follows the runs of a job whose interval is counted from their end, or was.
+    mutating func followEnds(_ slot: Int, _ entry: JobEntry) {
+        if entry.countsFromEnd || entry.endWait.isWaiting { runs.follow(slot) }
     }
 }
 
@@ -118,11 +139,4 @@ extension JobEntry {
 
 extension Phase {
     var isPaused: Bool { if case .paused = self { true } else { false } }
-}
-
-extension AlarmQueue {
-    /// Adds or moves the slot in the queue, or removes it.
-    fileprivate mutating func put(_ slot: Int, latest: Instant?, due: Instant?) {
-        if let latest { set(slot, latest: latest, due: due) } else { remove(slot) }
-    }
 }

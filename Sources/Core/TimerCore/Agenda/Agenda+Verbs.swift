@@ -145,8 +145,7 @@ extension Agenda {
         if pause.withRun { batch.ends += startedRuns(slot).map { .resume($0) } }
         let due = entry.resumeSchedule(after: pause, by: initiator, at: now)
         if initiator == .pauseEnd, let until = pause.until {
-            entry.ledger.credit(
-                countedSince(until, entry.job.count, at: now))
+            entry.ledger.credit(clocks.passed(since: until, by: entry.job.count))
         }
         // It ended on time, also if no daemon was running then, or if a user ends it just before its
         // late timer does.
@@ -171,28 +170,12 @@ extension Agenda {
         entry = entries[slot] ?? entry
     }
 
-    /// The time that counted between the end of the pause and its late timer, in this daemon
-    /// instance.
-    private func countedSince(_ until: WallInstant, _ basis: TimeBasis, at now: Now) -> Duration {
-        guard let previousNow, previousNow.bootID == now.bootID else { return .zero }
-        // A range that the clock was set past is not time that passed.
-        let late = now.wall - until - max(.zero, lastStep)
-        switch basis {
-        case .boottime, .wall:
-            return max(.zero, min(late, now.boot - previousNow.boot + previousAhead))
-        case .active, .uptime:
-            // If the machine slept, it is not known which part of the sleep was before the end.
-            guard now.slept(since: previousNow) < Self.stepMin else { return .zero }
-            return max(.zero, min(late, now.awake - previousNow.awake + previousAhead))
-        }
-    }
-
     private mutating func start(
         _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
     ) -> [Action] {
         entry.phase = .armed
         entry.firings = 0
-        entry.processedThrough = now.wall
+        entry.progress.restart(after: now.wall)
         entry.isDueThisBoot = entry.job.schedule.isSinceBoot
         entry.dropAccrued(at: now)
         return commit(slot, &entry, Batch(), at: now) { entry in

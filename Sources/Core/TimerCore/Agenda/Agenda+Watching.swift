@@ -1,34 +1,12 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the agenda knows about the notifications of all jobs.
-struct Watching: Sendable {
-    /// The notifiers of the configuration, by the names that jobs give in `notify`.
-    var notifiers: [Notifier.Name: Notifier] = [:]
-    /// The slots of jobs with `notify` that an event changed and that were not checked since.
-    var changed: [Int] = []
-    /// When something may be wrong with a job although nothing happens to it.
-    var due = DueQueue<WallInstant>()
-    /// When the shell's timer for incidents expires; nil if it is not set.
-    var armed: WallInstant?
-    /// The number of jobs with a watch. While it is zero, events skip all of this.
-    var count = 0
-    /// The stored incidents of jobs that are not loaded yet.
-    var recovered: [Job.Name: [IncidentRecord]] = [:]
-    /// What the log says about incidents at the end of the event.
-    var notices: [Notice] = []
-
-    mutating func use(_ notifiers: [Notifier]) {
-        self.notifiers = Dictionary(uniqueKeysWithValues: notifiers.map { ($0.name, $0) })
-    }
-}
-
 /// Notifications about jobs. Only jobs with `notify` have a `JobWatch`; for others this costs one
 /// comparison with nil.
 extension Agenda {
     /// Checks a job again at the end of the event, if it has `notify`.
     mutating func noteChange(_ slot: Int, _ entry: JobEntry) {
-        if entry.watch != nil { watching.changed.append(slot) }
+        if entry.watch != nil { watching.noteChange(slot) }
     }
 
     /// The notifications about the end of a run, for the transaction that closes it.
@@ -78,30 +56,18 @@ extension Agenda {
     private mutating func advanceWatch(
         after event: JobWatch.RunEvent?, _ slot: Int, _ entry: inout JobEntry
     ) -> [Action] {
-        guard var watch = entry.watch?.wrappedValue, let now = lastNow else { return [] }
+        guard var watch = entry.watch?.wrappedValue else { return [] }
         let before = watch
         let result = watch.update(
             after: event,
             JobWatch.Facts(
                 job: entry.job, phase: entry.phase, lastSuccess: entry.outcomes.lastSuccess,
-                runs: runs[slot],
-                notifiers: entry.job.policy.notify.compactMap { watching.notifiers[$0] }, now: now))
+                runs: runs[slot], notifiers: watching.notifiers(of: entry.job), now: clocks.last))
         if watch != before { entry.watch = Boxed(wrappedValue: watch) }
-        watching.notices += result.notifications.compactMap { .init(about: $0) }
-        if !isShutDown, let next = result.next {
-            watching.due.set(slot, due: next)
-        } else {
-            watching.due.remove(slot)
-        }
+        watching.note(result.notifications)
+        watching.setDue(slot, isShutDown ? nil : result.next)
         return result.isEmpty
             ? [] : [.notify(result.notifications, incidents: result.changes)]
-    }
-
-    /// The stored incidents of a job that had one of these names, under its current name.
-    mutating func takeIncidents(of names: Set<Job.Name>, for job: Job.Name) -> [IncidentRecord] {
-        guard !watching.recovered.isEmpty else { return [] }
-        return names.flatMap { watching.recovered.removeValue(forKey: $0) ?? [] }
-            .map { $0.renamed(job) }
     }
 
     /// Begins or ends watching a job after its definition changed.
@@ -116,7 +82,7 @@ extension Agenda {
     ) -> [Action] {
         guard !entry.job.policy.notify.isEmpty else { return endWatch(slot, &entry) }
         if entry.watch == nil {
-            watching.count += 1
+            watching.begin()
             let since = record?.watchedSince ?? entry.outcomes.lastSuccess ?? now.wall
             // The time without a daemon counts if the job was armed before it, even if it is paused
             // from now on.
@@ -134,15 +100,14 @@ extension Agenda {
             }
             entry.watch = Boxed(wrappedValue: watch)
         }
-        watching.changed.append(slot)
+        watching.noteChange(slot)
         return []
     }
 
     /// Forgets the incidents of a job, also in the store, without notifications about their ends.
     mutating func endWatch(_ slot: Int, _ entry: inout JobEntry) -> [Action] {
         guard let watch = entry.watch?.wrappedValue else { return [] }
-        watching.count -= 1
-        watching.due.remove(slot)
+        watching.end(slot)
         entry.watch = nil
         let changes = watch.incidents.map { IncidentChange.remove($0.id) }
         return changes.isEmpty ? [] : [.notify([], incidents: changes)]
@@ -150,8 +115,8 @@ extension Agenda {
 
     /// Checks all jobs with `notify` at the end of the event.
     mutating func noteChangeOfAll() {
-        guard watching.count > 0 else { return }
-        for slot in jobSlots where entries[slot]?.watch != nil { watching.changed.append(slot) }
+        guard watching.hasJobs else { return }
+        for slot in entries.order where entries[slot]?.watch != nil { watching.noteChange(slot) }
     }
 
     /// Finds out what is wrong by now with the jobs that the event changed, and with those whose
@@ -159,7 +124,7 @@ extension Agenda {
     ///
     /// - Parameter event: the event; nil for the start.
     mutating func checkWatched(after event: Event? = nil) -> [Action] {
-        guard let now = lastNow else { return [] }
+        let now = clocks.last.wall
         // The timer fired, or it does not know that the clock was set.
         let isUnset: Bool =
             switch event {
@@ -167,32 +132,19 @@ extension Agenda {
             default: false
             }
         var actions: [Action] = []
-        if !watching.changed.isEmpty {
-            let changed = Set(watching.changed).sorted()
-            watching.changed = []
-            for slot in changed { actions += check(slot) }
+        for slot in watching.takeChanged() { actions += check(slot) }
+        while let slot = watching.nextDue(at: now) {
+            actions += check(slot)
+            watching.noteChecked(slot, at: now)
         }
-        while let first = watching.due.first, first.due <= now.wall {
-            actions += check(first.slot)
-            // Each check handles what is due, so the next one is later; otherwise this would go on
-            // for ever.
-            if let next = watching.due[first.slot], next <= now.wall {
-                watching.due.set(first.slot, due: now.wall + .microseconds(1))
-            }
-        }
-        actions += watching.notices.map { .log($0) }
-        watching.notices = []
-        let next = watching.due.first?.due
-        if next != watching.armed || (isUnset && next != nil) {
-            watching.armed = next
-            actions.append(.armIncidents(next))
-        }
+        actions += watching.takeNotices().map { .log($0) }
+        if let timer = watching.setTimer(isUnset: isUnset) { actions.append(timer) }
         return actions
     }
 
     private mutating func check(_ slot: Int) -> [Action] {
         guard var entry = entries[slot], entry.watch != nil else {
-            watching.due.remove(slot)
+            watching.setDue(slot, nil)
             return []
         }
         let actions = advanceWatch(after: nil, slot, &entry)

@@ -25,75 +25,43 @@ public struct Agenda: Sendable {
     public let concurrentRunsMax: Int
     /// The seed of the jitter. It never changes on one machine.
     let seed: UInt64
-
     /// The number of this start of the daemon.
-    public internal(set) var instance: DaemonInstance.ID = 0
-    /// Whether the shutdown was handled. After it, nothing fires.
-    public internal(set) var isShutDown = false
-    /// How many of the jobs are one-off jobs, so that their limit is checked without a loop.
-    public internal(set) var oneOffs = 0
-    /// The jobs by slot. The slot of a removed job is used again.
-    var entries: [JobEntry?] = []
-    var freeSlots: [Int] = []
-    var slots = SlotIndex()
-    /// The slots in the order of the configuration. During a reload this is the old order, followed
-    /// by the new jobs, and the slots of removed jobs are empty.
-    var jobSlots: [Int] = []
-    /// The reload that is in progress; nil if none is.
-    var reloading: Reloading?
-    /// When the timers of armed jobs expire by CLOCK_MONOTONIC: the latest instant at which the
-    /// jobs may fire.
-    var due = AlarmQueue<AwakeInstant>()
-    /// When timers by the wall clock expire, including those for the ends of pauses.
-    var wallDue = AlarmQueue<WallInstant>()
-    /// When a retry of a job is due.
-    var retryDue = DueQueue<AwakeInstant>()
-    /// The readings of the clocks at the last event and at the one before it.
-    var lastNow: Now?
-    var previousNow: Now?
-    /// By how much these were ahead of the clocks.
-    var lastAhead: Duration = .zero
-    var previousAhead: Duration = .zero
-    /// By how much the wall clock was set just before the last event.
-    var lastStep: Duration = .zero
-    /// When this daemon instance started; nil before `load`.
-    var startedAt: Now?
-    /// Until when nothing could fire: the start of this daemon instance, or the end of the last
-    /// sleep of the machine.
-    var downtimeEnd: Now?
-    /// The range that the wall clock was last set past, if it was set forward by less than a
-    /// correction.
-    var skippedWallRange: (after: WallInstant, through: WallInstant)?
-    /// The jobs that were removed from the configuration, in case they return.
-    var archived: [Job.Name: ArchivedJob] = [:]
-    /// How many events were handled. Runs keep the number of the event that decided them, so that
-    /// the shell can tell which of them are recorded (`storedThrough`).
-    public private(set) var eventNumber: UInt64 = 0
-    /// The runs that were decided up to this event are recorded and started. The shell updates it
-    /// before each event.
-    public var storedThrough: UInt64 = .max
+    public let instance: DaemonInstance.ID
+
     /// By how much the reading of the next event is ahead of the clocks; from zero to `aheadMax`. The shell
     /// decides about a firing shortly before it is due, as of the instant at which it is due, so
     /// that the process of the run is ready then. It updates this before each event.
     public var ahead: Duration = .zero
-    /// The slots of jobs that are due and wait until an earlier run of the job is recorded. Before
-    /// that it is not known whether the earlier run can start.
-    var heldUp: Set<Int> = []
+    var stage = Stage.running
+    var clocks: ClockHistory
+    /// The jobs, by the slots that the other tables and queues name them by.
+    var entries = JobTable()
+    var alarms = JobAlarms()
+    var hold = StoreHold()
     /// The runs that were recorded and have not ended, of all jobs.
     var runs = RunTable()
-    /// The runs that are suspended because the fleet paused their jobs together with them; nil until
-    /// the fleet is known: an earlier instance may have suspended some.
-    var suspendedByFleet: Set<Run.ID>?
-    /// How many ledgers are open. While there is one, heartbeats and checkpoints are needed.
-    var counting = 0
-    /// The notifiers, and which jobs must be checked for notifications.
+    var suspension = FleetSuspension()
     var watching = Watching()
+    var archive = JobArchive()
     /// What is counted of all jobs together since the daemon started.
     public internal(set) var counts = AgendaCounts()
 
-    private init(concurrentRunsMax: Int, seed: UInt64) {
+    /// What the agenda is busy with.
+    enum Stage: Sendable {
+        case running
+        /// A new configuration is applied portion by portion, and due jobs fire between them.
+        case reloading(Reloading)
+        /// The shutdown was handled. From then on nothing fires.
+        case shutDown
+    }
+
+    private init(
+        concurrentRunsMax: Int, seed: UInt64, instance: DaemonInstance.ID, at now: Now
+    ) {
         self.concurrentRunsMax = max(1, concurrentRunsMax)
         self.seed = seed
+        self.instance = instance
+        clocks = ClockHistory(start: now)
     }
 
     /// Creates the agenda of a daemon that starts, with the first actions of the daemon. There is
@@ -110,8 +78,8 @@ public struct Agenda: Sendable {
         _ jobSet: JobSet, _ past: RecoveredState, concurrentRunsMax: Int, seed: UInt64 = 0,
         at now: Now
     ) -> (agenda: Agenda, actions: [Action]) {
-        var agenda = Agenda(concurrentRunsMax: concurrentRunsMax, seed: seed)
-        agenda.lastNow = now
+        var agenda = Agenda(
+            concurrentRunsMax: concurrentRunsMax, seed: seed, instance: past.instance, at: now)
         let actions = agenda.load(jobSet, past, at: now)
         return (agenda, actions)
     }
@@ -123,14 +91,14 @@ public struct Agenda: Sendable {
     ///   command or the end of a run, O(*p* log *n*) for a portion of *p* jobs of a reload or a
     ///   checkpoint, and O(*n* log *n*) for the other events.
     public mutating func handle(_ event: Event, at now: Now) -> [Action] {
-        eventNumber += 1
+        hold.beginEvent()
         let stepped = noteClocks(at: now)
         var decided = decide(event, at: now)
         let (timers, records) = settleIntervals(at: now)
         if !timers.isEmpty { decided += timers }
         if !records.isEmpty { decided.append(.save(records, durable: false)) }
         let actions = stepped.isEmpty ? decided : stepped + decided
-        guard watching.count > 0 || watching.armed != nil else { return actions }
+        guard !watching.isIdle else { return actions }
         return actions + checkWatched(after: event)
     }
 
@@ -159,7 +127,7 @@ public struct Agenda: Sendable {
     }
 
     /// The slot of a job; nil if there is no job of this name.
-    func slot(of job: Job.Name) -> Int? { slots.slot(of: job, in: entries) }
+    func slot(of job: Job.Name) -> Int? { entries.slot(of: job) }
 
     /// The job that a run belongs to. When a job is renamed, its runs keep the identity they were
     /// started with, which contains the old name.
@@ -171,34 +139,42 @@ public struct Agenda: Sendable {
 
     /// A run without a process, which is over by the event that is being handled.
     func summary(of run: Run.ID, _ outcome: RunOutcome, failed: Bool) -> RunSummary {
-        RunSummary(id: run, ended: lastNow?.wall, outcome: outcome, failed: failed)
+        RunSummary(id: run, ended: clocks.last.wall, outcome: outcome, failed: failed)
     }
 
-    /// Whether the time of any job counts, so that heartbeats and checkpoints are needed.
-    public var isCounting: Bool { counting > 0 }
+    /// Whether the shutdown was handled. After it, nothing fires.
+    public var isShutDown: Bool { if case .shutDown = stage { true } else { false } }
+
+    /// Whether a reload has started and is not finished.
+    public var isReloading: Bool { if case .reloading = stage { true } else { false } }
+
+    /// How many events were handled. Runs keep the number of the event that decided them, so that
+    /// the shell can tell which of them are recorded (`storedThrough`).
+    public var eventNumber: UInt64 { hold.event }
+
+    /// The runs that were decided up to this event are recorded and started. The shell updates it
+    /// before each event.
+    public var storedThrough: UInt64 {
+        get { hold.storedThrough }
+        set { hold.note(storedThrough: newValue) }
+    }
 
     /// Whether firings wait for the store. Then the shell must send `stored` when all rows are
     /// written.
-    public var isHolding: Bool { !heldUp.isEmpty }
+    public var isHolding: Bool { hold.count > 0 }
 
     /// The number of jobs whose firings wait for the store.
-    public var heldCount: Int { heldUp.count }
+    public var heldCount: Int { hold.count }
+
+    /// Whether the time of any job counts, so that heartbeats and checkpoints are needed.
+    public var isCounting: Bool { entries.openLedgers > 0 }
+
+    /// How many of the jobs are one-off jobs, so that their limit is checked without a loop.
+    public var oneOffs: Int { entries.oneOffs }
 
     /// The number of runs that were started and have not ended, or that wait for `max-concurrent`.
     public var pendingRuns: Int { runs.startedCount + runs.capacityCount }
 
     /// The number of runs that were started and have not ended.
     public var liveRuns: Int { runs.startedCount }
-}
-
-/// A job that was removed from the configuration.
-struct ArchivedJob: Sendable {
-    var record: JobRecord
-    /// Nil while no run of the job has ended and none was skipped.
-    var boxedOutcomes: Boxed<JobOutcomes>?
-
-    var outcomes: JobOutcomes {
-        get { boxedOutcomes?.wrappedValue ?? JobOutcomes() }
-        set { boxedOutcomes = Boxed(wrappedValue: newValue) }
-    }
 }

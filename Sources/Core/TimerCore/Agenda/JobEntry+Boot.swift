@@ -80,13 +80,15 @@ extension JobEntry {
             isDueThisBoot = true
             // The firing at boot of a schedule by the wall clock is an occurrence directly after
             // the last processed instant.
-            if !job.schedule.isSinceBoot { occurrence = processedThrough + .microseconds(1) }
+            if !job.schedule.isSinceBoot {
+                progress.expect(processedThrough + .microseconds(1))
+            }
         case .begins(let ago):
             isDueThisBoot = true
             if phase == .finished { phase = .armed }
             guard job.schedule.isSinceBoot else {
-                processedThrough = min(processedThrough, now.wall - .microseconds(1))
-                occurrence = now.wall
+                progress.goBack(to: now.wall - .microseconds(1))
+                progress.expect(now.wall)
                 return
             }
             // At the first start in a boot nothing is missed: a firing that was due before the
@@ -109,6 +111,6 @@ extension JobEntry {
     /// Discards the next occurrence, so that it is calculated again. The firing at boot is not in
     /// the calendar, so it is kept.
     mutating func dropOccurrence() {
-        if !isDueThisBoot { occurrence = nil }
+        if !isDueThisBoot { progress.expect(nil) }
     }
 }

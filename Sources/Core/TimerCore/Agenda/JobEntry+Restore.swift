@@ -17,13 +17,13 @@ extension JobEntry {
         // after a correction back are new firings.
         let last =
             record.processedThrough ?? max(record.lastScheduled ?? record.at.wall, record.at.wall)
-        processedThrough = record.removed == nil ? last : max(last, now.wall)
+        progress.restart(after: record.removed == nil ? last : max(last, now.wall))
         applyClockCorrection(since: record, at: now)
         if case .paused(let pause) = phase { noteEnd(of: pause, since: record, at: now) }
         // When the daemon starts, the schedule continues without catching up what the pause
         // skipped.
         if applyPause(configured: job.paused, at: now) != nil {
-            processedThrough = max(processedThrough, now.wall)
+            progress.pass(now.wall)
         }
         leaveFinishedIfRecurring(at: now)
         awaitEnd(of: record, at: now)

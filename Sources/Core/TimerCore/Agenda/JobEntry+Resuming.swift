@@ -6,7 +6,7 @@ extension JobEntry {
     /// Begins a pause now. Occurrences up to now are not part of it, also one that waits to fire.
     mutating func begin(_ pause: Pause, at now: Now) {
         phase = .paused(pause)
-        if case .wall = job.schedule { processedThrough = max(processedThrough, now.wall) }
+        if case .wall = job.schedule { progress.pass(now.wall) }
     }
 
     /// Continues the schedule after a pause, as `on-resume` says.
@@ -25,7 +25,7 @@ extension JobEntry {
         // `pause.since` does not tell which occurrences are part of the pause: if the wall clock was
         // set back since, it is later than some of them.
         let since = processedThrough
-        processedThrough = max(processedThrough, end)
+        progress.pass(end)
         guard policy == .fireIfDue, let first = occurrence(after: since, schedule), first <= end
         else {
             return nil

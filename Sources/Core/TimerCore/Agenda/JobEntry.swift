@@ -15,10 +15,8 @@ struct JobEntry: Sendable {
     /// The number of firings since the timer of the job was last restarted.
     var firings = 0
     @PackedInstant var lastScheduled: WallInstant? = nil
-    /// For a schedule by the wall clock: all occurrences up to this instant were processed.
-    var processedThrough: WallInstant
-    /// The next occurrence; nil if there is none, or while the job is not armed.
-    @PackedInstant var occurrence: WallInstant? = nil
+    /// For a schedule by the wall clock.
+    var progress: OccurrenceProgress
     /// Nil while no run of the job has ended.
     var boxedOutcomes: Boxed<JobOutcomes>?
     /// Nil while all these fields have their default values.
@@ -40,20 +38,29 @@ struct JobEntry: Sendable {
         configuredPaused = job.paused
         isShared = job.fleet != nil
         checkpoint = now.wall
-        processedThrough = now.wall
+        progress = OccurrenceProgress(through: now.wall)
         // A one-off job runs even if its time passed before it was loaded.
         if job.isOneOff, let at = job.schedule.at {
-            processedThrough = min(processedThrough, at - .microseconds(1))
+            progress.goBack(to: at - .microseconds(1))
         }
     }
 
     var boxedJob: Boxed<Job> { _job }
+
+    /// All occurrences up to this instant were processed.
+    var processedThrough: WallInstant { progress.through }
+
+    /// The next occurrence; nil if there is none, or while the job is not armed.
+    var occurrence: WallInstant? { progress.next }
 
     /// What is known of its runs that ended and its firings that were skipped.
     var outcomes: JobOutcomes {
         get { boxedOutcomes?.wrappedValue ?? JobOutcomes() }
         set { boxedOutcomes = newValue == JobOutcomes() ? nil : Boxed(wrappedValue: newValue) }
     }
+
+    /// The latest run that ended; nil if none is known.
+    var lastRun: RunSummary? { outcomes.last }
 
     /// An attempt at a firing of this job.
     func run(_ firing: Firing, attempt: Int = 1) -> Run {
@@ -85,7 +92,7 @@ struct JobEntry: Sendable {
     var grid: Grid? {
         switch job.schedule {
         case .every(let span):
-            awaitsEnd
+            endWait.isWaiting
                 ? nil : Grid(first: (job.first ?? span) + offset, span: span, passed: firings)
         case .after(let span):
             Grid(first: span + offset, span: span + offset, passed: firings)
@@ -154,7 +161,7 @@ struct JobEntry: Sendable {
             lastScheduled: lastScheduled, configuredPaused: configuredPaused, removed: removed,
             at: real, instance: instance, basis: job.count, maxLoss: maxLoss, skips: skips,
             processedThrough: processedThrough(at: real), clockEpoch: clockEpoch,
-            isDueThisBoot: isDueThisBoot, awaitsEnd: awaitsEnd, endedInPause: endedInPause,
+            isDueThisBoot: isDueThisBoot, awaitsEnd: endWait.isWaiting, endedInPause: endedInPause,
             lastSuccess: boxedOutcomes?.wrappedValue.lastSuccess,
             watchedSince: watch == nil ? nil : watchedSince(at: real.wall))
     }
@@ -194,5 +201,61 @@ struct JobEntry: Sendable {
     mutating func dropAccrued(at now: Now) {
         ledger.dropAccrued(at: counted(at: now))
         maxLoss = .zero
+    }
+}
+
+/// Fields that few jobs need. They are behind one reference, so that the entries of most jobs are
+/// small.
+extension JobEntry {
+    struct UncommonFields: Hashable, Sendable {
+        var clockEpoch = 0
+        var skips = 0
+        var maxLoss = Duration.zero
+        var countedAfterPause = Duration.zero
+        var isDueThisBoot = false
+        var endWait = EndWait()
+    }
+
+    /// How often the wall clock was corrected backwards. It distinguishes occurrences with the same
+    /// time before and after a correction.
+    var clockEpoch: Int {
+        get { uncommon?.wrappedValue.clockEpoch ?? 0 }
+        set { if newValue != clockEpoch { change { $0.clockEpoch = newValue } } }
+    }
+
+    /// How many of the next firings will be skipped because a user requested it.
+    var skips: Int {
+        get { uncommon?.wrappedValue.skips ?? 0 }
+        set { if newValue != skips { change { $0.skips = newValue } } }
+    }
+
+    /// The maximum part of the elapsed time that may not have been counted because of a crash.
+    var maxLoss: Duration {
+        get { uncommon?.wrappedValue.maxLoss ?? .zero }
+        set { if newValue != maxLoss { change { $0.maxLoss = newValue } } }
+    }
+
+    /// The time that counted since a pause ended by itself before this daemon instance started.
+    var countedAfterPause: Duration {
+        get { uncommon?.wrappedValue.countedAfterPause ?? .zero }
+        set { if newValue != countedAfterPause { change { $0.countedAfterPause = newValue } } }
+    }
+
+    /// Whether the firing of this boot has not happened yet.
+    var isDueThisBoot: Bool {
+        get { uncommon?.wrappedValue.isDueThisBoot ?? false }
+        set { if newValue != isDueThisBoot { change { $0.isDueThisBoot = newValue } } }
+    }
+
+    /// What its interval knows of the end of its runs.
+    var endWait: EndWait {
+        get { uncommon?.wrappedValue.endWait ?? EndWait() }
+        set { if newValue != endWait { change { $0.endWait = newValue } } }
+    }
+
+    private mutating func change(_ body: (inout UncommonFields) -> Void) {
+        var value = uncommon?.wrappedValue ?? UncommonFields()
+        body(&value)
+        uncommon = value == UncommonFields() ? nil : Boxed(wrappedValue: value)
     }
 }

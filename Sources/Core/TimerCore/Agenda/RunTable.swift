@@ -46,8 +46,8 @@ struct RunTable: Sendable {
     /// Reserves memory for this many further slots.
     mutating func reserve(_ count: Int) { bySlot.reserveCapacity(bySlot.count + count) }
 
-    /// Adds a slot without runs at the end.
-    mutating func addSlot() { bySlot.append([]) }
+    /// Adds this slot, without runs, if it is the one after the last.
+    mutating func addSlot(_ slot: Int) { if slot == bySlot.count { bySlot.append([]) } }
 
     /// The state of a run; nil if it is not in the table.
     func state(of run: Run.ID, of job: JobKey) -> RunState? { self[run, of: job]?.state }

@@ -71,12 +71,12 @@ extension Agenda {
     /// The elapsed time that a new job would start with: the one that is saved for its name, or for
     /// the name it had before.
     fileprivate func accruedOfNew(_ job: Job, at now: Now) -> Duration {
-        if let found = archived[job.name] { return found.record.accrued }
+        if let found = archive.record(of: job.name) { return found.accrued }
         guard let old = job.renamedFrom else { return .zero }
         if let account = account(of: old, at: now) { return account.accrued }
-        return archived[old]?.record.accrued ?? .zero
+        return archive.record(of: old)?.accrued ?? .zero
     }
 
     /// The job at this position of the configuration; nil if it has just been removed.
-    fileprivate func job(at place: Int) -> Job.Name? { entries[jobSlots[place]]?.job.name }
+    fileprivate func job(at place: Int) -> Job.Name? { entries[entries.order[place]]?.job.name }
 }

@@ -237,3 +237,22 @@ public struct JobSet: Hashable, Sendable {
         self.jobs = jobs
     }
 }
+
+extension Schedule {
+    /// How much time is between two firings: the interval, which is counted time, or for a schedule
+    /// by the wall clock the longest of the two gaps before `instant` and the one around it. Nil
+    /// for a schedule that does not repeat.
+    /// - Complexity: that of three searches for an occurrence.
+    public func interval(at instant: WallInstant) -> Duration? {
+        switch self {
+        case .every(let span): return span
+        case .after, .onBoot: return nil
+        case .wall(let schedule):
+            guard at == nil, let next = schedule.next(after: instant),
+                let last = schedule.previous(before: next)
+            else { return nil }
+            let gap = next - last
+            return schedule.previous(before: last).map { max(gap, last - $0) } ?? gap
+        }
+    }
+}

@@ -159,35 +159,33 @@ extension JobEntry {
         if job.policy.randomDelay > .zero {
             // Occurrences up to this instant are due even with the longest delay.
             let sure = now.wall - job.policy.randomDelay
-            occurrence = next
+            progress.expect(next)
             if let next, next <= sure {
                 points += later(than: first, of: schedule, through: sure)
                     .map { point($0, due: $0 + delay(ordinal: $0.microsecondsSinceEpoch)) }
-                occurrence = occurrence(after: sure, schedule)
+                progress.expect(occurrence(after: sure, schedule))
             }
             while points.count < DueOccurrences.max, let occurrence, let due = dueOccurrence,
                 due <= now.wall
             {
                 points.append(point(occurrence, due: due))
-                self.occurrence = self.occurrence(after: occurrence, schedule)
+                progress.expect(self.occurrence(after: occurrence, schedule))
             }
         } else if let next, next <= now.wall {
             points += later(than: first, of: schedule, through: now.wall)
                 .map { point($0, due: $0) }
-            occurrence = occurrence(after: now.wall, schedule)
+            progress.expect(occurrence(after: now.wall, schedule))
         } else {
-            occurrence = next
+            progress.expect(next)
         }
         // Occurrences that are closer together than any allowed interval share one firing.
         // Otherwise the loop might never end.
         if let next = occurrence, next - first < Self.occurrencesApartMin {
-            occurrence = occurrence(
-                after: now.wall + Self.occurrencesApartMin - .microseconds(1), schedule)
+            let end = now.wall + Self.occurrencesApartMin - .microseconds(1)
+            progress.expect(occurrence(after: end, schedule))
         }
         // The next occurrence is known, so everything before it was processed.
-        processedThrough = Swift.max(
-            processedThrough,
-            occurrence.map { Swift.min($0 - .microseconds(1), now.wall) } ?? now.wall)
+        progress.pass(occurrence.map { Swift.min($0 - .microseconds(1), now.wall) } ?? now.wall)
         firings += points.count
         return points.count == 1 ? DueOccurrences(points[0]) : DueOccurrences(points)
     }

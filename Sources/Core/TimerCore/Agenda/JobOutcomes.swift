@@ -35,30 +35,3 @@ struct JobOutcomes: Hashable, Sendable {
         self.durations = durations
     }
 }
-
-extension JobEntry {
-    var lastRun: RunSummary? {
-        get { outcomes.last }
-        set { outcomes.last = newValue }
-    }
-}
-
-extension Agenda {
-    /// Records the end of a run of a job of the configuration. Each run that is closed comes here
-    /// once, or to `noteEnd(_:of:)`.
-    mutating func noteEnd(_ run: RunSummary, in entry: inout JobEntry) {
-        counts.runs.add(run.result)
-        entry.outcomes.add(run, withDuration: entry.job.hasDurationHistogram)
-    }
-
-    /// The same for a run whose job may not be in the configuration any more.
-    mutating func noteEnd(_ run: RunSummary, of job: Job.Name) {
-        if let slot = slot(of: job), var entry = entries[slot] {
-            noteEnd(run, in: &entry)
-            entries[slot] = entry
-        } else {
-            counts.runs.add(run.result)
-            archived[job]?.outcomes.add(run, withDuration: false)
-        }
-    }
-}
