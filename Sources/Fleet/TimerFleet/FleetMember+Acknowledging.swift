@@ -177,7 +177,7 @@ extension FleetMember {
         case .resume(let job): return view.jobs[job].map { $0.value.pause == nil } ?? false
         case .skipNext(let job, let count):
             guard !jobs.isTemplate(job) else { return haveSkips(instances(of: job), count) }
-            return view.jobs[job]?.value.skips == JobValue.skips(of: count)
+            return view.jobs[job]?.value.skips == SkipNext.accepted(count)
         case .release: return !view.hold.value.isHeld
         case .run(let job, _):
             return entry.run.map { view.runs[job]?[$0] != nil } ?? false

@@ -198,7 +198,7 @@ extension FleetMember {
         actions.append(.start(run, fence: fence, before: before))
     }
 
-    private func reasonNotToStart(_ run: Run.ID) -> RunValue.SkipReason? {
+    private func reasonNotToStart(_ run: Run.ID) -> SkipKind? {
         if view?.hold.value.isHeld == true { return .held }
         return view?.jobs[run.firing.job]?.value.pause == nil ? nil : .paused
     }

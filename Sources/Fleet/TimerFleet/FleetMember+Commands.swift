@@ -56,8 +56,8 @@ extension FleetMember {
             case .resume(name) where value.pause != nil:
                 guard let job = jobs[name], job.definition == value.definition else { continue }
                 resume(job, known, now, at: value.pause?.until)
-            case .skipNext(name, let count) where value.skips != JobValue.skips(of: count):
-                value.skips = JobValue.skips(of: count)
+            case .skipNext(name, let count) where value.skips != SkipNext.accepted(count):
+                value.skips = SkipNext.accepted(count)
                 send(.changing(name, from: known.modified, to: value), about: name)
             case .run(name, let machine) where entry.run == nil:
                 let run = Run.ID(

@@ -288,12 +288,7 @@ extension FleetMember {
 extension RunValue {
     fileprivate func shown(_ run: Run.ID, _ job: FleetJob) -> FleetJobView.MachineRun {
         var shown = FleetJobView.MachineRun(run: run, machine: machine, state: state.rawValue)
-        shown.outcome =
-            switch state {
-            case .unstarted: .lost(.unstarted)
-            case .lost: .lost(.machine)
-            case .requested, .claimed, .began, .ended, .skipped: outcome
-            }
+        shown.outcome = result
         shown.hasFailed = shown.outcome?.isFailure(job.successExitCodes) ?? false
         shown.began = began
         shown.ended = ended ?? (state.isFinal ? claimed : nil)
@@ -301,7 +296,7 @@ extension RunValue {
         if missed > 0, let after, case .wall(let schedule) = job.schedule {
             shown.first = schedule.next(after: after)
         }
-        shown.skipReason = reason?.rawValue
+        shown.skipReason = reason
         return shown
     }
 }

@@ -131,7 +131,7 @@ extension FleetMember {
             case .skipNext(name, let count) where !haveSkips(instances, count):
                 let changed = instances.map { instance in
                     var value = instance.known.value
-                    value.skips = JobValue.skips(of: count)
+                    value.skips = SkipNext.accepted(count)
                     return (instance.name, instance.known, value)
                 }
                 return sendToAll(value, name, known, changed)
@@ -153,7 +153,7 @@ extension FleetMember {
 
     /// Whether the jobs of all machines will skip so many firings.
     func haveSkips(_ instances: [Instance], _ count: Int64) -> Bool {
-        instances.allSatisfy { $0.known.value.skips == JobValue.skips(of: count) }
+        instances.allSatisfy { $0.known.value.skips == SkipNext.accepted(count) }
     }
 
     private typealias Change = (name: Job.Name, known: Versioned<JobValue>, value: JobValue)
@@ -224,7 +224,4 @@ extension JobValue {
         opened = nil
         self.pause = pause
     }
-
-    /// How many firings are skipped if a user requests so many.
-    static func skips(of count: Int64) -> Int64 { min(max(0, count), 1000) }
 }

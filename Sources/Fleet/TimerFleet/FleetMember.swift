@@ -35,8 +35,6 @@ public struct FleetMember {
 
     /// How many final runs of a job the store keeps.
     public static let runsKept = 20
-    /// A firing that is missed longer is skipped by jobs that skip missed firings.
-    static let lateMax = Duration.seconds(60)
     /// A watch that brought no change of the clock for this time is broken.
     static let watchTimeout = FleetClock.period * 4
 
