@@ -77,7 +77,7 @@ extension FleetMember {
         var unproven: [FleetKey] = []
         for var entry in commands.list {
             if entry.command == .drain || entry.command == .undrain, view != nil {
-                memory.isDrained = entry.command == .drain
+                memory.drain(entry.command == .drain)
                 actions.append(.drain(memory.isDrained, entry.id))
                 continue
             }

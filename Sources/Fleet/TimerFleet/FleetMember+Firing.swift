@@ -182,7 +182,7 @@ extension FleetMember {
 
     /// A user accepts the store as it is: all that was due up to now is skipped.
     mutating func adopt(_ now: Now) {
-        guard let unusable = refusal?.found, commands.contains(.adopt),
+        guard let unusable = store.refusal?.found, commands.contains(.adopt),
             !outbox.has(where: \.isAdoption)
         else { return }
         let values = unusable.snapshot.values

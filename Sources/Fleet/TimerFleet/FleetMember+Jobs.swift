@@ -50,7 +50,7 @@ extension FleetMember {
             if let known, known.value == row.value || known.value.nonce != row.value.nonce {
                 if row.value.state.isFinal || known.value.nonce != row.value.nonce {
                     local[row.run] = nil
-                    memory.registry[row.run] = nil
+                    memory.forget(row.run)
                     actions.append(.forget(row.run))
                 }
                 continue
@@ -106,7 +106,7 @@ extension FleetMember {
                 return nil
             }
             let isKnown =
-                live.incarnation.boot == incarnation.boot && memory.registry[live.run] == nil
+                live.incarnation.boot == incarnation.boot && memory.state(of: live.run) == nil
                 && !isFromBeforeAdoption(live.run)
             var value = run.value
             value.incarnation = incarnation
@@ -121,7 +121,7 @@ extension FleetMember {
                     knownRun: run.modified)
             }
             value.ended = now.wall
-            switch (isKnown, memory.registry[live.run]) {
+            switch (isKnown, memory.state(of: live.run)) {
             case (false, .began(let at)):
                 value.state = .began
                 value.began = at

@@ -36,7 +36,9 @@ extension FleetMember {
     ///
     /// - Complexity: O(*n*) in the jobs of the fleet for a template, and O(1) for any other job.
     func instances(of template: Job.Name) -> [Instance] {
-        guard let view = lastView, view.jobs[template]?.value.isTemplate == true else { return [] }
+        guard let view = store.last, view.jobs[template]?.value.isTemplate == true else {
+            return []
+        }
         return view.jobs.filter { $0.value.value.template == template }
             .sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
@@ -45,7 +47,7 @@ extension FleetMember {
     /// of this machine. Nil: it is not known.
     func definition(of name: Job.Name) -> FleetJob? {
         if let job = jobs[name] { return job }
-        guard let template = lastView?.jobs[name]?.value.template else { return nil }
+        guard let template = store.last?.jobs[name]?.value.template else { return nil }
         return jobs.instance(of: template).flatMap { jobs[$0] }
     }
 

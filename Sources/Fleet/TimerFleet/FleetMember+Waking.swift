@@ -76,7 +76,7 @@ extension FleetMember {
     mutating func changeAll() {
         for name in jobs.names { queue.change(name) }
         for name in (view?.jobs ?? [:]).keys { queue.change(name) }
-        for name in (recovery?.jobs ?? [:]).keys { queue.change(name) }
+        for name in (memory.recovery?.jobs ?? [:]).keys { queue.change(name) }
         for name in local.jobs { queue.change(name) }
     }
 
