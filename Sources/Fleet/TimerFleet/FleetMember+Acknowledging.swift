@@ -123,8 +123,10 @@ extension FleetMember {
                 ? nil : "the pause would have ended before the fleet could be asked"
         case .skipNext(let job, _), .resume(let job): return reasonToRefuse(job)
         case .run(let job, let machine):
-            return jobs[job] == nil && view.jobs[job].map(\.value.isForgotten) ?? true
-                ? "\(machine) has no job \(job)" : nil
+            if jobs[job] == nil, view.jobs[job].map(\.value.isForgotten) ?? true {
+                return "\(machine) has no job \(job)"
+            }
+            return entry.run == nil ? reasonNotToRun(job) : nil
         case .define(let job):
             if let own = jobs.instance(of: job) {
                 return "each machine has its own definition of it: use the name \(own)"

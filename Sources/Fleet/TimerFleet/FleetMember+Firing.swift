@@ -23,7 +23,7 @@ extension FleetMember {
             value.count(to: time)
             value.accrued = due.accrued
         }
-        if reason == .byOrder { _ = SkipNext.takesFiring(&value.skips) }
+        if reason == .byOrder { value.skips = SkipNext.left(of: value.skips) ?? 0 }
         if reason == nil {
             value.firings += 1
             value.live.append(
@@ -98,10 +98,10 @@ extension FleetMember {
         _ now: Now
     ) -> Decision? {
         if let reason = reasonOfFleet(due, job) { return (due, reason) }
-        if known.skips > 0 { return (due, .byOrder) }
         if skipsAsAway(job, due.slot) { return (due, .away) }
         let late = job.policy.reasonToSkip(age: now.wall - due.slot, missedAge: Self.missedAge)
         if let late { return (due, late) }
+        if SkipNext.left(of: known.skips) != nil { return (due, .byOrder) }
         switch job.policy.admission(of: candidate, beside: known.live) {
         case .start: return (due, nil)
         case .skip(let obstacle): return (due, obstacle.skipReason.kind)

@@ -267,6 +267,28 @@ import TimerFleet
         #expect(age >= .seconds(990) && age <= .seconds(1130), "\(age)")
     }
 
+    /// What is skipped for another reason does not count as skipped on request.
+    @Test func aFiringThatIsTooOldIsNotSkippedOnRequest() throws {
+        var job = try FleetScript.calendarJob()
+        job.policy.startingDeadline = .seconds(2)
+        var script = Self.formed([job])
+        for run in script.started { script.end(run, .exited(0)) }
+        script.handle(.command(1, .skipNext(job.name, 1)))
+        script.handle(.command(2, .drain))
+        // All that is due is as old as the last of it, which is 5 s old or a little more.
+        let last = script.now.wall.microsecondsSinceEpoch / 1_000_000 % 10
+        script.run(.seconds(25 - last))
+        script.handle(.command(3, .undrain))
+        for _ in 0..<6 where try script.runs().isEmpty { script.run(.milliseconds(500)) }
+        let skipped = try #require(try script.runs().last)
+        #expect(skipped.value.reason == .deadline && skipped.value.missed == 1)
+        #expect(try script.jobValue()?.skips == 1)
+        let count = script.started.count
+        script.run(.seconds(10))
+        #expect(try script.runs().last?.value.reason == .byOrder)
+        #expect(try script.jobValue()?.skips == 0 && script.started.count == count)
+    }
+
     // MARK: - Forgetting
 
     @Test func aJobIsForgottenWhenNoMachineHasIt_andItsCursorStays() throws {

@@ -24,12 +24,9 @@ import Testing
             text.firstMatch(of: try Regex("\\n(?:public )?struct \(type)\\b"))?.range)
         let end = try #require(text[start.upperBound...].range(of: "\n}\n"))
         let declared = #/ {4}(?:public |private |private\(set\) )*(?:let|var) \w+.*/#
-        let computed = #/var \w+: [^=]*\{.*/#
-        let property = #/(?:let|var) (\w+): (?:some |any )?\(?(\w+)/#
-        return text[start.upperBound..<end.lowerBound].split(separator: "\n").filter { line in
-            guard line.wholeMatch(of: declared) != nil else { return false }
-            // What is observed is stored, too.
-            return !line.contains(computed) || line.contains(" = ") && line.contains(property)
+        let computed = #/var \w+: [^={]*\{.*/#
+        return text[start.upperBound..<end.lowerBound].split(separator: "\n").filter {
+            $0.wholeMatch(of: declared) != nil && !$0.contains(computed)
         }.map { $0.trimmingCharacters(in: .whitespaces) }
     }
 

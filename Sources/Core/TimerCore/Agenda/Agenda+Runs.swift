@@ -10,8 +10,9 @@ extension Agenda {
         _ firing: Firing, late: Duration, _ slot: Int, _ entry: inout JobEntry,
         as candidate: Candidate, at now: Now, into batch: inout Batch
     ) {
-        if SkipNext.takesFiring(&entry.skips) {
-            return skip(firing, .byOrder(left: entry.skips), &entry, at: now, into: &batch)
+        if let left = SkipNext.left(of: entry.skips) {
+            entry.skips = left
+            return skip(firing, .byOrder(left: left), &entry, at: now, into: &batch)
         }
         let run = entry.run(firing)
         if let obstacle = recordAndStart(run, as: candidate, slot, &entry, at: now, into: &batch) {

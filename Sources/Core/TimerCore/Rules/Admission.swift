@@ -74,7 +74,8 @@ public enum Obstacle<Other: OtherRun> {
 
 extension Policy {
     /// Decides what to do with a run, given the runs of its job that have not ended. All decisions
-    /// about `concurrency` and `concurrency-max` are made here, for one machine and for a fleet.
+    /// about `concurrency` and `concurrency-max` are made here, for one machine and for a fleet. Beside
+    /// no other run it starts.
     ///
     /// - Parameter runs: the runs of the job that have not ended, oldest first. A recorded
     ///   candidate is one of them.
@@ -82,7 +83,8 @@ extension Policy {
     public func admission<Other: OtherRun>(
         of candidate: Candidate, beside runs: [Other]
     ) -> Admission<Other> {
-        switch concurrency {
+        guard !runs.isEmpty else { return .start }
+        return switch concurrency {
         case .forbid: forbid(candidate, runs)
         case .queue: queue(candidate, runs)
         case .replace: replace(candidate, runs)
@@ -107,7 +109,7 @@ extension Policy {
             // If only retries wait, nothing is running. The new firing has all its own attempts, so
             // it replaces the retries.
             if let other = runs.last(where: { !$0.isRetry }) { return .skip(.stillRunning(other)) }
-            return runs.isEmpty ? .start : .replaceRetries
+            return .replaceRetries
         case .caughtUp(let earlier):
             if let earlier, let other = runs.first(where: { $0.id == earlier }) {
                 return .skip(.stillRunning(other))
@@ -131,8 +133,8 @@ extension Policy {
             if let other = runs.first(where: \.isQueued) {
                 return .skip(.queueFull(other))
             }
-            return runs.isEmpty ? .start : .wait
-        case .caughtUp, .caughtUpByFleet: return runs.isEmpty ? .start : .wait
+            return .wait
+        case .caughtUp, .caughtUpByFleet: return .wait
         case .firstInLine: return Self.next(runs)
         case .retry: return .start
         }
@@ -142,11 +144,9 @@ extension Policy {
         _ candidate: Candidate, _ runs: [Other]
     ) -> Admission<Other> {
         switch candidate {
-        case .due: return runs.isEmpty ? .start : .replaceAll
-        case .requested:
-            if Self.isOnlyRetried(runs) { return .replaceRetries }
-            return runs.isEmpty ? .start : .replaceAll
-        case .caughtUp, .caughtUpByFleet: return runs.isEmpty ? .start : .wait
+        case .due: return .replaceAll
+        case .requested: return Self.isOnlyRetried(runs) ? .replaceRetries : .replaceAll
+        case .caughtUp, .caughtUpByFleet: return .wait
         case .firstInLine: return Self.next(runs)
         case .retry: return .start
         }
@@ -181,7 +181,6 @@ extension Policy {
 
     /// A missed firing starts when nothing of the job is left but retries, which it replaces.
     private static func oneByOne<Other: OtherRun>(_ runs: [Other]) -> Admission<Other> {
-        guard !runs.isEmpty else { return .start }
-        return runs.allSatisfy(\.isRetry) ? .replaceRetries : .wait
+        runs.allSatisfy(\.isRetry) ? .replaceRetries : .wait
     }
 }

@@ -15,13 +15,10 @@ public enum SkipNext {
         min(max(0, requested), Number(clamping: most))
     }
 
-    /// Takes a firing, if one is to be skipped.
+    /// How many are left after a firing that is skipped; nil: it is not skipped.
     ///
-    /// - Parameter left: how many are to be skipped; afterwards one less.
-    /// - Returns: whether the firing is skipped.
-    public static func takesFiring<Number: BinaryInteger>(_ left: inout Number) -> Bool {
-        guard left > 0 else { return false }
-        left -= 1
-        return true
+    /// - Parameter requested: how many are to be skipped.
+    public static func left<Number: BinaryInteger>(of requested: Number) -> Number? {
+        requested > 0 ? requested - 1 : nil
     }
 }
