@@ -179,17 +179,19 @@ extension Agenda {
         _ passed: DueOccurrences, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
         into batch: inout Batch
     ) {
-        let policy = entry.job.policy
-        let accuracy = policy.accuracy
+        // Not all of the policy is copied: this is done at each firing.
+        let accuracy = entry.job.policy.accuracy
         var points = passed
-        if let ageMax = policy.ageMax {
+        if let ageMax = entry.job.policy.ageMax {
             let old = points.count(olderThan: ageMax)
             if old > 0 { skipOverdue(old, of: points, &entry, at: now, into: &batch) }
             guard let rest = points.dropping(old) else { return }
             points = rest
         }
         let missed = countMissed(points, accuracy: accuracy, wasHeld: wasHeld, at: now)
-        switch policy.catchUp(of: points.count, missed: missed, isDelayed: wasHeld) {
+        let catchUp = entry.job.policy.catchUp(
+            of: points.count, missed: missed, isDelayed: wasHeld)
+        switch catchUp {
         case .each(let surplus):
             makeEach(
                 points, missed: missed, surplus: surplus, slot, &entry, wasHeld: wasHeld, at: now,
