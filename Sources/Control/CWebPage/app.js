@@ -203,6 +203,7 @@ const SKIPPED = {
   deadline: 'it was later than starting-deadline allows', 'clock-set': 'the wall clock was set',
   'by-order': 'skipped on request', paused: 'the job was paused', held: 'the fleet was held',
   redefined: 'the job was changed', adopted: 'it was due before the fleet was adopted',
+  away: 'it was due while no machine was connected to the fleet',
 };
 
 /** Says how a run ended: `exit status 1`, `killed by SIGKILL`. */

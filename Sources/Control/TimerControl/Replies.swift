@@ -151,7 +151,7 @@ public struct OrderBody: Codable, Hashable, Sendable {
     /// The longest pause that ends by itself: a hundred years of 365.25 days each.
     public static let forUsecMax: Int64 = 100 * 31_557_600 * 1_000_000
     /// The maximum of `count`.
-    public static let countMax = 1_000_000
+    public static let countMax = SkipNext.most
 
     /// For a pause: what the user writes about it.
     public var note: String?

@@ -35,7 +35,7 @@ extension FleetMember {
     ///
     /// - Parameter wall: what the wall clock reads; nil: now.
     func readings(_ now: Now, wall: WallInstant? = nil) -> FleetReadings? {
-        guard let clock = fleetClock.estimate, let hold = (view?.hold ?? former?.hold)?.value else {
+        guard let clock = fleetClock.estimate, let hold = store.last?.hold.value else {
             return nil
         }
         return FleetReadings(

@@ -220,17 +220,6 @@ public struct FleetMemory: Sendable {
     public var registry: [Run.ID: RunnerState] = [:]
     /// Whether a user drained this machine.
     public var isDrained = false
-    /// When the fleet clock was last remembered.
-    var clockRemembered: AwakeInstant?
-
-    /// How often the fleet clock is remembered at least while it is written.
-    static let clockInterval = Duration.seconds(30)
-
-    /// Whether the fleet clock must be remembered.
-    func isClockOld(at now: AwakeInstant) -> Bool {
-        clockRemembered.map { now >= $0 + Self.clockInterval } ?? true
-    }
-
     /// What the runner knows of a run.
     public enum RunnerState: Hashable, Sendable {
         case began(WallInstant)

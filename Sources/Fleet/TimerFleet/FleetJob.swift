@@ -13,16 +13,6 @@ public struct FleetJob: Hashable, Sendable {
         case wall(WallSchedule)
     }
 
-    /// What happens with firings that were due too long ago.
-    public enum Missed: Hashable, Sendable {
-        /// One run for all of them.
-        case runOnce
-        /// None, if the last one was due more than a minute ago.
-        case skip
-        /// One run for each of them, one after the other, for at most `Agenda.catchUpMax`.
-        case runAll
-    }
-
     /// Its name.
     public var name: Job.Name
     /// The hash of its definition.
@@ -40,12 +30,10 @@ public struct FleetJob: Hashable, Sendable {
     public var prefer: [MachineName] = []
     /// How long the machine with the next rank waits for the one before it.
     public var takeoverDelay = Duration.seconds(2)
-    /// What happens with missed firings.
-    public var missed = Missed.runOnce
-    /// How late a firing may start; nil: at any time.
-    public var startingDeadline: Duration?
-    /// Whether a firing is skipped while a run of an earlier one is not over.
-    public var forbidsOverlap = true
+    /// What happens with its firings, by the same rules as on one machine: `onMissed`,
+    /// `startingDeadline`, `concurrency` (`forbid` or `allow`) and `retry`, whose delay is the least time
+    /// from the end of a run to the claim of the next attempt. All else has its default.
+    public var policy = Policy()
     /// How many further attempts are made if a run is lost.
     public var retriesOfLost = 0
     /// Whether a run ends when its machine loses the store.
@@ -53,9 +41,6 @@ public struct FleetJob: Hashable, Sendable {
     /// Whether firings are skipped that were due while this machine, and so perhaps all of them, had no
     /// connection to the store.
     public var skipsAway = false
-    /// When further attempts are made if a run fails. The delay is the least time from the end of a
-    /// run to the claim of the next attempt.
-    public var retry = Policy.Retry()
     /// The exit statuses with which a run has not failed.
     public var successExitCodes: Set<Int32> = [0]
 
@@ -73,6 +58,9 @@ extension FleetJob {
 
     /// Whether the fleet clock must be written when its account is opened.
     var opensByClock: Bool { isInterval && basis == .active }
+
+    /// Whether another attempt may follow any of its runs.
+    var isRetried: Bool { retriesOfLost > 0 || policy.retry.retries > 0 }
 
     /// Firings that are due, as one.
     struct Due: Hashable {
@@ -136,25 +124,28 @@ extension FleetJob {
         }
     }
 
-    /// Of the firings that are due those that are too many to be caught up one by one, as one; nil
-    /// if none are.
-    func tooManyDue(_ job: JobValue, _ due: Due, at now: WallInstant, time: Duration) -> Due? {
-        let many = due.missed + 1 - Int64(Agenda.catchUpMax)
-        guard many > 0, var first = firstDue(job, at: now, time: time) else { return nil }
+    /// The first of the firings that are due, which are too many to be caught up one by one, as one; nil
+    /// if they are not.
+    ///
+    /// - Parameter surplus: how many of them are too many.
+    func surplusDue(
+        _ surplus: Int, of due: Due, _ job: JobValue, at now: WallInstant, time: Duration
+    ) -> Due? {
+        guard surplus > 0, var first = firstDue(job, at: now, time: time) else { return nil }
         switch schedule {
         case .every(let span):
-            first.accrued -= span * Int(many - 1)
+            first.accrued -= span * (surplus - 1)
             first.slot = max(first.slot, (now - first.accrued).wholeMilliseconds)
         case .wall(let schedule):
             // As many as are kept are counted from the end: there can be more than were counted.
             var slot = due.slot
-            for _ in 0..<Agenda.catchUpMax {
+            for _ in 0..<Lateness.catchUpMax {
                 slot = schedule.previous(before: slot) ?? slot
             }
             guard slot >= first.slot else { return nil }
             first.slot = slot
         }
-        first.missed = many - 1
+        first.missed = Int64(surplus) - 1
         return first
     }
 }

@@ -77,7 +77,7 @@ extension FleetMember {
         var unproven: [FleetKey] = []
         for var entry in commands.list {
             if entry.command == .drain || entry.command == .undrain, view != nil {
-                memory.isDrained = entry.command == .drain
+                memory.drain(entry.command == .drain)
                 actions.append(.drain(memory.isDrained, entry.id))
                 continue
             }
@@ -123,8 +123,10 @@ extension FleetMember {
                 ? nil : "the pause would have ended before the fleet could be asked"
         case .skipNext(let job, _), .resume(let job): return reasonToRefuse(job)
         case .run(let job, let machine):
-            return jobs[job] == nil && view.jobs[job].map(\.value.isForgotten) ?? true
-                ? "\(machine) has no job \(job)" : nil
+            if jobs[job] == nil, view.jobs[job].map(\.value.isForgotten) ?? true {
+                return "\(machine) has no job \(job)"
+            }
+            return entry.run == nil ? reasonNotToRun(job) : nil
         case .define(let job):
             if let own = jobs.instance(of: job) {
                 return "each machine has its own definition of it: use the name \(own)"
@@ -177,7 +179,7 @@ extension FleetMember {
         case .resume(let job): return view.jobs[job].map { $0.value.pause == nil } ?? false
         case .skipNext(let job, let count):
             guard !jobs.isTemplate(job) else { return haveSkips(instances(of: job), count) }
-            return view.jobs[job]?.value.skips == JobValue.skips(of: count)
+            return view.jobs[job]?.value.skips == SkipNext.accepted(count)
         case .release: return !view.hold.value.isHeld
         case .run(let job, _):
             return entry.run.map { view.runs[job]?[$0] != nil } ?? false

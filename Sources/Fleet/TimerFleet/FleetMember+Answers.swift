@@ -87,8 +87,8 @@ extension FleetMember {
         // What is remembered of the same fleet is brought back, and of another one it is of no use.
         guard value.recovery == nil || memory.known.identity?.fleet != value.fleet else { return }
         fleetClock.forget()
-        memory.known = IdentityGuard()
-        memory.known.see(
+        memory.forget()
+        memory.see(
             cluster: answer.cluster, identity: value, SeenValues(revision: answer.revision))
         actions.append(.remember(memory.known))
     }
@@ -198,17 +198,14 @@ extension FleetMember {
         actions.append(.start(run, fence: fence, before: before))
     }
 
-    private func reasonNotToStart(_ run: Run.ID) -> RunValue.SkipReason? {
+    private func reasonNotToStart(_ run: Run.ID) -> SkipKind? {
         if view?.hold.value.isHeld == true { return .held }
         return view?.jobs[run.firing.job]?.value.pause == nil ? nil : .paused
     }
 
-    /// Keeps what the runner reports. A store that is restored may have the run as live again, and
-    /// what the runner knew when the daemon started says then that it still runs.
+    /// The runner reports something of a run.
     mutating func note(_ run: Run.ID, _ state: FleetMemory.RunnerState) {
-        guard local[run] != nil else { return }
-        if case .ended = memory.registry[run] { return }
-        memory.registry[run] = state
+        if local[run] != nil { memory.note(run, state) }
     }
 
     mutating func update(_ run: Run.ID, _ change: (inout RunValue) -> Void) {
@@ -222,7 +219,7 @@ extension FleetMember {
     func recovered(_ row: LocalRun) -> LocalRun {
         var row = row
         guard !row.value.state.isFinal else { return row }
-        switch memory.registry[row.run] {
+        switch memory.state(of: row.run) {
         case .began(let at):
             row.value.state = .began
             row.value.began = at

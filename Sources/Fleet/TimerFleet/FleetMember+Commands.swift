@@ -56,10 +56,11 @@ extension FleetMember {
             case .resume(name) where value.pause != nil:
                 guard let job = jobs[name], job.definition == value.definition else { continue }
                 resume(job, known, now, at: value.pause?.until)
-            case .skipNext(name, let count) where value.skips != JobValue.skips(of: count):
-                value.skips = JobValue.skips(of: count)
+            case .skipNext(name, let count) where value.skips != SkipNext.accepted(count):
+                value.skips = SkipNext.accepted(count)
                 send(.changing(name, from: known.modified, to: value), about: name)
             case .run(name, let machine) where entry.run == nil:
+                guard reasonNotToRun(name) == nil else { continue }
                 let run = Run.ID(
                     firing: Firing.ID(job: name, scheduled: freeInstant(name, now.wall)))
                 commands.request(run, for: index)
@@ -76,6 +77,14 @@ extension FleetMember {
             return true
         }
         return false
+    }
+
+    /// Why a user cannot run a job now beside the run of it that is not over; nil: a user can.
+    func reasonNotToRun(_ name: Job.Name) -> String? {
+        guard let policy = definition(of: name)?.policy, let runs = view?.jobs[name]?.value.live,
+            case .skip(.stillRunning(let live)) = policy.admission(of: .requested, beside: runs)
+        else { return nil }
+        return "its run \(live.run) on \(live.machine) is not over, and concurrency is forbid"
     }
 
     private func freeInstant(_ name: Job.Name, _ now: WallInstant) -> WallInstant {

@@ -13,9 +13,7 @@ extension FleetMember {
             let time = readings(now).flatMap({ known.value.reading($0) }),
             let all = job.due(known.value, at: now.wall, time: time),
             let rank = rank(of: job), now.wall - all.since >= job.takeoverDelay * rank,
-            let (due, reason) = job.missed == .runAll && isLate(all, known.value)
-                ? next(of: all, job, known.value, now, time)
-                : (all, reasonToSkip(all, job, known.value, now)),
+            let (due, reason) = decision(about: all, job, known.value, now, time),
             reason != .away || now.wall - all.since >= awayDelay(of: job)
         else { return nil }
         let run = Run.ID(firing: Firing.ID(job: job.name, scheduled: due.slot))
@@ -25,7 +23,7 @@ extension FleetMember {
             value.count(to: time)
             value.accrued = due.accrued
         }
-        if reason == .skipNext { value.skips -= 1 }
+        if reason == .byOrder { value.skips = SkipNext.left(of: value.skips) ?? 0 }
         if reason == nil {
             value.firings += 1
             value.live.append(
@@ -42,14 +40,28 @@ extension FleetMember {
             removed: removable(job.name))
     }
 
-    /// Whether firings were missed: there are several, or the only one was due before the run that
-    /// it would overlap was claimed.
-    private func isLate(_ due: FleetJob.Due, _ known: JobValue) -> Bool {
-        due.missed > 0
-            || known.live.contains { live in
-                guard let run = view?.runs[live.run.firing.job]?[live.run] else { return false }
-                return run.value.claimed >= due.since
-            }
+    /// A firing of a job, or several as one, and why it is skipped; nil: it is not.
+    private typealias Decision = (due: FleetJob.Due, reason: SkipKind?)
+
+    /// What is to be done with firings that are due; nil: they wait for a run of the job.
+    private func decision(
+        about all: FleetJob.Due, _ job: FleetJob, _ known: JobValue, _ now: Now, _ time: Duration
+    ) -> Decision? {
+        let catchUp = job.policy.catchUp(
+            of: Int(all.missed) + 1, missed: Int(all.missed), isDelayed: isDelayed(all, known))
+        switch catchUp {
+        case .each(let surplus): return first(of: all, surplus, job, known, now, time)
+        // As one firing, they are missed if the last one is.
+        case .together, .skipMissed: return decision(about: all, as: .due, job, known, now)
+        }
+    }
+
+    /// Whether a firing was due before the run was claimed that prevents it: it waited for that run.
+    private func isDelayed(_ due: FleetJob.Due, _ known: JobValue) -> Bool {
+        known.live.contains { live in
+            guard let run = view?.runs[live.run.firing.job]?[live.run] else { return false }
+            return run.value.claimed >= due.since
+        }
     }
 
     /// Of the firings that are due those from before the adoption of the store, as one; nil if there
@@ -66,22 +78,39 @@ extension FleetMember {
 
     /// What is to be done with the first of several firings, of which each has its own run; nil: it
     /// waits for the run of the one before it.
-    private func next(
-        of all: FleetJob.Due, _ job: FleetJob, _ known: JobValue, _ now: Now, _ time: Duration
-    ) -> (FleetJob.Due, RunValue.SkipReason?)? {
+    private func first(
+        of all: FleetJob.Due, _ surplus: Int, _ job: FleetJob, _ known: JobValue, _ now: Now,
+        _ time: Duration
+    ) -> Decision? {
         if let old = oldDue(job, known, now, time) { return (old, .adopted) }
-        if let many = job.tooManyDue(known, all, at: now.wall, time: time) {
+        if let many = job.surplusDue(surplus, of: all, known, at: now.wall, time: time) {
+            // The values of the store have one word for this and for what `on-missed` skips.
             return (many, .missed)
         }
-        guard let first = job.firstDue(known, at: now.wall, time: time) else { return nil }
-        let reason = reasonToSkip(first, job, known, now)
-        if reason == .overlap || reason == nil && !known.live.isEmpty { return nil }
-        return (first, reason)
+        return job.firstDue(known, at: now.wall, time: time).flatMap {
+            decision(about: $0, as: .caughtUpByFleet, job, known, now)
+        }
     }
 
-    private func reasonToSkip(
-        _ due: FleetJob.Due, _ job: FleetJob, _ known: JobValue, _ now: Now
-    ) -> RunValue.SkipReason? {
+    /// What is to be done with one firing: the first of the rules that applies.
+    private func decision(
+        about due: FleetJob.Due, as candidate: Candidate, _ job: FleetJob, _ known: JobValue,
+        _ now: Now
+    ) -> Decision? {
+        if let reason = reasonOfFleet(due, job) { return (due, reason) }
+        if skipsAsAway(job, due.slot) { return (due, .away) }
+        let late = job.policy.reasonToSkip(age: now.wall - due.slot, missedAge: Self.missedAge)
+        if let late { return (due, late) }
+        if SkipNext.left(of: known.skips) != nil { return (due, .byOrder) }
+        switch job.policy.admission(of: candidate, beside: known.live) {
+        case .start: return (due, nil)
+        case .skip(let obstacle): return (due, obstacle.skipReason.kind)
+        case .wait, .replaceRetries, .replaceAll: return nil
+        }
+    }
+
+    /// Why no machine of the fleet starts a firing, whatever its job says; nil: one may.
+    private func reasonOfFleet(_ due: FleetJob.Due, _ job: FleetJob) -> SkipKind? {
         guard let view else { return .missed }
         if due.slot <= view.identity.value.adopted { return .adopted }
         if case .wall = job.schedule, let since = view.hold.value.since,
@@ -90,13 +119,11 @@ extension FleetMember {
         {
             return .held
         }
-        if known.skips > 0 { return .skipNext }
-        if skipsAsAway(job, due.slot) { return .away }
-        let late = now.wall - due.slot
-        if job.missed == .skip, late > Self.lateMax { return .missed }
-        if let deadline = job.startingDeadline, late > deadline { return .deadline }
-        return job.forbidsOverlap && !known.live.isEmpty ? .overlap : nil
+        return nil
     }
+
+    /// The age above which a firing counts as missed.
+    static let missedAge = Lateness.missedAge(sinceDowntime: nil)
 
     /// The claim of a run that a user requested on this machine.
     mutating func takeRequest(
@@ -155,7 +182,7 @@ extension FleetMember {
 
     /// A user accepts the store as it is: all that was due up to now is skipped.
     mutating func adopt(_ now: Now) {
-        guard let unusable = refusal?.found, commands.contains(.adopt),
+        guard let unusable = store.refusal?.found, commands.contains(.adopt),
             !outbox.has(where: \.isAdoption)
         else { return }
         let values = unusable.snapshot.values

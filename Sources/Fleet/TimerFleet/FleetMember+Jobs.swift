@@ -50,7 +50,7 @@ extension FleetMember {
             if let known, known.value == row.value || known.value.nonce != row.value.nonce {
                 if row.value.state.isFinal || known.value.nonce != row.value.nonce {
                     local[row.run] = nil
-                    memory.registry[row.run] = nil
+                    memory.forget(row.run)
                     actions.append(.forget(row.run))
                 }
                 continue
@@ -106,7 +106,7 @@ extension FleetMember {
                 return nil
             }
             let isKnown =
-                live.incarnation.boot == incarnation.boot && memory.registry[live.run] == nil
+                live.incarnation.boot == incarnation.boot && memory.state(of: live.run) == nil
                 && !isFromBeforeAdoption(live.run)
             var value = run.value
             value.incarnation = incarnation
@@ -121,7 +121,7 @@ extension FleetMember {
                     knownRun: run.modified)
             }
             value.ended = now.wall
-            switch (isKnown, memory.registry[live.run]) {
+            switch (isKnown, memory.state(of: live.run)) {
             case (false, .began(let at)):
                 value.state = .began
                 value.began = at
@@ -142,12 +142,11 @@ extension FleetMember {
         return nil
     }
 
-    private func reasonToSkip(
-        _ run: Run.ID, _ job: JobValue, _ now: Now
-    ) -> RunValue.SkipReason? {
+    private func reasonToSkip(_ run: Run.ID, _ job: JobValue, _ now: Now) -> SkipKind? {
         if job.pause != nil { return .paused }
-        guard let deadline = jobs[run.firing.job]?.startingDeadline else { return nil }
-        return now.wall - run.firing.scheduled > deadline ? .deadline : nil
+        let age = now.wall - run.firing.scheduled
+        let isTooLate = jobs[run.firing.job]?.policy.isTooLate(attempt: run.attempt, age: age)
+        return isTooLate == true ? .deadline : nil
     }
 
     /// Whether a run is older than the adoption of the store: it may have ended long ago, and the
@@ -269,7 +268,7 @@ extension FleetMember {
     /// - Parameter end: up to this instant instead.
     mutating func skipping(
         _ name: Job.Name, _ known: Versioned<JobValue>, _ value: JobValue,
-        _ reason: RunValue.SkipReason, _ missed: Int64, _ now: Now, upTo end: WallInstant? = nil
+        _ reason: SkipKind, _ missed: Int64, _ now: Now, upTo end: WallInstant? = nil
     ) -> FleetTransaction.Branch {
         var value = value
         let slot = max((end ?? now.wall).wholeMilliseconds, known.value.cursor + .milliseconds(1))

@@ -3,17 +3,9 @@
 
 import TimerCore
 
-/// A store that must not be used.
-struct StoreRefusal {
-    /// What is wrong with it.
-    var finding: IdentityGuard.Finding
-    /// What it has, for its adoption; nil: it cannot be adopted.
-    var found: (snapshot: FleetSnapshot, view: FleetView?)?
-}
-
 extension FleetMember {
     /// Why the store must not be used; nil: it may, or was not read yet.
-    public var finding: IdentityGuard.Finding? { refusal?.finding }
+    public var finding: IdentityGuard.Finding? { store.refusal?.finding }
 
     /// Takes a snapshot: it is the known store, or nothing is started until it is adopted.
     mutating func loaded(_ snapshot: FleetSnapshot, _ now: Now) {
@@ -44,7 +36,7 @@ extension FleetMember {
             revision: snapshot.revision, log: snapshot.log, cursors: cursors)
         if let found { return refuse(found, (snapshot, loaded), now) }
         guard let loaded else { return }
-        refusal = nil
+        store.accept()
         use(loaded, now)
     }
 
@@ -56,21 +48,20 @@ extension FleetMember {
         _ now: Now
     ) {
         if view != nil { loseView() }
-        if refusal?.finding != new { actions.append(.tell(.guarded(new))) }
-        refusal = StoreRefusal(finding: new, found: found)
+        if finding != new { actions.append(.tell(.guarded(new))) }
+        store.refuse(StoreRefusal(finding: new, found: found))
         // Further writes, of anyone, would make its revision as high as the known one, and what is missing
         // in it would not come back.
-        if new == .older, memory.known.distrust() { actions.append(.remember(memory.known)) }
+        if new == .older, memory.distrust() { actions.append(.remember(memory.known)) }
         // It is read again after a while, and not as fast as the store answers.
         contact.asked(now)
     }
 
     private mutating func use(_ loaded: FleetView, _ now: Now) {
-        tellFaults(of: loaded, after: former?.faults ?? [:])
+        tellFaults(of: loaded, after: store.former?.faults ?? [:])
         followRecovery(loaded, now)
         if memory.known.identity?.epoch != loaded.identity.value.epoch { fleetClock.forget() }
-        view = loaded
-        former = nil
+        store.watch(loaded)
         contacted(now)
         fleetClock.load(hold: loaded.hold, clock: loaded.clock, at: now.awake)
         absences.keepMachines { loaded.members[$0] == nil }
@@ -88,7 +79,7 @@ extension FleetMember {
         _ key: FleetKey, _ value: Versioned<String>?, _ revision: Int64, _ now: Now
     ) throws(FleetFault) {
         let faults = view?.faults ?? [:]
-        try view?.see(key, value, at: revision)
+        try store.update { view throws(FleetFault) in try view.see(key, value, at: revision) }
         tellFaults(of: view, after: faults)
         switch key {
         case .job(let name):
@@ -107,7 +98,7 @@ extension FleetMember {
         guard let view, !view.isRecovering else { return }
         var seen = view.seen
         seen.clockAt = contact.last?.wall
-        memory.known.see(cluster: view.cluster, identity: view.identity.value, seen)
+        memory.see(cluster: view.cluster, identity: view.identity.value, seen)
         actions.append(.remember(memory.known))
     }
 
@@ -133,9 +124,9 @@ extension FleetMember {
             loseView()
             return actions.append(.tell(.fault(error)))
         }
-        guard var view, fleetClock.estimate != nil else { return }
-        view.revision = max(view.revision, revision)
-        self.view = view
+        guard fleetClock.estimate != nil else { return }
+        store.update { $0.reach(revision) }
+        guard let view else { return }
         let seen = FollowedClock.Seen(
             isWatched: isWatched, isOwn: isOwn, hold: reads[.hold]??.modified,
             clock: reads[.clock]??.modified)
@@ -177,10 +168,9 @@ extension FleetMember {
         guard !more.jobs.isEmpty || more.hold != nil || isClockOld && reads[.clock] != nil else {
             return
         }
-        memory.clockRemembered = now.awake
         more.clock = view.clock?.value
         more.clockAt = now.wall
-        memory.known.seen.take(more)
+        memory.take(more, at: now.awake)
         actions.append(.rememberMore(more))
     }
 }

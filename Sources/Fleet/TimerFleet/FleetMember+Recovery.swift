@@ -3,36 +3,6 @@
 
 import TimerCore
 
-/// What a machine can bring back into a store that was adopted: what it remembers of the one before it.
-struct FleetRecovery {
-    /// What it was, and at which point of the history.
-    struct Value<Content> {
-        var content: Content
-        var point: FleetPoint
-    }
-
-    /// The number of the adoption.
-    let epoch: Int64
-    /// The jobs, with the time counted until this machine last had a connection to the store, and none from
-    /// then on: others may have paused the job or held the fleet after that.
-    var jobs: [Job.Name: Value<JobValue>] = [:]
-    var hold: Value<HoldValue>?
-    /// When something was last brought back, by this machine or another one.
-    var quietSince: BootInstant
-    /// The last revision at which that was.
-    private var written: Int64 = 0
-    /// Whether the fleet was held because no machine remembers anything.
-    var isUnremembered = false
-
-    init(epoch: Int64, at now: BootInstant) { (self.epoch, quietSince) = (epoch, now) }
-
-    /// A value was read that was written at this revision. It may be read again later.
-    mutating func note(_ revision: Int64, at now: BootInstant) {
-        guard revision > written else { return }
-        (written, quietSince) = (revision, now)
-    }
-}
-
 /// The recovery of a store after its adoption. Its etcd was emptied, or was restored from a snapshot: what
 /// it had last is only in what its machines remember.
 ///
@@ -51,14 +21,14 @@ struct FleetRecovery {
 extension FleetMember {
     /// Takes what this machine can bring back, when it reads a store that recovers.
     mutating func followRecovery(_ loaded: FleetView, _ now: Now) {
-        guard loaded.isRecovering else { return recovery = nil }
+        guard loaded.isRecovering else { return memory.recover(nil) }
         let epoch = loaded.identity.value.epoch
         guard recovery?.epoch != epoch else {
             // What others brought back meanwhile is not known.
-            recovery?.quietSince = now.boot
-            return
+            return memory.delayRecovery(from: now.boot)
         }
-        var new = FleetRecovery(epoch: epoch, at: now.boot)
+        var jobs: [Job.Name: FleetRecovery.Value<JobValue>] = [:]
+        var hold: FleetRecovery.Value<HoldValue>?
         let known = memory.known
         if let former = known.identity, former.epoch < epoch,
             former.fleet == loaded.identity.value.fleet
@@ -69,13 +39,13 @@ extension FleetMember {
                 FleetPoint(epoch: former.epoch, revision: modified)
                     .map { FleetRecovery.Value(content: content, point: $0) }
             }
-            for (name, job) in known.seen.jobs {
-                new.jobs[name] = value(closed(job), job.modified)
-            }
-            new.hold = known.seen.hold.flatMap { value($0.value, $0.modified) }
+            for (name, job) in known.seen.jobs { jobs[name] = value(closed(job), job.modified) }
+            hold = known.seen.hold.flatMap { value($0.value, $0.modified) }
         }
-        recovery = new
+        memory.recover(FleetRecovery(epoch: epoch, jobs: jobs, hold: hold, at: now.boot))
     }
+
+    private var recovery: FleetRecovery? { memory.recovery }
 
     /// A job whose time was counted as far as it is known.
     private func closed(_ known: Versioned<JobValue>) -> JobValue {
@@ -107,11 +77,11 @@ extension FleetMember {
         guard let view, recovery != nil else { return }
         if view.isRecovering {
             let written = reads.compactMap { $0.key.isRecovered ? $0.value?.modified : nil }.max()
-            if let written { recovery?.note(written, at: now.boot) }
-            recovery?.isUnremembered = view.hold.value.recovered == .first
+            if let written { memory.noteRecovery(written, at: now.boot) }
+            memory.noteHold(isUnremembered: view.hold.value.recovered == .first)
         } else {
             actions.append(.tell(.recovered(isHeld: recovery?.isUnremembered == true)))
-            recovery = nil
+            memory.recover(nil)
         }
     }
 
@@ -197,8 +167,7 @@ extension FleetMember {
         guard now.boot >= end else { return }
         // Answers may have been lost.
         guard !recovery.jobs.keys.contains(where: { mustBringBack($0) }) else {
-            self.recovery?.quietSince = now.boot
-            return
+            return memory.delayRecovery(from: now.boot)
         }
         guard view.hold.modified > view.identity.modified, view.hold.value.recovered != nil else {
             let hold = HoldValue(

@@ -7,7 +7,7 @@ extension FleetMember {
     /// The next attempt at the last firing, whose run failed or was lost; nil if there is none to be
     /// made by this machine now. A newer firing takes its place.
     mutating func retry(_ job: FleetJob, _ known: Versioned<JobValue>, _ now: Now) -> Claim? {
-        guard job.retriesOfLost > 0 || job.retry.retries > 0, mayClaim(now),
+        guard job.isRetried, mayClaim(now),
             known.value.pause == nil, known.value.live.isEmpty
         else { return nil }
         guard let last = lastAttempt(of: known.value, in: job.name),
@@ -41,26 +41,37 @@ extension FleetMember {
     private mutating func isRetryDue(
         _ run: Run.ID, _ value: RunValue, _ job: FleetJob, _ now: Now
     ) -> Bool {
-        guard let rank = rank(of: job) else { return false }
-        switch (value.state, value.outcome) {
-        case (.lost, _):
-            // Only after a whole TTL, when the start deadline of the lost run has passed on any
-            // clock.
-            guard run.attempt <= job.retriesOfLost else { return false }
+        switch retryTime(of: run, value, job) {
+        case .afterLoss(let span):
             guard let since = absences.lostSince(run) else {
                 absences.isLost(run, since: now.boot)
                 return false
             }
-            return now.boot >= since + (session.deadline.lease + job.takeoverDelay * rank)
-        case (.ended, let outcome?):
-            // All machines calculate the same instant, by the clock of the one that ran it.
-            guard outcome.isRetried(job.successExitCodes), run.attempt <= job.retry.retries,
-                let ended = value.ended
-            else { return false }
-            return now.wall >= ended
-                + (job.retry.delay(after: run.attempt)
-                    + job.takeoverDelay * rank)
-        default: return false
+            return now.boot >= since + span
+        case .at(let instant): return now.wall >= instant
+        case nil: return false
         }
+    }
+
+    /// When this machine makes the next attempt at a firing, if no other one does; nil: it makes none.
+    func retryTime(of run: Run.ID, _ value: RunValue, _ job: FleetJob) -> RetryTime? {
+        guard let outcome = value.result, let rank = rank(of: job) else { return nil }
+        let turn = job.takeoverDelay * rank
+        let next = job.policy.retry.next(
+            after: outcome, attempt: run.attempt, successExitCodes: job.successExitCodes,
+            retriesOfLost: job.retriesOfLost)
+        switch next {
+        case .none: return nil
+        // Only after a whole TTL, when the start deadline of the lost run has passed on any clock.
+        case .onceCertain: return .afterLoss(session.deadline.lease + turn)
+        // All machines calculate the same instant, by the clock of the one that ran it.
+        case .after(let delay): return value.ended.map { .at($0 + (delay + turn)) }
+        }
+    }
+
+    enum RetryTime {
+        /// So long after this machine noticed that the run is lost.
+        case afterLoss(Duration)
+        case at(WallInstant)
     }
 }

@@ -82,13 +82,9 @@ public struct FleetStatus: Hashable, Sendable {
 }
 
 extension FleetMember {
-    /// What is known of the store now, or was known when it was last watched.
-    var lastView: FleetView? { view ?? former }
-
     /// The store is not watched any more.
     mutating func loseView() {
-        former = view ?? former
-        view = nil
+        store.lose()
         // What answers its transactions proves nothing about what is read next.
         commands.proveAgain(after: outbox.last)
     }
@@ -97,20 +93,20 @@ extension FleetMember {
     public var canCommand: Bool { view != nil && isRegistered }
 
     /// Whether a store can be adopted: this machine has read one.
-    public var canAdopt: Bool { view != nil || refusal?.found != nil }
+    public var canAdopt: Bool { view != nil || store.refusal?.found != nil }
 
     /// What is known of the fleet.
     ///
     /// - Complexity: O(*m* · *n*) in the machines and their jobs.
     public func status(at now: Now) -> FleetStatus {
         var status = FleetStatus()
-        status.finding = refusal?.finding
+        status.finding = finding
         status.isConnected = view != nil
         status.mayStart = view != nil && mayClaim(now)
         status.isDrained = memory.isDrained
         if view != nil, !status.mayStart { status.obstacle = obstacle(now) }
         status.loss = loss
-        guard let view = lastView else { return status }
+        guard let view = store.last else { return status }
         status.hold = view.hold.value
         status.machines = view.members.sorted { $0.key < $1.key }.map { name, member in
             let drifted = jobs.definitions.filter { job, hash in
@@ -122,12 +118,12 @@ extension FleetMember {
     }
 
     private var loss: FleetStatus.Loss? {
-        switch refusal?.finding {
+        switch finding {
         case nil, .newer: return nil
         case .notFormed where memory.known.identity == nil: return nil
         case .notFormed, .foreign, .older, .restored: break
         }
-        let found = refusal?.found?.view
+        let found = store.refusal?.found?.view
         let identities = [found?.identity.value, memory.known.identity].compactMap(\.self)
         let isSameFleet = Set(identities.map(\.fleet)).count == 1
         let isNew = identities.contains { $0.format >= FleetFormat.third.rawValue }
@@ -161,7 +157,7 @@ extension FleetMember {
     ///
     /// - Complexity: O(*n*) in the jobs and their runs.
     public func jobViews(at now: Now) -> [Job.Name: FleetJobView] {
-        guard let known = lastView else { return [:] }
+        guard let known = store.last else { return [:] }
         var views: [Job.Name: FleetJobView] = [:]
         for job in jobs.all {
             let name = job.name
@@ -180,7 +176,7 @@ extension FleetMember {
     /// - Parameter name: only those of this job, or of all jobs with this template; nil: of all.
     /// - Complexity: O(*n*) in the runs.
     public func machineRuns(of name: Job.Name? = nil) -> [FleetJobView.MachineRun] {
-        guard let known = lastView else { return [] }
+        guard let known = store.last else { return [] }
         let names: [Job.Name]
         if let name {
             names = [name] + instances(of: name).map(\.name)
@@ -200,14 +196,14 @@ extension FleetMember {
     public func machineRun(_ run: Run.ID) -> FleetJobView.MachineRun? {
         let name = run.firing.job
         guard let job = definition(of: name) else { return nil }
-        return lastView?.runs[name]?[run]?.value.shown(run, job)
+        return store.last?.runs[name]?[run]?.value.shown(run, job)
     }
 
     /// The same of one job, with the machines that may start it; nil if it is not known.
     ///
     /// - Complexity: O(*m* log *m*) in the machines, and O(*n*) in its runs.
     public func jobView(of name: Job.Name, at now: Now) -> FleetJobView? {
-        guard let known = lastView, let job = jobs[name] else { return nil }
+        guard let known = store.last, let job = jobs[name] else { return nil }
         guard let value = known.jobs[name]?.value else { return unreadableView(of: name) }
         var shown = jobView(job, value, known.runs[name] ?? [:], now)
         shown.machines = FleetRank.order(
@@ -218,7 +214,7 @@ extension FleetMember {
 
     /// Of a job of which nothing else is known; nil if the store does not have it.
     private func unreadableView(of name: Job.Name) -> FleetJobView? {
-        guard let fault = lastView?.fault(of: name) else { return nil }
+        guard let fault = store.last?.fault(of: name) else { return nil }
         var shown = FleetJobView(active: .zero, accrued: .zero, firings: 0, skips: 0)
         shown.fault = fault.description
         shown.isStale = view == nil
@@ -235,7 +231,7 @@ extension FleetMember {
         var counted = value
         if let reading { counted.count(to: reading) }
         let isCounting =
-            reading != nil && value.opened != nil && lastView?.hold.value.isHeld == false
+            reading != nil && value.opened != nil && store.last?.hold.value.isHeld == false
         let live = Set(value.live.map(\.run))
         let last = runs.filter { !live.contains($0.key) }.max {
             ($0.key.firing.scheduled, $0.key.attempt) < ($1.key.firing.scheduled, $1.key.attempt)
@@ -256,13 +252,13 @@ extension FleetMember {
             last: last.map { $0.value.value.shown($0.key, job) },
             isDrifted: value.definition != job.definition)
         shown.isStale = view == nil
-        shown.fault = lastView?.fault(of: job.name)?.description
+        shown.fault = store.last?.fault(of: job.name)?.description
         if shown.fault != nil { shown.next = nil }
         // What two clocks may differ by is no news.
         if value.cursor > now.wall + (configuration.skewMax * 2 + .seconds(1)) {
             shown.accountedUntil = value.cursor
         }
-        if let hold = lastView?.hold.value, hold.isHeld {
+        if let hold = store.last?.hold.value, hold.isHeld {
             shown.hold = Pause(since: hold.since ?? now.wall, by: .user(hold.by))
         }
         return shown
@@ -288,12 +284,7 @@ extension FleetMember {
 extension RunValue {
     fileprivate func shown(_ run: Run.ID, _ job: FleetJob) -> FleetJobView.MachineRun {
         var shown = FleetJobView.MachineRun(run: run, machine: machine, state: state.rawValue)
-        shown.outcome =
-            switch state {
-            case .unstarted: .lost(.unstarted)
-            case .lost: .lost(.machine)
-            case .requested, .claimed, .began, .ended, .skipped: outcome
-            }
+        shown.outcome = result
         shown.hasFailed = shown.outcome?.isFailure(job.successExitCodes) ?? false
         shown.began = began
         shown.ended = ended ?? (state.isFinal ? claimed : nil)
@@ -301,7 +292,7 @@ extension RunValue {
         if missed > 0, let after, case .wall(let schedule) = job.schedule {
             shown.first = schedule.next(after: after)
         }
-        shown.skipReason = reason?.rawValue
+        shown.skipReason = reason
         return shown
     }
 }

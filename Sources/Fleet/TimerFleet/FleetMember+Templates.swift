@@ -36,7 +36,9 @@ extension FleetMember {
     ///
     /// - Complexity: O(*n*) in the jobs of the fleet for a template, and O(1) for any other job.
     func instances(of template: Job.Name) -> [Instance] {
-        guard let view = lastView, view.jobs[template]?.value.isTemplate == true else { return [] }
+        guard let view = store.last, view.jobs[template]?.value.isTemplate == true else {
+            return []
+        }
         return view.jobs.filter { $0.value.value.template == template }
             .sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
@@ -45,7 +47,7 @@ extension FleetMember {
     /// of this machine. Nil: it is not known.
     func definition(of name: Job.Name) -> FleetJob? {
         if let job = jobs[name] { return job }
-        guard let template = lastView?.jobs[name]?.value.template else { return nil }
+        guard let template = store.last?.jobs[name]?.value.template else { return nil }
         return jobs.instance(of: template).flatMap { jobs[$0] }
     }
 
@@ -131,7 +133,7 @@ extension FleetMember {
             case .skipNext(name, let count) where !haveSkips(instances, count):
                 let changed = instances.map { instance in
                     var value = instance.known.value
-                    value.skips = JobValue.skips(of: count)
+                    value.skips = SkipNext.accepted(count)
                     return (instance.name, instance.known, value)
                 }
                 return sendToAll(value, name, known, changed)
@@ -153,7 +155,7 @@ extension FleetMember {
 
     /// Whether the jobs of all machines will skip so many firings.
     func haveSkips(_ instances: [Instance], _ count: Int64) -> Bool {
-        instances.allSatisfy { $0.known.value.skips == JobValue.skips(of: count) }
+        instances.allSatisfy { $0.known.value.skips == SkipNext.accepted(count) }
     }
 
     private typealias Change = (name: Job.Name, known: Versioned<JobValue>, value: JobValue)
@@ -224,7 +226,4 @@ extension JobValue {
         opened = nil
         self.pause = pause
     }
-
-    /// How many firings are skipped if a user requests so many.
-    static func skips(of count: Int64) -> Int64 { min(max(0, count), 1000) }
 }

@@ -76,7 +76,7 @@ extension FleetMember {
     mutating func changeAll() {
         for name in jobs.names { queue.change(name) }
         for name in (view?.jobs ?? [:]).keys { queue.change(name) }
-        for name in (recovery?.jobs ?? [:]).keys { queue.change(name) }
+        for name in (memory.recovery?.jobs ?? [:]).keys { queue.change(name) }
         for name in local.jobs { queue.change(name) }
     }
 
@@ -117,7 +117,7 @@ extension FleetMember {
                 }
                 wake.add(boot: since + configuration.lease, after: now)
                 wake.add(wall: startEnd(of: run.value), after: now)
-            } else if live.incarnation != incarnation, let limit = jobs[name]?.startingDeadline {
+            } else if live.incarnation != incarnation, let limit = jobs[name]?.policy.ageMax {
                 wake.add(wall: live.run.firing.scheduled + limit + .microseconds(1), after: now)
             }
         }
@@ -126,16 +126,12 @@ extension FleetMember {
     private func addRetry(
         _ job: FleetJob, _ known: JobValue, _ now: Now, _ wake: inout JobWake
     ) {
-        guard job.retriesOfLost > 0 || job.retry.retries > 0, let rank = rank(of: job),
-            let last = lastAttempt(of: known, in: job.name)
-        else { return }
-        if last.value.value.state == .lost, let since = absences.lostSince(last.key) {
-            wake.add(
-                boot: since + (session.deadline.lease + job.takeoverDelay * rank), after: now)
-        }
-        if last.value.value.state == .ended, let ended = last.value.value.ended {
-            let delay = job.retry.delay(after: last.key.attempt) + job.takeoverDelay * rank
-            wake.add(wall: ended + delay, after: now)
+        guard job.isRetried, let last = lastAttempt(of: known, in: job.name) else { return }
+        switch retryTime(of: last.key, last.value.value, job) {
+        case .afterLoss(let span):
+            absences.lostSince(last.key).map { wake.add(boot: $0 + span, after: now) }
+        case .at(let instant): wake.add(wall: instant, after: now)
+        case nil: break
         }
     }
 
@@ -147,7 +143,7 @@ extension FleetMember {
         guard let rank = rank(of: job) else { return }
         let delay = job.takeoverDelay * rank
         let awayDelay = job.skipsAway ? awayDelay(of: job) : nil
-        let limits = [.zero, job.startingDeadline, job.missed == .skip ? Self.lateMax : nil]
+        let limits = [.zero] + job.policy.agesThatDecide(missedAge: Self.missedAge)
         switch job.schedule {
         case .every(let span):
             guard let opened = known.opened, let reading = readings(now)?[known.basis] else {
@@ -156,7 +152,7 @@ extension FleetMember {
             let due = opened + (span - known.accrued)
             func add(_ target: Duration) { addReading(target, known.basis, reading, now, &wake) }
             if let awayDelay { add(due + awayDelay) }
-            for limit in limits.compactMap({ $0 }) {
+            for limit in limits {
                 // The scheduled instant is rounded to a millisecond.
                 add(due + limit + (limit == .zero ? delay : .milliseconds(2)))
             }
@@ -167,7 +163,7 @@ extension FleetMember {
         case .wall(let schedule):
             guard let due = schedule.next(after: known.cursor) else { return }
             if let awayDelay { wake.add(wall: due + awayDelay, after: now) }
-            for limit in limits.compactMap({ $0 }) {
+            for limit in limits {
                 wake.add(
                     wall: due + limit + (limit == .zero ? delay : .microseconds(1)), after: now)
             }

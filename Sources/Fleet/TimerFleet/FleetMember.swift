@@ -35,8 +35,6 @@ public struct FleetMember {
 
     /// How many final runs of a job the store keeps.
     public static let runsKept = 20
-    /// A firing that is missed longer is skipped by jobs that skip missed firings.
-    static let lateMax = Duration.seconds(60)
     /// A watch that brought no change of the clock for this time is broken.
     static let watchTimeout = FleetClock.period * 4
 
@@ -46,14 +44,7 @@ public struct FleetMember {
     var jobs = FleetJobs()
     /// Which jobs must be decided about, and when.
     var queue = JobQueue()
-    /// What is known of the store; nil while it is not watched, or must not be used.
-    var view: FleetView?
-    /// What was known when it was last known, to be shown; nil while `view` is not.
-    var former: FleetView?
-    /// Why the store must not be used, and what it has, for its adoption.
-    var refusal: StoreRefusal?
-    /// What this machine can bring back, while the store recovers after an adoption.
-    var recovery: FleetRecovery?
+    var store = KnownStore()
     var contact = StoreContact()
     var fleetClock = FollowedClock()
     var wallClock = WallClockWatch()
@@ -62,7 +53,7 @@ public struct FleetMember {
     var commands = OpenCommands()
     var local = LocalRuns()
     var absences = Absences()
-    var memory: FleetMemory
+    var memory: MemberMemory
     var actions: [FleetAction] = []
 
     /// A daemon that starts.
@@ -75,11 +66,14 @@ public struct FleetMember {
     ) {
         self.configuration = configuration
         self.incarnation = incarnation
-        self.memory = memory
+        self.memory = MemberMemory(memory)
         session = FleetSession(lease: configuration.lease)
         outbox = FleetOutbox(seed: seed)
         for row in memory.runs { local[row.run] = recovered(row) }
     }
+
+    /// What decisions are made by; nil while the store is not watched, or must not be used.
+    var view: FleetView? { store.view }
 
     /// The reading of the fleet clock; nil while the store is not known.
     public func time(at now: AwakeInstant) -> Duration? { fleetClock.estimate?.reading(at: now) }
@@ -104,7 +98,7 @@ public struct FleetMember {
         case .changed(let cluster, let revision, let reads):
             if reads[.clock] != nil { contacted(now) }
             see(cluster, revision, reads, now, isWatched: true)
-            view?.report(upTo: revision)
+            store.update { $0.report(upTo: revision) }
         case .watchLost: loseView()
         case .answered(let id, let answer): answered(id, answer, now)
         case .unknown(let id): unanswered(id)

@@ -5,26 +5,26 @@ import TimerCore
 
 /// What a member knows of the store.
 struct FleetView {
-    var cluster: String
+    let cluster: String
     /// The revision of the snapshot after which the watch reports all changes.
     let snapshot: Int64
     /// The revision up to which the watch reported all changes.
     private(set) var reported: Int64
     /// The highest revision that was seen of any key. Of other keys, changes before it may be
     /// missing: transactions read single keys.
-    var revision: Int64
+    private(set) var revision: Int64
     /// How far the log of the store was then.
     let log: FleetLog?
-    var identity: Versioned<IdentityValue>
+    private(set) var identity: Versioned<IdentityValue>
     /// The identity as it was read, which each transaction compares.
     private(set) var identityText: String
-    var hold: Versioned<HoldValue>
-    var clock: Versioned<ClockValue>?
-    var members: [MachineName: Versioned<MemberValue>] = [:]
+    private(set) var hold: Versioned<HoldValue>
+    private(set) var clock: Versioned<ClockValue>?
+    private(set) var members: [MachineName: Versioned<MemberValue>] = [:]
     /// Counts the changes of what decides which machine starts a job.
     private(set) var membersChanged = 0
-    var jobs: [Job.Name: Versioned<JobValue>] = [:]
-    var runs: [Job.Name: [Run.ID: Versioned<RunValue>]] = [:]
+    private(set) var jobs: [Job.Name: Versioned<JobValue>] = [:]
+    private(set) var runs: [Job.Name: [Run.ID: Versioned<RunValue>]] = [:]
     /// What cannot be read. Nothing is decided about a job with such a key; a machine with one counts as
     /// connected, and as one that starts nothing.
     private(set) var faults: [FleetKey: FleetFault] = [:]
@@ -170,6 +170,9 @@ struct FleetView {
     var seen: SeenValues {
         SeenValues(revision: revision, jobs: jobs, hold: hold, clock: clock?.value)
     }
+
+    /// A key was seen at this revision.
+    mutating func reach(_ revision: Int64) { self.revision = max(self.revision, revision) }
 
     /// The watch reported all changes up to this revision.
     mutating func report(upTo revision: Int64) { reported = max(reported, revision) }

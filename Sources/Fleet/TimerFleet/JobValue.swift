@@ -185,3 +185,13 @@ public struct JobValue: FleetValue {
         ]
     }
 }
+
+/// For the rule about overlap. A run counts as started from its request or claim on: another machine may
+/// start it at any moment.
+extension JobValue.LiveRun: OtherRun {
+    public var id: Run.ID { run }
+    /// The next attempt is claimed when its delay has passed, so none is there before.
+    public var isRetry: Bool { false }
+    public var isStarted: Bool { true }
+    public var isQueued: Bool { false }
+}

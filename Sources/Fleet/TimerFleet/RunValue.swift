@@ -31,29 +31,6 @@ public struct RunValue: FleetValue {
         }
     }
 
-    /// Why a firing was skipped.
-    public enum SkipReason: String, CaseIterable, Hashable, Sendable {
-        /// The job was paused.
-        case paused
-        /// The fleet was held.
-        case held
-        /// The previous run is still running.
-        case overlap
-        /// It was due too long ago, and the job skips missed firings.
-        case missed
-        /// Its starting deadline had passed.
-        case deadline
-        /// A user asked to skip it.
-        case skipNext = "skip-next"
-        /// The definition of the job was changed before it could start.
-        case redefined
-        /// It was due before the store was adopted. Whether it was started is not known: the record
-        /// of that may be in the store that was lost.
-        case adopted
-        /// It was due while no machine had a connection to the store, and the job skips that.
-        case away
-    }
-
     /// Who claimed or skipped it.
     public var machine: MachineName
     /// The start of the daemon that did.
@@ -74,7 +51,7 @@ public struct RunValue: FleetValue {
     /// How it ended, for `ended`.
     public var outcome: RunOutcome?
     /// Why it was skipped, for `skipped`.
-    public var reason: SkipReason?
+    public var reason: SkipKind?
     /// When it was claimed or skipped, by the wall clock of that machine.
     public var claimed: WallInstant
     /// When its process was started.
@@ -85,7 +62,7 @@ public struct RunValue: FleetValue {
     /// Creates a value.
     public init(
         machine: MachineName, incarnation: Incarnation, nonce: String, state: State = .claimed,
-        after: WallInstant? = nil, missed: Int64 = 0, reason: SkipReason? = nil,
+        after: WallInstant? = nil, missed: Int64 = 0, reason: SkipKind? = nil,
         claimed: WallInstant
     ) {
         self.machine = machine
@@ -108,7 +85,7 @@ public struct RunValue: FleetValue {
         missed = try fields.count("missed")
         outcome = fields.has("outcome") ? try fields.parsed("outcome", RunOutcome.init) : nil
         reason =
-            fields.has("reason") ? try fields.parsed("reason", SkipReason.init(rawValue:)) : nil
+            fields.has("reason") ? try fields.parsed("reason", SkipKind.init(stored:)) : nil
         claimed = try fields.wall("claimed_us")
         began = try fields.optionalWall("began_us")
         ended = try fields.optionalWall("ended_us")
@@ -123,7 +100,7 @@ public struct RunValue: FleetValue {
             "nonce": .text(nonce), "fence": fence.map { .number($0) },
             "state": .text(state.rawValue), "after_us": after?.json, "missed": .number(missed),
             "outcome": outcome.map { .text($0.description) },
-            "reason": reason.map { .text($0.rawValue) }, "claimed_us": claimed.json,
+            "reason": reason.map { .text($0.stored) }, "claimed_us": claimed.json,
             "began_us": began?.json, "ended_us": ended?.json,
         ]
     }
@@ -132,7 +109,7 @@ public struct RunValue: FleetValue {
 extension RunValue {
     /// What became of the run. Of what is not given, what is known stays.
     mutating func settle(
-        _ state: State, outcome: RunOutcome? = nil, reason: SkipReason? = nil,
+        _ state: State, outcome: RunOutcome? = nil, reason: SkipKind? = nil,
         began: WallInstant? = nil, ended: WallInstant? = nil
     ) {
         self.state = state
@@ -140,5 +117,38 @@ extension RunValue {
         self.reason = state == .skipped ? reason ?? self.reason : nil
         if let began { self.began = began }
         self.ended = state.isFinal ? ended ?? self.ended : nil
+    }
+}
+
+extension RunValue {
+    /// How the run ended, in the words of one machine; nil while it has not ended, and of a firing that
+    /// was skipped.
+    var result: RunOutcome? {
+        switch state {
+        case .unstarted: .lost(.unstarted)
+        case .lost: .lost(.machine)
+        case .ended: outcome
+        case .requested, .claimed, .began, .skipped: nil
+        }
+    }
+}
+
+extension SkipKind {
+    /// The word for it in the store. It never changes: other machines may have other versions, and a word
+    /// that they do not know is an error for them. So it has no words for what only one machine alone
+    /// distinguishes.
+    var stored: String {
+        switch self {
+        case .stillRunning, .concurrencyMax, .queueFull: "overlap"
+        case .missed, .catchUpMax, .clockSet: "missed"
+        case .byOrder: "skip-next"
+        case .deadline, .paused, .held, .redefined, .adopted, .away: word
+        }
+    }
+
+    /// The reason with this word in the store; nil if there is none.
+    init?(stored word: String) {
+        guard let kind = Self.allCases.first(where: { $0.stored == word }) else { return nil }
+        self = kind
     }
 }

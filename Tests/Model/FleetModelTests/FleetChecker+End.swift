@@ -18,7 +18,9 @@ extension FleetChecker {
                 fail("\(job.name) has the definition \(known.value.definition) at the end")
             }
             if known.value.pause != nil { fail("\(job.name) is paused at the end") }
-            if job.missed == .runAll, isCatchingUp(job.name, known, simulation) { continue }
+            if job.policy.onMissed == .runAll, isCatchingUp(job.name, known, simulation) {
+                continue
+            }
             let (span, kind) = Self.span(known.value.definition)
             let late = WallInstant(
                 microsecondsSinceEpoch: Simulation.wallStart

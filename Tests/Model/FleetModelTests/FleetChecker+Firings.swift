@@ -58,7 +58,7 @@ extension FleetChecker {
                 simulation.counts["takeovers"] += 1
             }
         } else {
-            simulation.counts["skipped, \(record.reason?.rawValue ?? "?")"] += 1
+            simulation.counts["skipped, \(record.reason?.word ?? "?")"] += 1
         }
         if old.pause != nil, record.state == .claimed { fail("\(run) was claimed during a pause") }
         if isHeld, record.state == .claimed { fail("\(run) was claimed during a hold") }

@@ -88,7 +88,8 @@ extension FleetChecker {
         let mayFollow =
             switch before?.state {
             case .lost: run.attempt - 1 <= job.retriesOfLost
-            case .ended: before?.outcome == .exited(1) && run.attempt - 1 <= job.retry.retries
+            case .ended:
+                before?.outcome == .exited(1) && run.attempt - 1 <= job.policy.retry.retries
             default: false
             }
         simulation.counts[before?.state == .ended ? "retries" : "retries of lost runs"] += 1

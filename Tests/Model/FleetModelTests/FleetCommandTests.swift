@@ -217,6 +217,36 @@ import TimerCore
         #expect(script.done[1] == .some(nil))
     }
 
+    /// The same number as on one machine, and a limit that the manual names.
+    @Test(arguments: [(5000, 5000), (2_000_000, 1_000_000), (-3, 0)] as [(Int64, Int64)])
+    func asManyFiringsAreSkippedAsRequested(requested: Int64, accepted: Int64) throws {
+        let script = Self.formed(after: [.skipNext(FleetScript.job, requested)])
+        #expect(try script.jobValue()?.skips == accepted)
+    }
+
+    @Test(arguments: [Policy.Concurrency.forbid, .allow])
+    func aRunByHandIsRefusedBesideAnother_unlessBothMayRun(concurrency: Policy.Concurrency) throws {
+        var job = FleetJob(FleetScript.job, definition: "d1", schedule: .every(.seconds(600)))
+        job.policy.concurrency = concurrency
+        var script = Self.formed([job], after: [.run(FleetScript.job, on: FleetScript.web1)])
+        let first = try #require(script.started.first)
+        script.handle(.began(first, at: script.now.wall))
+        script.settle()
+        script.handle(.command(1, .run(FleetScript.job, on: FleetScript.web1)))
+        script.settle()
+        guard concurrency == .forbid else {
+            #expect(script.done[1] == .some(nil) && script.started.count == 2)
+            return
+        }
+        let why = try #require(script.done[1] ?? nil)
+        #expect(why == "its run \(first) on web1 is not over, and concurrency is forbid")
+        #expect(script.started == [first])
+        script.end(first, .exited(0))
+        script.handle(.command(2, .run(FleetScript.job, on: FleetScript.web1)))
+        script.settle()
+        #expect(script.done[2] == .some(nil) && script.started.count == 2)
+    }
+
     @Test func manyCommandsAreConfirmedByFewTransactions() throws {
         let names = (0..<300).map { Job.Name("job\($0)")! }
         var script = Self.formed(try names.map { try FleetScript.calendarJob($0) })

@@ -14,7 +14,7 @@ import TimerCore
     /// Each 10 s, whatever became of the run before.
     private static func job(_ name: Job.Name = FleetScript.job) throws -> FleetJob {
         var job = try FleetScript.calendarJob(name)
-        job.forbidsOverlap = false
+        job.policy.concurrency = .allow
         return job
     }
 

@@ -211,7 +211,7 @@ import TimerFleet
 
     @Test func aMemberSaysWhenItMustBeCalled() throws {
         var job = try FleetScript.calendarJob()
-        job.forbidsOverlap = false
+        job.policy.concurrency = .allow
         var script = Self.formed([job])
         let calls = script.calls
         script.run(.seconds(60))
@@ -223,7 +223,7 @@ import TimerFleet
     @Test func theNextMachineTakesOverAfterItsDelay_andNotLater() throws {
         var job = try FleetScript.calendarJob()
         job.prefer = [FleetScript.web2]
-        job.forbidsOverlap = false
+        job.policy.concurrency = .allow
         job.takeoverDelay = .seconds(2)
         var script = Self.formed([job])
         // The machine that is preferred is there, and does nothing.

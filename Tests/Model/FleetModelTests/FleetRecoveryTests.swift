@@ -370,7 +370,7 @@ import TimerCore
     @Test func whatWasDueBeforeIsSkippedAndNothingRunsMeanwhile() throws {
         var job = Self.interval()
         job.schedule = .every(.seconds(15))
-        job.forbidsOverlap = false
+        job.policy.concurrency = .allow
         var script = FleetScript([job])
         script.form()
         script.run(.seconds(40))

@@ -120,7 +120,7 @@ import TimerFleet
 
     @Test func whatWasMissedBeforeAnAdoptionIsOnOneRecord() throws {
         var job = try FleetScript.calendarJob()
-        job.missed = .runAll
+        job.policy.onMissed = .runAll
         var script = Self.formed([job])
         script.handle(.command(1, .drain))
         script.run(.seconds(1100))
@@ -151,7 +151,7 @@ import TimerFleet
     func aFailedRunIsRetried(outcomes: [RunOutcome], retries: Int, attempts: Int) throws {
         var job = try FleetScript.calendarJob()
         job.schedule = .wall(WallSchedule([.at(second(20))]))
-        job.retry.retries = retries
+        job.policy.retry.retries = retries
         job.successExitCodes = [0, 4]
         var script = Self.formed([job])
         script.run(.seconds(15))
@@ -189,7 +189,7 @@ import TimerFleet
         var job = try FleetScript.calendarJob()
         let later = second(200)
         job.schedule = .wall(WallSchedule([.at(second(20)), .at(later)]))
-        job.retry.retries = 3
+        job.policy.retry.retries = 3
         var script = Self.formed([job])
         script.run(.seconds(15))
         script.end(script.started[0], .exited(1))
@@ -200,7 +200,7 @@ import TimerFleet
         script.run(.seconds(2))
         #expect(script.started.map(\.attempt) == [1, 2])
         script.end(script.started[1], .exited(1))
-        job.retry.delay = .seconds(600)
+        job.policy.retry.delay = .seconds(600)
         script.handle(.configured([job], isReload: false))
         script.run(.seconds(200))
         #expect(script.started.map(\.firing.scheduled).last == later)
@@ -230,8 +230,8 @@ import TimerFleet
 
     @Test(arguments: [true, false]) func eachMissedFiringHasARunOfItsOwn(forbids: Bool) throws {
         var job = try FleetScript.calendarJob()
-        job.forbidsOverlap = forbids
-        job.missed = .runAll
+        job.policy.concurrency = forbids ? .forbid : .allow
+        job.policy.onMissed = .runAll
         let script = try catchUp(job, after: 60)
         let slots = script.started.map { $0.firing.scheduled.microsecondsSinceEpoch / 1_000_000 }
         let first = try #require(slots.first)
@@ -243,7 +243,7 @@ import TimerFleet
 
     @Test func eachMissedIntervalHasARunOfItsOwn() throws {
         var job = FleetJob(FleetScript.job, definition: "d1", schedule: .every(.seconds(10)))
-        job.missed = .runAll
+        job.policy.onMissed = .runAll
         let script = try catchUp(job, after: 60)
         #expect((16...20).contains(script.started.count), "\(script.started.count)")
         let value = try #require(try script.jobValue())
@@ -254,7 +254,7 @@ import TimerFleet
 
     @Test func atMostAHundredMissedFiringsAreCaughtUp() throws {
         var job = try FleetScript.calendarJob()
-        job.missed = .runAll
+        job.policy.onMissed = .runAll
         let script = try catchUp(job, after: 1500)
         let skipped = try script.runs().filter { $0.value.reason == .missed }
         #expect(skipped.isEmpty, "it is removed with the older runs")
@@ -265,6 +265,28 @@ import TimerFleet
         #expect(span == Int64(slots.count - 1) * 10)
         let age = script.now.wall - (try #require(script.started.first)).firing.scheduled
         #expect(age >= .seconds(990) && age <= .seconds(1130), "\(age)")
+    }
+
+    /// What is skipped for another reason does not count as skipped on request.
+    @Test func aFiringThatIsTooOldIsNotSkippedOnRequest() throws {
+        var job = try FleetScript.calendarJob()
+        job.policy.startingDeadline = .seconds(2)
+        var script = Self.formed([job])
+        for run in script.started { script.end(run, .exited(0)) }
+        script.handle(.command(1, .skipNext(job.name, 1)))
+        script.handle(.command(2, .drain))
+        // All that is due is as old as the last of it, which is 5 s old or a little more.
+        let last = script.now.wall.microsecondsSinceEpoch / 1_000_000 % 10
+        script.run(.seconds(25 - last))
+        script.handle(.command(3, .undrain))
+        for _ in 0..<6 where try script.runs().isEmpty { script.run(.milliseconds(500)) }
+        let skipped = try #require(try script.runs().last)
+        #expect(skipped.value.reason == .deadline && skipped.value.missed == 1)
+        #expect(try script.jobValue()?.skips == 1)
+        let count = script.started.count
+        script.run(.seconds(10))
+        #expect(try script.runs().last?.value.reason == .byOrder)
+        #expect(try script.jobValue()?.skips == 0 && script.started.count == count)
     }
 
     // MARK: - Forgetting

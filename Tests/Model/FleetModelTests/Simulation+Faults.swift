@@ -17,16 +17,16 @@ extension Simulation {
         var job = FleetJob(
             name, definition: "\(kind.rawValue)-\(span)-\(definition)", schedule: schedule)
         if kind == .wall { job.basis = .wall }
-        job.missed = [.skip, .runOnce, .runOnce, .runAll][random.below(4)]
-        job.forbidsOverlap = random.below(3) > 0
+        job.policy.onMissed = [.skip, .runOnce, .runOnce, .runAll][random.below(4)]
+        job.policy.concurrency = random.below(3) > 0 ? .forbid : .allow
         job.takeoverDelay = .seconds([0, 1, 2][random.below(3)])
-        if random.below(4) == 0 { job.startingDeadline = .seconds(8) }
+        if random.below(4) == 0 { job.policy.startingDeadline = .seconds(8) }
         if random.below(3) == 0 { job.retriesOfLost = 1 }
         job.endsIsolated = random.below(3) == 0
         job.skipsAway = random.below(4) == 0
         if random.below(3) == 0 {
-            job.retry.retries = 1 + random.below(2)
-            job.retry.delay = .milliseconds(500)
+            job.policy.retry.retries = 1 + random.below(2)
+            job.policy.retry.delay = .milliseconds(500)
         }
         if random.below(3) == 0 { job.prefer = [machines[random.below(machines.count)].name] }
         return job

@@ -68,7 +68,7 @@ def pause_is_exact():
 
 def commands():
     """run starts a job on the machine that is asked, skip-next skips one firing, and nothing starts during a hold"""
-    daily = ['fleet = "one"', 'calendar = "*-*-* 03:00:00"', 'timezone = "UTC"']
+    daily = ['fleet = "one"', 'calendar = "*-*-* 03:00:00"', 'timezone = "UTC"', 'concurrency = "allow"']
     with Fleet({"daily": daily, "tick": EACH_SECOND}) as fleet:
         first, second, third = fleet.machines
         for machine in fleet.machines:

@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    private static func word(_ admission: Admission) -> String {
+    private static func word(_ admission: Admission<ActiveRun>) -> String {
         switch admission {
         case .start: "start"
         case .wait: "wait"
@@ -44,6 +44,7 @@ import Testing
     @Test(arguments: [
         (Policy.Concurrency.forbid, "due", "start skip skip skip instead"),
         (.forbid, "caught up", "start wait wait wait instead"),
+        (.forbid, "caught up by a fleet", "start wait wait wait instead"),
         (.forbid, "requested", "start skip skip skip instead"),
         (.forbid, "first in line", "start wait wait start wait"),
         (.forbid, "retry", "start start start start start"),
@@ -59,12 +60,14 @@ import Testing
         (.replace, "retry", "start start start start start"),
         (.allow, "due", "start skip skip skip start"),
         (.allow, "caught up", "start wait wait start start"),
+        (.allow, "caught up by a fleet", "start wait wait wait instead"),
         (.allow, "requested", "start skip skip start start"),
         (.allow, "first in line", "start wait wait start start"),
         (.allow, "retry", "start wait wait start start"),
     ]) func decides(concurrency: Policy.Concurrency, candidate: String, expected: String) throws {
         let candidates: [String: Candidate] = [
-            "due": .due, "caught up": .caughtUp(after: nil), "requested": .requested,
+            "due": .due, "caught up": .caughtUp(after: nil),
+            "caught up by a fleet": .caughtUpByFleet, "requested": .requested,
             "first in line": .firstInLine, "retry": .retry,
         ]
         var policy = Policy()

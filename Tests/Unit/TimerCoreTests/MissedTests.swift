@@ -53,7 +53,7 @@ import Testing
         world.pass(.zero)
         #expect(
             world.skipped.map(\.count) == [150] && world.skipped.map(\.reason) == ["catch-up-max"])
-        #expect(world.show("backup").live.count == Agenda.catchUpMax)
+        #expect(world.show("backup").live.count == Lateness.catchUpMax)
     }
 
     @Test func aScheduleOfEachMicrosecondFiresAThousandTimesASecond() throws {

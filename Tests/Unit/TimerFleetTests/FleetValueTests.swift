@@ -74,12 +74,27 @@ import TimerCore
                     machine: Self.web1, incarnation: Self.inc, nonce: "", state: state,
                     claimed: Self.slot))
         }
-        for reason in RunValue.SkipReason.allCases {
+        for reason in SkipKind.allCases where SkipKind(stored: reason.stored) == reason {
             try expectSame(
                 RunValue(
                     machine: Self.web1, incarnation: Self.inc, nonce: "", state: .skipped,
                     reason: reason, claimed: Self.slot))
         }
+    }
+
+    /// The words are fixed: older versions know no others.
+    @Test func theStoreKeepsItsWordsForSkippedFirings() {
+        let words: [SkipKind: String] = [
+            .paused: "paused", .held: "held", .stillRunning: "overlap", .missed: "missed",
+            .deadline: "deadline", .byOrder: "skip-next", .redefined: "redefined",
+            .adopted: "adopted", .away: "away",
+        ]
+        for reason in SkipKind.allCases {
+            let word = reason.stored
+            #expect(SkipKind(stored: word).map { words[$0] } == word, "\(reason)")
+        }
+        for (reason, word) in words { #expect(SkipKind(stored: word) == reason) }
+        #expect(SkipKind(stored: "still-running") == nil && SkipKind(stored: "by-order") == nil)
     }
 
     @Test func theTextIsTheSameForEqualValues() {

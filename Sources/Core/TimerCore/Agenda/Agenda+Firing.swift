@@ -114,25 +114,28 @@ extension Agenda {
         _ passed: DueOccurrences, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool, at now: Now,
         into batch: inout Batch
     ) {
-        let policy = entry.job.policy
-        let accuracy = policy.accuracy
+        // Not all of the policy is copied: this is done at each firing.
+        let accuracy = entry.job.policy.accuracy
         var points = passed
-        if let deadline = policy.startingDeadline {
-            let old = points.count(olderThan: deadline + accuracy)
+        if let ageMax = entry.job.policy.ageMax {
+            let old = points.count(olderThan: ageMax)
             if old > 0 { skipOverdue(old, of: points, &entry, at: now, into: &batch) }
             guard let rest = points.dropping(old) else { return }
             points = rest
         }
         let missed = countMissed(points, accuracy: accuracy, wasHeld: wasHeld, at: now)
-        switch policy.onMissed {
-        case .runAll where missed > 0 || wasHeld:
+        let catchUp = entry.job.policy.catchUp(
+            of: points.count, missed: missed, isDelayed: wasHeld)
+        switch catchUp {
+        case .each(let surplus):
             makeEach(
-                points, missed: missed, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
-        case _ where missed == 0, .runOnce, .runAll:
+                points, missed: missed, surplus: surplus, slot, &entry, wasHeld: wasHeld, at: now,
+                into: &batch)
+        case .together:
             makeOne(
                 points, slot, &entry, wasHeld: wasHeld, at: now,
                 cause: missed > 0 ? .catchUp : .schedule, into: &batch)
-        case .skip:
+        case .skipMissed:
             let firing = entry.firing(points[0], missed: missed - 1, at: now)
             skip(firing, .missed, &entry, at: now, into: &batch)
             guard let rest = points.dropping(missed) else { return }
@@ -153,32 +156,26 @@ extension Agenda {
             into: &batch)
     }
 
-    /// Makes one firing for each of these occurrences, up to `catchUpMax`.
+    /// Makes one firing for each of these occurrences, except for the first ones that are too many.
     ///
     /// - Parameter missed: how many of the first were missed.
     private mutating func makeEach(
-        _ passed: DueOccurrences, missed: Int, _ slot: Int, _ entry: inout JobEntry, wasHeld: Bool,
-        at now: Now,
-        into batch: inout Batch
+        _ passed: DueOccurrences, missed: Int, surplus: Int, _ slot: Int, _ entry: inout JobEntry,
+        wasHeld: Bool, at now: Now, into batch: inout Batch
     ) {
-        var points = passed
-        var missed = missed
-        if points.count > Self.catchUpMax,
-            let rest = points.dropping(points.count - Self.catchUpMax)
-        {
-            let dropped = points.count - Self.catchUpMax
-            let firing = entry.firing(points[0], missed: dropped - 1, at: now)
+        if surplus > 0 {
+            let firing = entry.firing(passed[0], missed: surplus - 1, at: now)
             skip(firing, .catchUpMax, &entry, at: now, into: &batch)
-            points = rest
-            missed -= dropped
         }
+        guard let points = passed.dropping(surplus) else { return }
         // With `forbid`, a run from before prevents all of these firings, unless they were delayed
         // because of it. One of these firings does not prevent the next one: the next one waits.
         let before = wasHeld ? nil : runs[slot].last { !$0.isRetry }
         let candidate = Candidate.caughtUp(after: before?.id)
         for index in 0..<points.count {
             let firing = entry.firing(
-                points[index], missed: 0, at: now, cause: index < missed ? .catchUp : .schedule)
+                points[index], missed: 0, at: now,
+                cause: index < missed - surplus ? .catchUp : .schedule)
             if before != nil, case .skip(let obstacle) = admission(of: candidate, slot, entry) {
                 skip(firing, obstacle.skipReason, &entry, at: now, into: &batch)
                 continue
@@ -210,11 +207,8 @@ extension Agenda {
         _ firing: Firing, _ reason: Notice.SkipReason, _ entry: inout JobEntry, at now: Now,
         into batch: inout Batch
     ) {
-        counts.skips.add(reason.kind)
-        entry.outcomes.add(
-            LastSkip(
-                scheduled: firing.id.scheduled, count: firing.missed + 1, reason: reason.kind,
-                at: now.wall))
+        counts.skips.add(reason)
+        entry.outcomes.add(firing, reason, at: now.wall)
         batch.watch(notices(of: firing, reason, &entry))
         batch.notices.append(.log(.skipped(firing, reason)))
     }
@@ -224,9 +218,8 @@ extension Agenda {
     private func countMissed(
         _ points: DueOccurrences, accuracy: Duration, wasHeld: Bool, at now: Now
     ) -> Int {
-        var bound = wasHeld ? Self.downtimeMargin : Self.lateMax
-        let sinceDowntime = max(.zero, now.boot - clocks.downtimeEnd.boot)
-        bound = min(bound, sinceDowntime + Self.downtimeMargin)
+        let bound = Lateness.missedAge(
+            sinceDowntime: now.boot - clocks.downtimeEnd.boot, wasHeld: wasHeld)
         let count = points.count(olderThan: bound + accuracy)
         guard count > 0, let skippedWallRange = clocks.skippedWallRange,
             skippedWallRange.through <= now.wall

@@ -127,7 +127,7 @@ extension Agenda {
     }
 }
 
-extension Obstacle {
+extension Obstacle where Other == ActiveRun {
     /// The reason why the job cannot be run now, as a sentence.
     fileprivate var sentence: String {
         switch self {

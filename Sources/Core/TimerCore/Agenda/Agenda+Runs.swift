@@ -10,9 +10,9 @@ extension Agenda {
         _ firing: Firing, late: Duration, _ slot: Int, _ entry: inout JobEntry,
         as candidate: Candidate, at now: Now, into batch: inout Batch
     ) {
-        if entry.skips > 0 {
-            entry.skips -= 1
-            return skip(firing, .byOrder(left: entry.skips), &entry, at: now, into: &batch)
+        if let left = SkipNext.left(of: entry.skips) {
+            entry.skips = left
+            return skip(firing, .byOrder(left: left), &entry, at: now, into: &batch)
         }
         let run = entry.run(firing)
         if let obstacle = recordAndStart(run, as: candidate, slot, &entry, at: now, into: &batch) {
@@ -28,7 +28,8 @@ extension Agenda {
     }
 
     /// Decides what to do with a run, given the other runs of the job.
-    func admission(of candidate: Candidate, _ slot: Int, _ entry: JobEntry) -> Admission {
+    func admission(of candidate: Candidate, _ slot: Int, _ entry: JobEntry) -> Admission<ActiveRun>
+    {
         entry.job.policy.admission(of: candidate, beside: runs[slot])
     }
 
@@ -38,7 +39,7 @@ extension Agenda {
     mutating func recordAndStart(
         _ run: Run, as candidate: Candidate, _ slot: Int, _ entry: inout JobEntry, at now: Now,
         into batch: inout Batch
-    ) -> Obstacle? {
+    ) -> Obstacle<ActiveRun>? {
         let mayStart: Bool
         switch admission(of: candidate, slot, entry) {
         case .skip(let obstacle): return obstacle
@@ -148,9 +149,7 @@ extension Agenda {
             failed: failed)
         if let slot, var entry = entries[slot] {
             noteEnd(summary, in: &entry)
-            let willRetry =
-                outcome.isRetried(codes)
-                && retry(change.run, slot, &entry, at: now, into: &batch)
+            let willRetry = retry(change.run, after: outcome, slot, &entry, at: now, into: &batch)
             closing = notices(
                 of: summary, slot, &entry, willRetry: willRetry, hasOutput: hasOutput)
             entries[slot] = entry
@@ -168,12 +167,17 @@ extension Agenda {
     ///
     /// - Returns: whether there is a retry.
     private mutating func retry(
-        _ ended: ActiveRun, _ slot: Int, _ entry: inout JobEntry, at now: Now,
-        into batch: inout Batch
+        _ ended: ActiveRun, after outcome: RunOutcome, _ slot: Int, _ entry: inout JobEntry,
+        at now: Now, into batch: inout Batch
     ) -> Bool {
+        guard let boxed = ended.job else { return false }
+        let retry = boxed.wrappedValue.policy.retry
         // A fleet decides itself about another attempt.
-        guard let boxed = ended.job, entry.phase != .stopped, ended.firing.cause.claim == nil,
-            ended.id.attempt <= boxed.wrappedValue.policy.retry.retries,
+        guard
+            case .after(let delay) = retry.next(
+                after: outcome, attempt: ended.id.attempt,
+                successExitCodes: boxed.wrappedValue.execution.successExitCodes),
+            entry.phase != .stopped, ended.firing.cause.claim == nil,
             !ended.firing.cause.variables.areLost
         else { return false }
         let attempt = Run(firing: ended.firing, attempt: ended.id.attempt + 1, job: boxed)
@@ -182,8 +186,6 @@ extension Agenda {
         guard runs[attempt.id, of: .slot(slot)] == nil else { return false }
         counts.runs.addRetry()
         entry.outcomes.counts.addRetry()
-        let retry = boxed.wrappedValue.policy.retry
-        let delay = retry.delay(after: ended.id.attempt)
         record(attempt, .waiting(.retryDelay(until: now.awake + delay)), slot, into: &batch)
         batch.timers += updateRetryTimer(slot, entry)
         batch.notices.append(
@@ -261,15 +263,13 @@ extension Agenda {
         }
     }
 
-    /// Closes a run that waited past its starting deadline. A retry has no deadline, because the
-    /// first attempt at its firing started in time.
+    /// Closes a run that waited past its starting deadline. A fleet decides itself about its runs.
     private mutating func expire(
         _ run: Run, _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
     ) -> Bool {
-        guard let deadline = run.job.policy.startingDeadline, run.id.attempt == 1,
-            run.firing.cause.claim == nil,
-            now.wall - run.id.firing.scheduled
-                > deadline + run.job.policy.accuracy + run.job.policy.randomDelay
+        guard run.firing.cause.claim == nil,
+            run.job.policy.isTooLate(
+                attempt: run.id.attempt, age: now.wall - run.id.firing.scheduled)
         else { return false }
         let outcome = RunOutcome.lost(.deadline)
         _ = runs.apply(.cancel(outcome), to: run.id, of: .slot(slot))

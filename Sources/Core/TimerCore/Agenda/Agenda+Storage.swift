@@ -19,7 +19,7 @@ extension Agenda {
             && runs[slot].contains { run in
                 isUnrecorded(run)
                     && (entry.job.policy.runsDependOnEachOther
-                        || now.wall - run.id.firing.scheduled > Self.downtimeMargin)
+                        || now.wall - run.id.firing.scheduled > Lateness.downtimeMargin)
             }
     }
 

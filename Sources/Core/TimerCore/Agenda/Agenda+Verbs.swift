@@ -212,7 +212,7 @@ extension Agenda {
             let count = plural(entry.skips, "run", "runs")
             return [.answer(.unchanged("the next \(count) will be skipped already"))]
         }
-        entry.skips = max(0, order.count)
+        entry.skips = SkipNext.accepted(order.count)
         return commit(slot, &entry, Batch(), at: now) { entry in
             .skipNextSet(entry.job.name, entry.skips, by: order.by)
         }

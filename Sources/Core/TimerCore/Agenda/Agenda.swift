@@ -9,14 +9,6 @@
 /// in their order. All readings of one daemon instance must be of one boot, and CLOCK_MONOTONIC
 /// must never decrease between them.
 public struct Agenda: Sendable {
-    /// The maximum number of missed firings of one job that are caught up one by one.
-    public static let catchUpMax = 100
-    /// A firing that is late by more than this counts as missed, whatever delayed it.
-    public static let lateMax: Duration = .seconds(60)
-    /// A firing that was due more than this before the daemon started, or before the machine woke
-    /// up, counts as missed.
-    public static let downtimeMargin: Duration = .seconds(1)
-
     /// By how much the reading of an event may be ahead of the clocks.
     public static let aheadMax: Duration = .milliseconds(31)
 

@@ -17,9 +17,10 @@ struct JobOutcomes: Hashable, Sendable {
     var skipCounts = SkipCounts()
 
     /// Remembers a skip as the latest one and counts it.
-    mutating func add(_ skip: LastSkip) {
-        lastSkip = skip
-        skipCounts.add(skip.reason)
+    mutating func add(_ firing: Firing, _ reason: Notice.SkipReason, at now: WallInstant) {
+        lastSkip = LastSkip(
+            scheduled: firing.id.scheduled, count: firing.missed + 1, reason: reason.kind, at: now)
+        skipCounts.add(reason)
     }
 
     /// Remembers a run that ended as the latest one and counts it. One without a start is not in

@@ -41,33 +41,6 @@ public struct RunCounts: Hashable, Sendable {
     public mutating func addRetry() { numbers[Self.retriesIndex] &+= 1 }
 }
 
-/// Why firings were skipped, without the numbers and runs that `Notice.SkipReason` has.
-public enum SkipKind: Int, CaseIterable, Sendable {
-    case stillRunning, concurrencyMax, queueFull, missed, catchUpMax, deadline, clockSet, byOrder
-
-    /// The word for it in the journal, JSON and metrics.
-    public var word: String {
-        switch self {
-        case .stillRunning: "still-running"
-        case .concurrencyMax: "concurrency-max"
-        case .queueFull: "queue-full"
-        case .missed: "missed"
-        case .catchUpMax: "catch-up-max"
-        case .deadline: "deadline"
-        case .clockSet: "clock-set"
-        case .byOrder: "by-order"
-        }
-    }
-}
-
-extension SkipKind {
-    /// The reason with this word; nil if there is none.
-    public init?(word: String) {
-        guard let kind = Self.allCases.first(where: { $0.word == word }) else { return nil }
-        self = kind
-    }
-}
-
 /// The latest firing of a job that was skipped, with the occurrences that it stands for.
 public struct LastSkip: Hashable, Sendable {
     /// When it was due; if several occurrences were skipped, the first of them.
@@ -87,33 +60,20 @@ public struct LastSkip: Hashable, Sendable {
     }
 }
 
-extension Notice.SkipReason {
-    /// The reason without its details, as it is counted and stored.
-    public var kind: SkipKind {
-        switch self {
-        case .stillRunning: .stillRunning
-        case .concurrencyMax: .concurrencyMax
-        case .queueFull: .queueFull
-        case .missed: .missed
-        case .catchUpMax: .catchUpMax
-        case .deadline: .deadline
-        case .clockSet: .clockSet
-        case .byOrder: .byOrder
-        }
-    }
-}
-
-/// How many firings were skipped, by reason. A firing stands for those that were missed before it.
+/// How many firings were skipped, by reason (`SkipKind.counted`). A firing stands for those that were
+/// missed before it.
 public struct SkipCounts: Hashable, Sendable {
     private var numbers = SIMD8<UInt32>.zero
 
     public init() {}
 
-    /// How many firings were skipped for this reason.
-    public subscript(kind: SkipKind) -> UInt32 { numbers[kind.rawValue] }
+    /// How many firings were skipped for this reason; 0 for one that only a fleet has.
+    public subscript(kind: SkipKind) -> UInt32 {
+        kind.rawValue < SIMD8<UInt32>.scalarCount ? numbers[kind.rawValue] : 0
+    }
 
     /// Counts one firing, however many missed ones it stands for.
-    public mutating func add(_ kind: SkipKind) { numbers[kind.rawValue] &+= 1 }
+    mutating func add(_ reason: Notice.SkipReason) { numbers[reason.kind.rawValue] &+= 1 }
 }
 
 /// How often values were in each of some ranges, and their sum.

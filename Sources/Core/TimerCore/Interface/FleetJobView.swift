@@ -23,8 +23,8 @@ public struct FleetJobView: Hashable, Sendable {
         /// negative.
         public var missed = 0
         public var first: WallInstant?
-        /// Why it was skipped, in the word that the fleet keeps; nil if it was not.
-        public var skipReason: String?
+        /// Why it was skipped; nil if it was not.
+        public var skipReason: SkipKind?
 
         /// A run without an end. The other properties are set afterwards.
         public init(run: Run.ID, machine: MachineName, state: String) {

@@ -50,7 +50,7 @@ public struct Policy: Hashable, Sendable {
         case runOnce = "run-once"
         /// No run.
         case skip
-        /// One run for each of them, one after the other, up to `Agenda.catchUpMax`.
+        /// One run for each of them, one after the other, up to `Lateness.catchUpMax`.
         case runAll = "run-all"
     }
 
@@ -101,16 +101,5 @@ public struct Policy: Hashable, Sendable {
 
         /// The defaults: no retries.
         public init() {}
-
-        /// The delay between the end of this attempt (1 is the first) and the start of the next.
-        public func delay(after attempt: Int) -> Duration {
-            var factor = 1.0
-            // The loop is limited, because more steps change nothing once the maximum delay is
-            // reached.
-            for _ in 1..<max(1, min(attempt, 64)) { factor *= backoff }
-            let seconds = Double(delay.wholeMicroseconds) / 1e6 * factor
-            guard seconds < Double(delayMax.wholeMicroseconds) / 1e6 else { return delayMax }
-            return .microseconds(Int64(seconds * 1e6))
-        }
     }
 }

@@ -51,15 +51,6 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
-    /// Whether a failed run may be tried again. A run that was ended on purpose is not tried again,
-    /// and a lost run may have done its work.
-    public func isRetried(_ codes: Set<Int32>) -> Bool {
-        switch self {
-        case .exited, .signalled, .timedOut, .spawnFailed: !isSuccess(codes)
-        case .replaced, .stopped, .lost: false
-        }
-    }
-
     /// Whether a user or a newer run caused its end.
     public var isIntended: Bool { intention != nil }
 

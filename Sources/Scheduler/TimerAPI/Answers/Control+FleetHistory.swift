@@ -123,10 +123,8 @@ extension SkippedRuns {
     init?(_ run: FleetJobView.MachineRun) {
         guard let reason = run.skipReason, let at = run.ended else { return nil }
         let slot = run.run.firing.scheduled
-        // The words that a machine alone has for the same.
-        let words = ["overlap": "still-running", "skip-next": "by-order"]
         self.init(
-            job: run.run.firing.job.description, reason: words[reason] ?? reason,
+            job: run.run.firing.job.description, reason: reason.word,
             skippedCount: run.missed + 1,
             firstScheduled: (run.first ?? slot).rfc3339Micros,
             lastScheduled: slot.rfc3339Micros, at: at.rfc3339Micros)

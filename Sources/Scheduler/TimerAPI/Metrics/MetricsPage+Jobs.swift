@@ -93,7 +93,7 @@ extension MetricsPage {
                 Number(job.runs.retries)
             }
             text.begin("job_skips", .counter, "The firings that were skipped, by reason.")
-            let kinds = SkipKind.allCases.map { ($0, Labels("reason", $0.word)) }
+            let kinds = SkipKind.counted.map { ($0, Labels("reason", $0.word)) }
             for (name, job) in jobs {
                 for (kind, label) in kinds { text.write(name, label, Number(job.skips[kind])) }
             }

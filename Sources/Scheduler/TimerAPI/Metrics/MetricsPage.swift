@@ -103,7 +103,7 @@ struct MetricsPage {
         text.begin("retries", .counter, "The retries that were decided, of all jobs.")
         text.write(.none, .init(counts.runs.retries))
         text.begin("skips", .counter, "The firings that were skipped, of all jobs, by reason.")
-        for kind in SkipKind.allCases {
+        for kind in SkipKind.counted {
             text.write(.init("reason", kind.word), .init(counts.skips[kind]))
         }
         text.begin(

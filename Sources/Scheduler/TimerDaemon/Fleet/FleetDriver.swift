@@ -274,7 +274,7 @@ package actor FleetDriver: QueueActor {
         if value.after == nil, run.attempt == 1 {
             return .requested(by: .user(requesters[run.firing.job] ?? "another machine"))
         }
-        let isLate = now.wall - run.firing.scheduled > Agenda.lateMax
+        let isLate = now.wall - run.firing.scheduled > Lateness.lateMax
         return value.missed > 0 || isLate && run.attempt == 1 ? .catchUp : .schedule
     }
 

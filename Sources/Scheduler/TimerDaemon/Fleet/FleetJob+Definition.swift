@@ -22,16 +22,11 @@ extension FleetJob {
         labels = fleet.labels
         prefer = fleet.prefer
         takeoverDelay = fleet.takeoverDelay
-        missed =
-            switch job.policy.onMissed {
-            case .runOnce: .runOnce
-            case .skip: .skip
-            case .runAll: .runAll
-            }
-        startingDeadline = job.policy.startingDeadline
-        forbidsOverlap = job.policy.concurrency != .allow
-        retry = job.policy.retry
-        retriesOfLost = fleet.onLost == .retry ? max(1, job.policy.retry.retries) : 0
+        policy.onMissed = job.policy.onMissed
+        policy.startingDeadline = job.policy.startingDeadline
+        policy.concurrency = job.policy.concurrency
+        policy.retry = job.policy.retry
+        retriesOfLost = fleet.onLost.retries(job.policy.retry)
         endsIsolated = fleet.onIsolation == .stop
         skipsAway = fleet.onFleetAway == .skip
         successExitCodes = job.execution.successExitCodes

@@ -73,7 +73,7 @@ extension LogEntry {
         case .catchUpMax:
             (
                 .warning,
-                "more than \(Agenda.catchUpMax) runs were missed; the \(count == 1 ? "oldest is" : "oldest \(count) are") skipped"
+                "more than \(Lateness.catchUpMax) runs were missed; the \(count == 1 ? "oldest is" : "oldest \(count) are") skipped"
             )
         case .deadline: (.warning, "\(these) skipped: too late to start (starting-deadline)")
         case .clockSet:

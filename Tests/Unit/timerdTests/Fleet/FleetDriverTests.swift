@@ -165,6 +165,14 @@ import TimerStore
         let resume = machines[0].command(.resume(Self.report))
         pass(.seconds(11), machines)
         #expect(resume.isDone && machines.flatMap(\.runs).count == 1)
+        // The run that is active prevents another one.
+        let early = machines[0].command(.run(Self.report, on: MachineName("web2")!))
+        settle(machines)
+        #expect(early.refusal?.hasSuffix("is not over, and concurrency is forbid") == true)
+        for machine in machines {
+            for run in machine.runs { machine.run(run, .exited(0)) }
+        }
+        pass(.seconds(1), machines)
         let run = machines[0].command(.run(Self.report, on: MachineName("web2")!))
         pass(.seconds(1), machines)
         #expect(run.isDone && machines[1].runs.contains { $0.claim.cause.requester != nil })

@@ -107,7 +107,7 @@ import TimerStore
         try withStore([(1, 10), (2, 20), (3, 30)]) { store in
             let failed = elsewhere(11, ended: 25, .exited(3), on: Self.web2)
             var skipped = elsewhere(12, ended: 26, nil, on: Self.web2)
-            (skipped.skipReason, skipped.missed, skipped.first) = ("overlap", 2, at(6))
+            (skipped.skipReason, skipped.missed, skipped.first) = (.stillRunning, 2, at(6))
             let lost = elsewhere(13, ended: 27, .lost(.machine), on: Self.web2)
             let running = elsewhere(14, ended: 28, nil, on: Self.web2)
             let fleet = [running, failed, lost, skipped]

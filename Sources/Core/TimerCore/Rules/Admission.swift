@@ -2,13 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The reason why a run of a job would be made now.
-enum Candidate {
+public enum Candidate: Sendable {
     /// A firing came due.
     case due
     /// One of several missed firings that are caught up one after the other. All of these firings
     /// are newer than the named run, and this is the only other run of the job that can prevent
     /// them.
     case caughtUp(after: Run.ID?)
+    /// The same in a fleet. Whatever `concurrency` says, it waits for each run of the job that has
+    /// not ended, and no such run prevents it: that run may have ended long ago on a machine that
+    /// cannot report it yet. And a fleet has no `concurrency-max` that would limit how many missed
+    /// firings start at once.
+    case caughtUpByFleet
     /// A user requested the run, independently of the schedule.
     case requested
     /// It is recorded and is the first of the runs that wait for the previous run.
@@ -17,8 +22,24 @@ enum Candidate {
     case retry
 }
 
+/// What the rule about overlap must know of another run of the job that has not ended.
+public protocol OtherRun {
+    /// The run.
+    var id: Run.ID { get }
+    /// Whether it is a retry whose delay has not passed, so that nothing is running.
+    var isRetry: Bool { get }
+    /// Whether it was started, or waits only for `max-concurrent`.
+    var isStarted: Bool { get }
+    /// Whether it waits for the previous run of the job.
+    var isQueued: Bool { get }
+}
+
+extension ActiveRun: OtherRun {
+    public var isQueued: Bool { wait == .previousRun }
+}
+
 /// The decision about a run that a `Candidate` asks for.
-enum Admission {
+public enum Admission<Other: OtherRun> {
     /// It starts, if `max-concurrent` leaves room.
     case start
     /// It waits for the previous run.
@@ -29,19 +50,20 @@ enum Admission {
     /// of them has ended.
     case replaceAll
     /// The run is not made.
-    case skip(Obstacle)
+    case skip(Obstacle<Other>)
 }
 
 /// The other runs of the job that are the reason why a run is not made.
-enum Obstacle {
+public enum Obstacle<Other: OtherRun> {
     /// This one has not ended.
-    case stillRunning(ActiveRun)
+    case stillRunning(Other)
     /// This run already waits for the previous run.
-    case queueFull(ActiveRun)
+    case queueFull(Other)
     /// This many runs are active, which is the maximum.
     case concurrencyMax(Int)
 
-    var skipReason: Notice.SkipReason {
+    /// The reason, as the log has it.
+    public var skipReason: Notice.SkipReason {
         switch self {
         case .stillRunning(let run): .stillRunning(run.id)
         case .queueFull(let run): .queueFull(run.id)
@@ -52,13 +74,17 @@ enum Obstacle {
 
 extension Policy {
     /// Decides what to do with a run, given the runs of its job that have not ended. All decisions
-    /// about `concurrency` and `concurrency-max` are made here.
+    /// about `concurrency` and `concurrency-max` are made here, for one machine and for a fleet. Beside
+    /// no other run it starts.
     ///
     /// - Parameter runs: the runs of the job that have not ended, oldest first. A recorded
     ///   candidate is one of them.
     /// - Complexity: O(*n*) in their number.
-    func admission(of candidate: Candidate, beside runs: [ActiveRun]) -> Admission {
-        switch concurrency {
+    public func admission<Other: OtherRun>(
+        of candidate: Candidate, beside runs: [Other]
+    ) -> Admission<Other> {
+        guard !runs.isEmpty else { return .start }
+        return switch concurrency {
         case .forbid: forbid(candidate, runs)
         case .queue: queue(candidate, runs)
         case .replace: replace(candidate, runs)
@@ -75,19 +101,21 @@ extension Policy {
         }
     }
 
-    private func forbid(_ candidate: Candidate, _ runs: [ActiveRun]) -> Admission {
+    private func forbid<Other: OtherRun>(
+        _ candidate: Candidate, _ runs: [Other]
+    ) -> Admission<Other> {
         switch candidate {
         case .due:
             // If only retries wait, nothing is running. The new firing has all its own attempts, so
             // it replaces the retries.
             if let other = runs.last(where: { !$0.isRetry }) { return .skip(.stillRunning(other)) }
-            return runs.isEmpty ? .start : .replaceRetries
+            return .replaceRetries
         case .caughtUp(let earlier):
             if let earlier, let other = runs.first(where: { $0.id == earlier }) {
                 return .skip(.stillRunning(other))
             }
-            guard !runs.isEmpty else { return .start }
-            return runs.allSatisfy(\.isRetry) ? .replaceRetries : .wait
+            return Self.oneByOne(runs)
+        case .caughtUpByFleet: return Self.oneByOne(runs)
         case .requested:
             if Self.isOnlyRetried(runs) { return .replaceRetries }
             return runs.last { !$0.isRetry }.map { .skip(.stillRunning($0)) } ?? .start
@@ -96,33 +124,38 @@ extension Policy {
         }
     }
 
-    private func queue(_ candidate: Candidate, _ runs: [ActiveRun]) -> Admission {
+    private func queue<Other: OtherRun>(
+        _ candidate: Candidate, _ runs: [Other]
+    ) -> Admission<Other> {
         switch candidate {
         case .due, .requested:
             if case .requested = candidate, Self.isOnlyRetried(runs) { return .replaceRetries }
-            if let other = runs.first(where: { $0.wait == .previousRun }) {
+            if let other = runs.first(where: \.isQueued) {
                 return .skip(.queueFull(other))
             }
-            return runs.isEmpty ? .start : .wait
-        case .caughtUp: return runs.isEmpty ? .start : .wait
+            return .wait
+        case .caughtUp, .caughtUpByFleet: return .wait
         case .firstInLine: return Self.next(runs)
         case .retry: return .start
         }
     }
 
-    private func replace(_ candidate: Candidate, _ runs: [ActiveRun]) -> Admission {
+    private func replace<Other: OtherRun>(
+        _ candidate: Candidate, _ runs: [Other]
+    ) -> Admission<Other> {
         switch candidate {
-        case .due: return runs.isEmpty ? .start : .replaceAll
-        case .requested:
-            if Self.isOnlyRetried(runs) { return .replaceRetries }
-            return runs.isEmpty ? .start : .replaceAll
-        case .caughtUp: return runs.isEmpty ? .start : .wait
+        case .due: return .replaceAll
+        case .requested: return Self.isOnlyRetried(runs) ? .replaceRetries : .replaceAll
+        case .caughtUp, .caughtUpByFleet: return .wait
         case .firstInLine: return Self.next(runs)
         case .retry: return .start
         }
     }
 
-    private func allow(_ candidate: Candidate, _ runs: [ActiveRun]) -> Admission {
+    private func allow<Other: OtherRun>(
+        _ candidate: Candidate, _ runs: [Other]
+    ) -> Admission<Other> {
+        if case .caughtUpByFleet = candidate { return Self.oneByOne(runs) }
         guard let most = concurrencyMax else { return .start }
         switch candidate {
         case .due:
@@ -131,18 +164,23 @@ extension Policy {
             return runs.count { !$0.isRetry } >= most ? .skip(.concurrencyMax(most)) : .start
         case .requested:
             return runs.count(where: \.isStarted) >= most ? .skip(.concurrencyMax(most)) : .start
-        case .caughtUp, .firstInLine, .retry:
+        case .caughtUp, .caughtUpByFleet, .firstInLine, .retry:
             return runs.count(where: \.isStarted) >= most ? .wait : .start
         }
     }
 
     /// Whether a retry waits, and no run is active or waits for `max-concurrent`.
-    private static func isOnlyRetried(_ runs: [ActiveRun]) -> Bool {
+    private static func isOnlyRetried(_ runs: [some OtherRun]) -> Bool {
         runs.contains(where: \.isRetry) && !runs.contains(where: \.isStarted)
     }
 
     /// The first run in the queue starts when all runs that are left wait in the same queue.
-    private static func next(_ runs: [ActiveRun]) -> Admission {
-        runs.allSatisfy { $0.wait == .previousRun } ? .start : .wait
+    private static func next<Other: OtherRun>(_ runs: [Other]) -> Admission<Other> {
+        runs.allSatisfy(\.isQueued) ? .start : .wait
+    }
+
+    /// A missed firing starts when nothing of the job is left but retries, which it replaces.
+    private static func oneByOne<Other: OtherRun>(_ runs: [Other]) -> Admission<Other> {
+        runs.allSatisfy(\.isRetry) ? .replaceRetries : .wait
     }
 }
