@@ -24,7 +24,8 @@ package struct WebResponder: RequestResponder {
     let follow: @Sendable (EventQuery, Credentials) -> ControlAnswer
 
     package init(
-        rules: WebRules, page: WebPage, hosts: @escaping @Sendable () -> [String], ask: @escaping Ask,
+        rules: WebRules, page: WebPage, hosts: @escaping @Sendable () -> [String],
+        ask: @escaping Ask,
         follow: @escaping @Sendable (EventQuery, Credentials) -> ControlAnswer
     ) {
         self.rules = rules

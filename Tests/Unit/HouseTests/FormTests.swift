@@ -31,7 +31,7 @@ import Testing
 
     static let forms = [
         Form(
-            name: "Loop", target: "timerd", folders: ["Loop"], filesMax: 7,
+            name: "Loop", target: "TimerDaemon", folders: ["Loop"], filesMax: 7,
             values: [
                 "ConfigState", "EarlyFiring", "Gate", "Heartbeats", "JobTimers",
                 "OrderTransaction", "Portions", "ServiceTimers", "SharedJobs", "StoreProgress",
@@ -60,13 +60,30 @@ import Testing
                 "ClientCourse", "KnownRuns", "PendingReplies", "ReceivedMessages", "Receipts",
                 "RunnerSearch",
             ]),
+        Form(
+            name: "FleetMember", target: "TimerFleet", folders: [""], filesMax: 12,
+            values: [
+                "Absences", "FleetJobs", "FleetOutbox", "FleetRecovery", "FleetSession",
+                "FleetView", "FollowedClock", "JobQueue", "KnownStore", "LocalRuns",
+                "MemberMemory", "OpenCommands", "StoreContact", "WallClockWatch",
+            ]),
+        Form(
+            name: "Agenda", target: "TimerCore", folders: ["Agenda"], filesMax: 14,
+            values: [
+                "ClockHistory", "EndWait", "Fifo", "FleetSuspension", "JobAlarms", "JobArchive",
+                "JobTable", "OccurrenceProgress", "Reloading", "RunTable", "SlotIndex",
+                "StoreHold", "Watching",
+            ]),
+        Form(
+            name: "JobEntry", target: "TimerCore", folders: ["Agenda"], filesMax: 4, values: []),
     ]
 
     static let values = forms.flatMap { form in form.values.map { (form, $0) } }
 
     /// The declaration of a type, without those nested in it at a deeper indentation.
     private static func properties(of type: String, in form: Form) throws -> [String] {
-        let declaration = try Regex("\\n(?:final )?(?:struct|class|actor) \(type)\\b")
+        let declaration = try Regex(
+            "\\n(?:public |package )?(?:final )?(?:struct|class|actor) \(type)\\b")
         for (_, text) in try form.sources() {
             guard let start = text.firstMatch(of: declaration)?.range else { continue }
             let end = try #require(text[start.upperBound...].range(of: "\n}\n"))
@@ -79,11 +96,11 @@ import Testing
     /// The lines of a type that declare stored properties.
     private static func stored(_ text: Substring) -> [String] {
         let declared =
-            #/ {4}(?:nonisolated(?:\(unsafe\))? |lazy |weak |private(?:\(set\))? |fileprivate )*(?:let|var) \w+.*/#
+            #/ {4}(?:@\w+ )?(?:nonisolated(?:\(unsafe\))? |lazy |weak |public |package |private |(?:private|package|internal)\(set\) |fileprivate )*(?:let|var) \w+.*/#
         let computed = #/var \w+: [^=]*\{.*/#
         return text.split(separator: "\n").filter {
             $0.wholeMatch(of: declared) != nil && !$0.contains(computed)
-        }.map { String($0.dropFirst(4)) }
+        }.map { String($0.dropFirst(4).trimmingPrefix(#/@\w+ /#)) }
     }
 
     @Test(arguments: forms) func itHasFewProperties(form: Form) throws {
@@ -108,8 +125,9 @@ import Testing
     @Test(arguments: values) func theStateOfAValueIsPrivate(form: Form, name: String) throws {
         let properties = try Self.properties(of: name, in: form)
         #expect(!properties.isEmpty)
-        for property in properties where !property.hasPrefix("private") {
-            #expect(property.hasPrefix("let "), "\(property)")
+        for property in properties {
+            let isPrivate = property.hasPrefix("private") || property.contains(" private(set) ")
+            #expect(isPrivate || property.contains(#/^(?:package |public )?let /#), "\(property)")
         }
     }
 
@@ -122,5 +140,36 @@ import Testing
             #expect(found.map { String(text[$0.range]) } == [], "\(file.lastPathComponent)")
         }
         #expect(files > 5)
+    }
+
+    /// Each value of the agenda has a test of its own.
+    @Test(arguments: ["Agenda"]) func aValueIsTested(form: String) throws {
+        let values = try #require(Self.forms.first { $0.name == form }).values
+        for value in values where !["Fifo", "RunTable"].contains(value) {
+            let text = try Project.text(of: "Tests/Unit/TimerCoreTests/\(value)Tests.swift")
+            #expect(text.contains("\(value)("))
+        }
+    }
+
+    /// The two schedulers decide by the same rules: neither reads what the rules are about.
+    @Test func theRulesAreInOnePlace() throws {
+        let fleet = try Project.sources(in: Project.folder(of: "TimerFleet"))
+        let agenda = try Project.sources(in: "\(Project.folder(of: "TimerCore"))/Agenda")
+        #expect(fleet.count > 20 && agenda.count > 20)
+        let words = [
+            "startingDeadline", "onMissed", "policy.concurrency", ".isRetried(", "backoff",
+            "lateMax", "enum SkipReason",
+        ]
+        for (file, text) in fleet + agenda {
+            for line in text.split(separator: "\n") where !line.contains("///") {
+                for word in words {
+                    #expect(!line.contains(word), "\(file.lastPathComponent): \(line)")
+                }
+            }
+        }
+        let rules = try Project.sources(in: "\(Project.folder(of: "TimerCore"))/Rules")
+        for word in words where word != "policy.concurrency" && word != "enum SkipReason" {
+            #expect(rules.contains { $0.text.contains(word) }, "\(word)")
+        }
     }
 }

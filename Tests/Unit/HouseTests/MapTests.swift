@@ -62,7 +62,17 @@ import Testing
         let lines = try Project.text(of: Self.map).split(
             separator: "\n", omittingEmptySubsequences: false)
         // The text ends with a line end, after which there is no line.
-        #expect(lines.count - 1 <= 170)
+        #expect(lines.count - 1 <= 180)
+    }
+
+    /// Who follows one run from its timer to its end opens few files.
+    @Test func oneRunPassesThroughFewFiles() throws {
+        let text = try Project.text(of: Self.map)
+        let start = try #require(text.range(of: "\n## One run"))
+        let rows = text[start.upperBound...].split(separator: "\n## ")[0].split(separator: "\n")
+            .filter { $0.hasPrefix("|") }.joined()
+        let files = Set(rows.matches(of: #/`(Sources/[^`]+)`/#).map { String($0.1) })
+        #expect(files.count > 10 && files.count <= 20, "\(files.sorted())")
     }
 
     /// The links are near its beginning, where a reader sees them at once.
@@ -194,7 +204,7 @@ import Testing
     /// The names of queues and threads in the sources, each with the files that make them.
     private static func queues() throws -> [String: [String]] {
         let made =
-            #/(?:Queue|Executor|LookUpCache)\(label: "([^"]+)"|(?:WorkerThread\.start|Computation)\("([^"]+)"|let label = "([^"]+)"/#
+            #/(?:Queue|Executor|LookUpCache)\(\s*label: "([^"]+)"|(?:WorkerThread\.start|Computation)\("([^"]+)"|let label = "([^"]+)"/#
         var found: [String: [String]] = [:]
         for (file, text) in try sources() {
             for match in text.matches(of: made) {

@@ -23,8 +23,7 @@ extension Control {
         }
     }
 
-    func takeOneOff(_ job: Job.Name, by peer: Peer, _ reply: @escaping ControlAnswer.Reply)
-    {
+    func takeOneOff(_ job: Job.Name, by peer: Peer, _ reply: @escaping ControlAnswer.Reply) {
         reloader.takeOneOff(job, by: peer.name) { answer in
             DispatchQueue.answers.async { self.answer(job, answer, reply) }
         }

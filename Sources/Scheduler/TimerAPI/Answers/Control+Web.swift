@@ -107,7 +107,9 @@ extension Control {
     }
 
     /// Checks the user of a session. If they lost the right to use the page, all their sessions end.
-    package func checkUser(of peer: Peer, _ done: @escaping @Sendable (SessionUsers.Finding) -> Void) {
+    package func checkUser(
+        of peer: Peer, _ done: @escaping @Sendable (SessionUsers.Finding) -> Void
+    ) {
         access.users.check(peer) { finding in
             if case .over(let reason) = finding {
                 // Another user may have the same number now, and sessions too.

@@ -248,7 +248,9 @@ package struct Control: ControlService {
         access.operators.check(peer, done)
     }
 
-    package func peer(of credentials: Credentials) -> Peer? { access.sessions.peer(of: credentials) }
+    package func peer(of credentials: Credentials) -> Peer? {
+        access.sessions.peer(of: credentials)
+    }
 
     /// The OpenAPI document, which is part of the program.
     private static let document: ControlAnswer = {
