@@ -72,8 +72,10 @@ package final class ControlServer: Sendable {
                 on: socket, sharesPlaces: !isGateway, identify: identify, connect: connect
             ) {
                 // An event loop never removes its timer: it would wake up once more at the idle
-                // limit of the last connection. A timer that fires at once leaves nothing behind.
-                loop.scheduleTask(in: .milliseconds(1)) {}
+                // limit of the last connection. An earlier timer replaces it and leaves nothing
+                // behind, unless its task is due before the loop waits again: then the loop sets no
+                // timer. Hence on the loop itself, and with some time.
+                loop.execute { loop.scheduleTask(in: .milliseconds(50)) {} }
             }
             return ControlServer(group: group, listener: listener)
         } catch {
