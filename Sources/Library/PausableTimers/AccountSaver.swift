@@ -30,6 +30,8 @@ final class AccountSaver: Sendable {
         /// Whether the last step saved a tick: the next one saves a change, if there is one.
         var wasTick = false
         var isScheduled = false
+        /// How many callers make very many changes at this moment.
+        var holds = 0
         var isWriting = false
         var hasFailed = false
     }
@@ -66,12 +68,22 @@ final class AccountSaver: Sendable {
 
     /// Saves what is planned, soon.
     func start() {
-        if isManual { return saveAll() }
         let isNew = state.withLock { state in
+            guard state.holds == 0 else { return false }
             defer { state.isScheduled = true }
-            return !state.isScheduled
+            return !state.isScheduled || isManual
         }
-        if isNew { schedule() }
+        guard isNew else { return }
+        if isManual { saveAll() } else { schedule() }
+    }
+
+    /// Starts nothing while `body` runs, which makes very many changes: saving some of them
+    /// meanwhile would only slow it down.
+    func holding(_ body: () -> Void) {
+        state.withLock { $0.holds += 1 }
+        body()
+        state.withLock { $0.holds -= 1 }
+        start()
     }
 
     /// Saves the timer, and then calls `handle`, on the queue of the saver.

@@ -153,16 +153,13 @@ struct QueueState: ~Copyable, Sendable {
     /// Adds the row to the queue of waiting rows or removes it, as its state requires.
     @inline(never)
     mutating func settle(_ slot: Int, at now: Reading) {
-        let basis = rows[slot].basis
-        guard rows[slot].isWaiting, let instant = rows[slot].dueInstant(at: now.counted(basis))
-        else { return unqueue(slot) }
-        let tolerance = rows[slot].tolerance
-        let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(tolerance)
-        let latest = CountedInstant(nanoseconds: overflow ? .max : sum)
-        if rows[slot].countsSleep {
-            dueAsleep.set(slot, latest: latest, due: tolerance > 0 ? instant : nil)
+        guard let (instant, latest, countsSleep) = rows[slot].place(at: now) else {
+            return unqueue(slot)
+        }
+        if countsSleep {
+            dueAsleep.set(slot, latest: latest, due: latest == instant ? nil : instant)
         } else {
-            due.set(slot, latest: latest, due: tolerance > 0 ? instant : nil)
+            due.set(slot, latest: latest, due: latest == instant ? nil : instant)
         }
     }
 
@@ -188,31 +185,32 @@ struct QueueState: ~Copyable, Sendable {
 
     /// The tick of a timer that is due; nil if it is not due.
     mutating func take(_ slot: Int, of queue: TimerQueue, at now: Reading) -> Delivery? {
-        rows[slot].flags.remove(.handedOver)
-        let counted = now.counted(rows[slot].basis)
-        guard rows[slot].isWaiting, let passed = rows[slot].pass(at: counted) else {
-            settle(slot, at: now)
-            return nil
-        }
-        rows[slot].ticks = rows[slot].ticks.adding(clamping: 1)
-        let isLast =
-            rows[slot].flags.contains(.once) || rows[slot].ticks >= rows[slot].ticksMax
-        if isLast {
-            rows[slot].phase = .finished
-            rows[slot].ledger.close(at: counted)
-        }
-        rows[slot].flags.insert(.handling)
+        let delivery = Self.take(slot, from: &rows[slot], of: queue, at: now)
         settle(slot, at: now)
+        return delivery
+    }
+
+    private static func take(
+        _ slot: Int, from row: inout Row, of queue: TimerQueue, at now: Reading
+    ) -> Delivery? {
+        row.flags.remove(.handedOver)
+        let counted = now.counted(row.basis)
+        guard row.isWaiting, let passed = row.pass(at: counted) else { return nil }
+        row.ticks = row.ticks.adding(clamping: 1)
+        let isLast = row.flags.contains(.once) || row.ticks >= row.ticksMax
+        if isLast {
+            row.phase = .finished
+            row.ledger.close(at: counted)
+        }
+        row.flags.insert(.handling)
         let tick = Tick(
-            number: rows[slot].ticks, missed: passed.missed,
-            scheduled: now.awake - passed.late,
-            actual: now.awake, active: rows[slot].ledger.active(at: counted),
-            timer: TimerReference(
-                queue: queue, slot: Int32(slot), generation: rows[slot].generation))
+            number: row.ticks, missed: passed.missed, scheduled: now.awake - passed.late,
+            actual: now.awake, active: row.ledger.active(at: counted),
+            timer: TimerReference(queue: queue, slot: Int32(slot), generation: row.generation))
         var delivery = Delivery(
-            slot: slot, tick: tick, handler: rows[slot].handler, isLast: isLast,
-            completesLater: rows[slot].flags.contains(.completesLater))
-        guard let extras = rows[slot].extras else { return delivery }
+            slot: slot, tick: tick, handler: row.handler, isLast: isLast,
+            completesLater: row.flags.contains(.completesLater))
+        guard let extras = row.extras else { return delivery }
         delivery.streams = extras.streams
         if isLast { extras.streams = [] }
         return delivery
@@ -223,7 +221,9 @@ struct QueueState: ~Copyable, Sendable {
         _ slot: Int, of queue: TimerQueue, at now: Reading, into leftovers: inout Leftovers
     ) {
         rows[slot].flags.remove(.handling)
-        if rows[slot].extras != nil { leftovers.takeWaiters(from: rows[slot]) }
+        // Most timers have none of these, and are looked at once.
+        guard rows[slot].hasMoreToComplete else { return }
+        leftovers.takeWaiters(from: rows[slot])
         if rows[slot].flags.contains(.released) { return free(slot, into: &leftovers) }
         if rows[slot].phase == .finished { note(slot, of: queue, in: &leftovers) }
         guard rows[slot].flags.contains(.exclusive) else { return }

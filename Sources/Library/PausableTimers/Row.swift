@@ -92,6 +92,20 @@ struct Row: ~Copyable, Sendable {
             && !(flags.contains(.handling) && flags.contains(.exclusive))
     }
 
+    /// When it is due, and by when at the latest; nil if it does not belong in the queue.
+    func place(
+        at now: Reading
+    ) -> (due: CountedInstant, latest: CountedInstant, countsSleep: Bool)? {
+        guard isWaiting, let due = dueInstant(at: now.counted(basis)) else { return nil }
+        let latest = due.nanoseconds.adding(clamping: tolerance)
+        return (due, CountedInstant(nanoseconds: latest), countsSleep)
+    }
+
+    /// Whether the return of its handler changes more than a flag.
+    var hasMoreToComplete: Bool {
+        extras != nil || flags.contains(.exclusive) || flags.contains(.released)
+    }
+
     /// The counted time from the last point passed to the next tick.
     var next: Duration {
         flags.contains(.moved) ? extras?.next ?? grid.next : grid.next

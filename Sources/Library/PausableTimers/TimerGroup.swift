@@ -39,6 +39,7 @@ public final class TimerGroup: Sendable {
         var running = 0
         /// Saves the accounts repeatedly.
         var clock: PausableTimer?
+        var isClockRunning = false
 
         mutating func forget(_ name: String) -> PausableTimer? {
             guard let entry = entries.removeValue(forKey: name) else { return nil }
@@ -48,8 +49,10 @@ public final class TimerGroup: Sendable {
 
         /// Saves the accounts repeatedly while any timer is running, and only then: a program whose
         /// timers are all paused is not woken up.
-        func followRunning() {
-            if running > 0 { clock?.resume() } else { clock?.pause() }
+        mutating func followRunning() {
+            guard (running > 0) != isClockRunning else { return }
+            isClockRunning.toggle()
+            if isClockRunning { clock?.resume() } else { clock?.pause() }
         }
     }
 
@@ -121,15 +124,15 @@ public final class TimerGroup: Sendable {
 
     /// Pauses all timers of the group, one after the other.
     /// - Complexity: O(*n* log *n*).
-    public func pauseAll() { for timer in timers { timer.pause() } }
+    public func pauseAll() { forAll { $0.pause() } }
 
     /// Resumes all timers of the group, one after the other.
     /// - Complexity: O(*n* log *n*).
-    public func resumeAll() { for timer in timers { timer.resume() } }
+    public func resumeAll() { forAll { $0.resume() } }
 
     /// Ends all timers permanently and deletes their accounts.
     /// - Complexity: O(*n* log *n*).
-    public func cancelAll() { for timer in timers { timer.cancel() } }
+    public func cancelAll() { forAll { $0.cancel() } }
 
     /// Saves all accounts now, and returns when they are saved and the changes before this call are
     /// too: before the program ends, or when it must not lose a pause. It waits for the store, so it
@@ -141,7 +144,12 @@ public final class TimerGroup: Sendable {
         saver.saveAll()
     }
 
-    private var timers: [PausableTimer] { state.withLock { $0.entries.values.map(\.timer) } }
+    @inline(never)
+    private func forAll(_ body: (PausableTimer) -> Void) {
+        let timers = state.withLock { $0.entries.values.map(\.timer) }
+        guard let saver else { return timers.forEach(body) }
+        saver.holding { timers.forEach(body) }
+    }
 
     @inline(never)
     private func withTimer(_ name: String, _ body: (PausableTimer) -> Void) -> Bool {
