@@ -286,6 +286,7 @@ docs: setup
 	@rm -rf $(DOCS) && mkdir -p $(DOCS)/symbols
 	$(SWIFT) build --scratch-path $(DOCS)/build --target PausableTimers \
 	    -Xswiftc -emit-symbol-graph -Xswiftc -emit-symbol-graph-dir -Xswiftc $(CURDIR)/$(DOCS)/symbols
+	@# Instants is part of the interface; what is below it is not.
 	@rm -f $(DOCS)/symbols/Timekeeping*
 	$(DOCC) convert Sources/Library/PausableTimers/PausableTimers.docc --warnings-as-errors \
 	    --fallback-display-name PausableTimers --fallback-bundle-identifier timerd.PausableTimers \
