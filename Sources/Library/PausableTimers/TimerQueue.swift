@@ -11,7 +11,8 @@ import Timekeeping
 /// queue. A handler that must not wait for others needs another queue: its own `TimerQueue`, or a
 /// `handlerQueue` for the timer. Queues do not delay one another.
 ///
-/// The timers keep their queue alive, and the queue does not keep the timers alive.
+/// The timers keep their queue alive, and the queue does not keep the timers alive. It can be used
+/// from any thread.
 public final class TimerQueue: Sendable {
     /// The queue of timers for which no queue is given.
     public static let shared = TimerQueue(label: "PausableTimers.shared")
