@@ -7,13 +7,22 @@ final class Activity: Sendable {
     private struct State: ~Copyable {
         /// The tasks, by their hash values, and negative numbers for handlers whose tasks have not
         /// started yet.
-        var busy: Set<Int> = []
+        var busy: [Int] = []
         var lastStart = 0
         /// How many tasks wait for a tick.
         var waiting = 0
         var observers:
             [(isMet: @Sendable (Int, Int) -> Bool, task: CheckedContinuation<Void, Never>)] =
                 []
+
+        mutating func insert(_ task: Int) { if !busy.contains(task) { busy.append(task) } }
+
+        @discardableResult
+        mutating func remove(_ task: Int) -> Bool {
+            guard let index = busy.firstIndex(of: task) else { return false }
+            busy.remove(at: index)
+            return true
+        }
 
         mutating func takeObservers() -> [CheckedContinuation<Void, Never>] {
             let met = observers.filter { $0.isMet(busy.count, waiting) }.map(\.task)
@@ -44,7 +53,7 @@ final class Activity: Sendable {
         change { state in
             state.lastStart -= 1
             number = state.lastStart
-            state.busy.insert(number)
+            state.insert(number)
         }
         return number
     }
@@ -53,19 +62,19 @@ final class Activity: Sendable {
     func begin(_ start: Int) {
         let task = Self.currentTask
         change { state in
-            state.busy.remove(start)
-            state.busy.insert(task)
+            state.remove(start)
+            state.insert(task)
         }
     }
 
     /// The current task has no more to do because of the tick that woke it up.
-    func end(_ task: Int = Activity.currentTask) { change { $0.busy.remove(task) } }
+    func end(_ task: Int = Activity.currentTask) { change { _ = $0.remove(task) } }
 
     /// The task waits for a tick. Returns whether it was busy.
     func wait(_ task: Int) -> Bool {
         var wasBusy = false
         change { state in
-            wasBusy = state.busy.remove(task) != nil
+            wasBusy = state.remove(task)
             state.waiting += 1
         }
         return wasBusy
@@ -75,7 +84,7 @@ final class Activity: Sendable {
     func wake(_ task: Int, isBusy: Bool) {
         change { state in
             state.waiting -= 1
-            if isBusy { state.busy.insert(task) }
+            if isBusy { state.insert(task) }
         }
     }
 

@@ -70,6 +70,7 @@ extension PausableTimer {
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
     @_disfavoredOverload
+    @_alwaysEmitIntoClient
     public static func every<Owner: AnyObject & Sendable>(
         _ interval: Duration, for owner: Owner, first: FirstTick? = nil, times: Int? = nil,
         spacing: TickSpacing = .fixedRate, tolerance: Duration = .zero,
@@ -78,10 +79,17 @@ extension PausableTimer {
         on queue: TimerQueue = .shared,
         handler: @escaping @Sendable (Owner, Tick) async -> Void
     ) throws(TimerArgumentError) -> PausableTimer {
-        try TimerSettings(
-            tolerance: tolerance, basis: basis, isPaused: isPaused, account: account,
-            queue: queue, handler: inTask(for: owner, handler), completesLater: true
-        ).every(interval, first, times, spacing)
+        try every(
+            interval, first: first, times: times, spacing: spacing, tolerance: tolerance,
+            counting: basis,
+            paused: isPaused, restoring: account, on: queue,
+            handler: { [weak owner] tick in
+                if let owner {
+                    await handler(owner, tick)
+                } else {
+                    tick.timer.cancel()
+                }
+            })
     }
 
     /// Creates a timer that ticks once with an asynchronous handler, for an object that it does not
@@ -98,6 +106,7 @@ extension PausableTimer {
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
     @_disfavoredOverload
+    @_alwaysEmitIntoClient
     public static func after<Owner: AnyObject & Sendable>(
         _ delay: Duration, for owner: Owner, tolerance: Duration = .zero,
         counting basis: TimeBasis = .active,
@@ -105,10 +114,16 @@ extension PausableTimer {
         on queue: TimerQueue = .shared,
         handler: @escaping @Sendable (Owner, Tick) async -> Void
     ) throws(TimerArgumentError) -> PausableTimer {
-        try TimerSettings(
-            tolerance: tolerance, basis: basis, isPaused: isPaused, account: account,
-            queue: queue, handler: inTask(for: owner, handler), completesLater: true
-        ).after(delay)
+        try after(
+            delay, tolerance: tolerance, counting: basis,
+            paused: isPaused, restoring: account, on: queue,
+            handler: { [weak owner] tick in
+                if let owner {
+                    await handler(owner, tick)
+                } else {
+                    tick.timer.cancel()
+                }
+            })
     }
 
     /// Creates a repeating timer whose handler is isolated to an actor, which the timer does not
@@ -129,6 +144,7 @@ extension PausableTimer {
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
+    @_alwaysEmitIntoClient
     public static func every<Isolation: Actor>(
         _ interval: Duration, isolatedTo actor: Isolation, first: FirstTick? = nil,
         times: Int? = nil,
@@ -138,11 +154,17 @@ extension PausableTimer {
         on queue: TimerQueue = .shared,
         handler: @escaping @Sendable (isolated Isolation, Tick) async -> Void
     ) throws(TimerArgumentError) -> PausableTimer {
-        try TimerSettings(
-            tolerance: tolerance, basis: basis, isPaused: isPaused, account: account,
-            queue: queue, handler: inTask(for: actor) { await handler($0, $1) },
-            completesLater: true
-        ).every(interval, first, times, spacing)
+        try every(
+            interval, first: first, times: times, spacing: spacing, tolerance: tolerance,
+            counting: basis,
+            paused: isPaused, restoring: account, on: queue,
+            handler: { [weak actor] tick in
+                if let actor {
+                    await handler(actor, tick)
+                } else {
+                    tick.timer.cancel()
+                }
+            })
     }
 
     /// Creates a timer that ticks once whose handler is isolated to an actor, which the timer does not
@@ -163,6 +185,7 @@ extension PausableTimer {
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
+    @_alwaysEmitIntoClient
     public static func after<Isolation: Actor>(
         _ delay: Duration, isolatedTo actor: Isolation, tolerance: Duration = .zero,
         counting basis: TimeBasis = .active,
@@ -170,11 +193,16 @@ extension PausableTimer {
         on queue: TimerQueue = .shared,
         handler: @escaping @Sendable (isolated Isolation, Tick) async -> Void
     ) throws(TimerArgumentError) -> PausableTimer {
-        try TimerSettings(
-            tolerance: tolerance, basis: basis, isPaused: isPaused, account: account,
-            queue: queue, handler: inTask(for: actor) { await handler($0, $1) },
-            completesLater: true
-        ).after(delay)
+        try after(
+            delay, tolerance: tolerance, counting: basis,
+            paused: isPaused, restoring: account, on: queue,
+            handler: { [weak actor] tick in
+                if let actor {
+                    await handler(actor, tick)
+                } else {
+                    tick.timer.cancel()
+                }
+            })
     }
 
     static func inTask(_ handler: @escaping @Sendable (Tick) async -> Void) -> TickHandler {
@@ -186,18 +214,6 @@ extension PausableTimer {
                 await handler(tick)
                 tick.timer.complete()
                 activity?.end()
-            }
-        }
-    }
-
-    static func inTask<Owner: AnyObject & Sendable>(
-        for owner: Owner, _ handler: @escaping @Sendable (Owner, Tick) async -> Void
-    ) -> TickHandler {
-        inTask { [weak owner] tick in
-            if let owner {
-                await handler(owner, tick)
-            } else {
-                tick.timer.cancel()
             }
         }
     }

@@ -28,6 +28,7 @@ extension PausableTimer {
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
+    @_alwaysEmitIntoClient
     public static func every(
         _ interval: Duration, first: FirstTick? = nil, times: Int? = nil,
         spacing: TickSpacing = .fixedRate, tolerance: Duration = .zero,
@@ -36,10 +37,11 @@ extension PausableTimer {
         on queue: MainTimerQueue,
         handler: @escaping @MainActor @Sendable (Tick) -> Void
     ) throws(TimerArgumentError) -> PausableTimer {
-        try TimerSettings(
-            tolerance: tolerance, basis: basis, isPaused: isPaused, account: account,
-            queue: queue.queue, handler: onMain(handler)
-        ).every(interval, first, times, spacing)
+        try every(
+            interval, first: first, times: times, spacing: spacing, tolerance: tolerance,
+            counting: basis,
+            paused: isPaused, restoring: account, on: queue.queue,
+            handler: { tick in MainActor.assumeIsolated { handler(tick) } })
     }
 
     /// Creates a timer that ticks once with a handler on the main actor.
@@ -51,16 +53,17 @@ extension PausableTimer {
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
+    @_alwaysEmitIntoClient
     public static func after(
         _ delay: Duration, tolerance: Duration = .zero, counting basis: TimeBasis = .active,
         paused isPaused: Bool = false, restoring account: TimerAccount? = nil,
         on queue: MainTimerQueue,
         handler: @escaping @MainActor @Sendable (Tick) -> Void
     ) throws(TimerArgumentError) -> PausableTimer {
-        try TimerSettings(
-            tolerance: tolerance, basis: basis, isPaused: isPaused, account: account,
-            queue: queue.queue, handler: onMain(handler)
-        ).after(delay)
+        try after(
+            delay, tolerance: tolerance, counting: basis,
+            paused: isPaused, restoring: account, on: queue.queue,
+            handler: { tick in MainActor.assumeIsolated { handler(tick) } })
     }
 
     /// Creates a repeating timer with a handler on the main actor, for an object
@@ -75,6 +78,7 @@ extension PausableTimer {
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
+    @_alwaysEmitIntoClient
     public static func every<Owner: AnyObject & Sendable>(
         _ interval: Duration, for owner: Owner, first: FirstTick? = nil, times: Int? = nil,
         spacing: TickSpacing = .fixedRate, tolerance: Duration = .zero,
@@ -83,10 +87,17 @@ extension PausableTimer {
         on queue: MainTimerQueue,
         handler: @escaping @MainActor @Sendable (Owner, Tick) -> Void
     ) throws(TimerArgumentError) -> PausableTimer {
-        try TimerSettings(
-            tolerance: tolerance, basis: basis, isPaused: isPaused, account: account,
-            queue: queue.queue, handler: onMain(for: owner, handler)
-        ).every(interval, first, times, spacing)
+        try every(
+            interval, first: first, times: times, spacing: spacing, tolerance: tolerance,
+            counting: basis,
+            paused: isPaused, restoring: account, on: queue.queue,
+            handler: { [weak owner] tick in
+                if let owner {
+                    MainActor.assumeIsolated { handler(owner, tick) }
+                } else {
+                    tick.timer.cancel()
+                }
+            })
     }
 
     /// Creates a timer that ticks once with a handler on the main actor, for an object
@@ -101,6 +112,7 @@ extension PausableTimer {
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
+    @_alwaysEmitIntoClient
     public static func after<Owner: AnyObject & Sendable>(
         _ delay: Duration, for owner: Owner, tolerance: Duration = .zero,
         counting basis: TimeBasis = .active,
@@ -108,10 +120,16 @@ extension PausableTimer {
         on queue: MainTimerQueue,
         handler: @escaping @MainActor @Sendable (Owner, Tick) -> Void
     ) throws(TimerArgumentError) -> PausableTimer {
-        try TimerSettings(
-            tolerance: tolerance, basis: basis, isPaused: isPaused, account: account,
-            queue: queue.queue, handler: onMain(for: owner, handler)
-        ).after(delay)
+        try after(
+            delay, tolerance: tolerance, counting: basis,
+            paused: isPaused, restoring: account, on: queue.queue,
+            handler: { [weak owner] tick in
+                if let owner {
+                    MainActor.assumeIsolated { handler(owner, tick) }
+                } else {
+                    tick.timer.cancel()
+                }
+            })
     }
 
     /// Creates a repeating timer with an asynchronous handler on the main actor.
@@ -124,6 +142,7 @@ extension PausableTimer {
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
+    @_alwaysEmitIntoClient
     public static func every(
         _ interval: Duration, first: FirstTick? = nil, times: Int? = nil,
         spacing: TickSpacing = .fixedRate, tolerance: Duration = .zero,
@@ -132,10 +151,11 @@ extension PausableTimer {
         on queue: MainTimerQueue,
         handler: @escaping @MainActor @Sendable (Tick) async -> Void
     ) throws(TimerArgumentError) -> PausableTimer {
-        try TimerSettings(
-            tolerance: tolerance, basis: basis, isPaused: isPaused, account: account,
-            queue: queue.queue, handler: inTask(handler), completesLater: true
-        ).every(interval, first, times, spacing)
+        try every(
+            interval, first: first, times: times, spacing: spacing, tolerance: tolerance,
+            counting: basis,
+            paused: isPaused, restoring: account, on: queue.queue,
+            handler: { tick in await handler(tick) })
     }
 
     /// Creates a timer that ticks once with an asynchronous handler on the main actor.
@@ -148,16 +168,17 @@ extension PausableTimer {
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
+    @_alwaysEmitIntoClient
     public static func after(
         _ delay: Duration, tolerance: Duration = .zero, counting basis: TimeBasis = .active,
         paused isPaused: Bool = false, restoring account: TimerAccount? = nil,
         on queue: MainTimerQueue,
         handler: @escaping @MainActor @Sendable (Tick) async -> Void
     ) throws(TimerArgumentError) -> PausableTimer {
-        try TimerSettings(
-            tolerance: tolerance, basis: basis, isPaused: isPaused, account: account,
-            queue: queue.queue, handler: inTask(handler), completesLater: true
-        ).after(delay)
+        try after(
+            delay, tolerance: tolerance, counting: basis,
+            paused: isPaused, restoring: account, on: queue.queue,
+            handler: { tick in await handler(tick) })
     }
 
     /// Creates a repeating timer with an asynchronous handler on the main actor, for an object
@@ -173,6 +194,7 @@ extension PausableTimer {
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
+    @_alwaysEmitIntoClient
     public static func every<Owner: AnyObject & Sendable>(
         _ interval: Duration, for owner: Owner, first: FirstTick? = nil, times: Int? = nil,
         spacing: TickSpacing = .fixedRate, tolerance: Duration = .zero,
@@ -181,10 +203,17 @@ extension PausableTimer {
         on queue: MainTimerQueue,
         handler: @escaping @MainActor @Sendable (Owner, Tick) async -> Void
     ) throws(TimerArgumentError) -> PausableTimer {
-        try TimerSettings(
-            tolerance: tolerance, basis: basis, isPaused: isPaused, account: account,
-            queue: queue.queue, handler: inTask(for: owner, handler), completesLater: true
-        ).every(interval, first, times, spacing)
+        try every(
+            interval, first: first, times: times, spacing: spacing, tolerance: tolerance,
+            counting: basis,
+            paused: isPaused, restoring: account, on: queue.queue,
+            handler: { [weak owner] tick in
+                if let owner {
+                    await handler(owner, tick)
+                } else {
+                    tick.timer.cancel()
+                }
+            })
     }
 
     /// Creates a timer that ticks once with an asynchronous handler on the main actor, for an object
@@ -200,6 +229,7 @@ extension PausableTimer {
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
+    @_alwaysEmitIntoClient
     public static func after<Owner: AnyObject & Sendable>(
         _ delay: Duration, for owner: Owner, tolerance: Duration = .zero,
         counting basis: TimeBasis = .active,
@@ -207,20 +237,15 @@ extension PausableTimer {
         on queue: MainTimerQueue,
         handler: @escaping @MainActor @Sendable (Owner, Tick) async -> Void
     ) throws(TimerArgumentError) -> PausableTimer {
-        try TimerSettings(
-            tolerance: tolerance, basis: basis, isPaused: isPaused, account: account,
-            queue: queue.queue, handler: inTask(for: owner, handler), completesLater: true
-        ).after(delay)
-    }
-
-    /// The handler runs on the main queue, which is the executor of the main actor.
-    static func onMain(_ handler: @escaping @MainActor @Sendable (Tick) -> Void) -> TickHandler {
-        { tick in MainActor.assumeIsolated { handler(tick) } }
-    }
-
-    static func onMain<Owner: AnyObject & Sendable>(
-        for owner: Owner, _ handler: @escaping @MainActor @Sendable (Owner, Tick) -> Void
-    ) -> TickHandler {
-        forOwner(owner) { owner, tick in MainActor.assumeIsolated { handler(owner, tick) } }
+        try after(
+            delay, tolerance: tolerance, counting: basis,
+            paused: isPaused, restoring: account, on: queue.queue,
+            handler: { [weak owner] tick in
+                if let owner {
+                    await handler(owner, tick)
+                } else {
+                    tick.timer.cancel()
+                }
+            })
     }
 }

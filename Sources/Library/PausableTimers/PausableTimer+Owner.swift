@@ -49,7 +49,7 @@ extension PausableTimer {
             on: queue, handlerQueue: handlerQueue, handler: forOwner(owner, handler))
     }
 
-    static func forOwner<Owner: AnyObject & Sendable>(
+    private static func forOwner<Owner: AnyObject & Sendable>(
         _ owner: Owner, _ handler: @escaping @Sendable (Owner, Tick) -> Void
     ) -> @Sendable (Tick) -> Void {
         { [weak owner] tick in

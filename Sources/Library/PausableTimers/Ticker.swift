@@ -49,13 +49,21 @@ public final class Ticker: Sendable {
     ///   - queue: the queue that runs the handler.
     ///   - handler: called for each frame, and never twice at the same time.
     /// - Throws: `TimerArgumentError`; no ticker was created.
-    @_disfavoredOverload
+    @_disfavoredOverload @_alwaysEmitIntoClient
     public convenience init<Owner: AnyObject & Sendable>(
         preferredRate: Double = 60, for owner: Owner, paused isPaused: Bool = false,
         on queue: TimerQueue = .shared,
         handler: @escaping @Sendable (Owner, Frame) -> Void
     ) throws(TimerArgumentError) {
-        try self.init(preferredRate, isPaused, queue, Self.forOwner(owner, handler))
+        try self.init(
+            preferredRate: preferredRate, paused: isPaused, on: queue,
+            handler: { [weak owner] frame in
+                if let owner {
+                    handler(owner, frame)
+                } else {
+                    frame.ticker.cancel()
+                }
+            })
     }
 
     /// Creates a ticker on the main actor.
@@ -66,13 +74,14 @@ public final class Ticker: Sendable {
     ///   - queue: `.main`, or in a test a main queue with another time.
     ///   - handler: called on the main actor for each frame, and never twice at the same time.
     /// - Throws: `TimerArgumentError`; no ticker was created.
+    @_alwaysEmitIntoClient
     public convenience init(
         preferredRate: Double = 60, paused isPaused: Bool = false, on queue: MainTimerQueue,
         handler: @escaping @MainActor @Sendable (Frame) -> Void
     ) throws(TimerArgumentError) {
         try self.init(
-            preferredRate, isPaused, queue.queue,
-            { frame in MainActor.assumeIsolated { handler(frame) } })
+            preferredRate: preferredRate, paused: isPaused, on: queue.queue,
+            handler: { frame in MainActor.assumeIsolated { handler(frame) } })
     }
 
     /// Creates a ticker on the main actor for an object that it does not retain: after the object has
@@ -85,15 +94,20 @@ public final class Ticker: Sendable {
     ///   - queue: `.main`, or in a test a main queue with another time.
     ///   - handler: called on the main actor for each frame, and never twice at the same time.
     /// - Throws: `TimerArgumentError`; no ticker was created.
+    @_alwaysEmitIntoClient
     public convenience init<Owner: AnyObject & Sendable>(
         preferredRate: Double = 60, for owner: Owner, paused isPaused: Bool = false,
         on queue: MainTimerQueue,
         handler: @escaping @MainActor @Sendable (Owner, Frame) -> Void
     ) throws(TimerArgumentError) {
         try self.init(
-            preferredRate, isPaused, queue.queue,
-            Self.forOwner(owner) { owner, frame in
-                MainActor.assumeIsolated { handler(owner, frame) }
+            preferredRate: preferredRate, paused: isPaused, on: queue.queue,
+            handler: { [weak owner] frame in
+                if let owner {
+                    MainActor.assumeIsolated { handler(owner, frame) }
+                } else {
+                    frame.ticker.cancel()
+                }
             })
     }
 
@@ -118,18 +132,6 @@ public final class Ticker: Sendable {
             dropsLate: true
         ).every(TickerReference.span(of: rate), nil, nil, .fixedRate)
         reference = TickerReference(timer: timer.reference, meter: meter)
-    }
-
-    private static func forOwner<Owner: AnyObject & Sendable>(
-        _ owner: Owner, _ handler: @escaping @Sendable (Owner, Frame) -> Void
-    ) -> @Sendable (Frame) -> Void {
-        { [weak owner] frame in
-            if let owner {
-                handler(owner, frame)
-            } else {
-                frame.ticker.cancel()
-            }
-        }
     }
 
     /// The requested rate, in frames per second.

@@ -22,12 +22,10 @@ extension TimerGroup {
         handlerQueue: DispatchQueue? = nil,
         handler: @escaping @Sendable (Tick) -> Void
     ) throws -> PausableTimer {
-        try add(name) { account in
-            try settings(
-                name, tolerance, basis, isPaused, account, handlerQueue, handler,
-                isAsync: false
-            ).every(interval, first, times, spacing)
-        }
+        try add(
+            name, .every(interval, first, times, spacing),
+            settings(
+                name, tolerance, basis, isPaused, handlerQueue, handler, isAsync: false))
     }
 
     /// Creates a timer with a name that ticks once. The parameters are those of
@@ -46,12 +44,10 @@ extension TimerGroup {
         handlerQueue: DispatchQueue? = nil,
         handler: @escaping @Sendable (Tick) -> Void
     ) throws -> PausableTimer {
-        try add(name) { account in
-            try settings(
-                name, tolerance, basis, isPaused, account, handlerQueue, handler,
-                isAsync: false
-            ).after(delay)
-        }
+        try add(
+            name, .after(delay),
+            settings(
+                name, tolerance, basis, isPaused, handlerQueue, handler, isAsync: false))
     }
 
     /// Creates a repeating timer with a name and an asynchronous handler. The parameters are those of
@@ -70,12 +66,11 @@ extension TimerGroup {
         counting basis: TimeBasis = .active, paused isPaused: Bool = false,
         handler: @escaping @Sendable (Tick) async -> Void
     ) throws -> PausableTimer {
-        try add(name) { account in
-            try settings(
-                name, tolerance, basis, isPaused, account, nil, PausableTimer.inTask(handler),
-                isAsync: true
-            ).every(interval, first, times, spacing)
-        }
+        try add(
+            name, .every(interval, first, times, spacing),
+            settings(
+                name, tolerance, basis, isPaused, nil, PausableTimer.inTask(handler), isAsync: true)
+        )
     }
 
     /// Creates a timer with a name that ticks once, with an asynchronous handler. The parameters are those of
@@ -93,21 +88,20 @@ extension TimerGroup {
         counting basis: TimeBasis = .active, paused isPaused: Bool = false,
         handler: @escaping @Sendable (Tick) async -> Void
     ) throws -> PausableTimer {
-        try add(name) { account in
-            try settings(
-                name, tolerance, basis, isPaused, account, nil, PausableTimer.inTask(handler),
-                isAsync: true
-            ).after(delay)
-        }
+        try add(
+            name, .after(delay),
+            settings(
+                name, tolerance, basis, isPaused, nil, PausableTimer.inTask(handler), isAsync: true)
+        )
     }
 
     private func settings(
         _ name: String, _ tolerance: Duration, _ basis: TimeBasis, _ isPaused: Bool,
-        _ account: TimerAccount?, _ handlerQueue: DispatchQueue?, _ handler: @escaping TickHandler,
+        _ handlerQueue: DispatchQueue?, _ handler: @escaping TickHandler,
         isAsync: Bool
     ) -> TimerSettings {
         var settings = TimerSettings(
-            tolerance: tolerance, basis: basis, isPaused: isPaused, account: account, queue: queue,
+            tolerance: tolerance, basis: basis, isPaused: isPaused, account: nil, queue: queue,
             handlerQueue: handlerQueue, handler: handler, completesLater: isAsync,
             onChange: { [weak self] timer in self?.changed(name, timer) })
         guard let saver else { return settings }

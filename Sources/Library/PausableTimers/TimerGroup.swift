@@ -140,7 +140,7 @@ public final class TimerGroup: Sendable {
     /// - Complexity: O(*n*).
     public func save() {
         guard let saver else { return }
-        planAll { _ in true }
+        planAll(onlyRunning: false)
         saver.saveAll()
     }
 
@@ -160,13 +160,15 @@ public final class TimerGroup: Sendable {
 
     // MARK: - Adding and forgetting
 
-    /// Adds the timer that `make` creates from the account of this name.
+    /// Adds a timer, which continues from the account of this name.
     @inline(never)
     func add(
-        _ name: String, _ make: (TimerAccount?) throws -> PausableTimer
+        _ name: String, _ kind: TimerSettings.Kind, _ made: TimerSettings
     ) throws -> PausableTimer {
         if state.withLock({ $0.entries[name]?.isGone == false }) { throw Self.taken(name) }
-        let timer = try make(saver?.load(name))
+        var settings = made
+        settings.account = try saver?.load(name)
+        let timer = try settings.make(kind)
         let (old, isTaken) = state.withLock { state -> (PausableTimer?, Bool) in
             if let entry = state.entries[name], !entry.isGone { return (nil, true) }
             let old = state.forget(name)
@@ -212,16 +214,16 @@ public final class TimerGroup: Sendable {
 
     // MARK: - Saving
 
-    private func planAll(where isIncluded: (Entry) -> Bool) {
+    private func planAll(onlyRunning: Bool) {
         state.withLock { state in
-            for (name, entry) in state.entries where isIncluded(entry) {
+            for (name, entry) in state.entries where entry.isRunning || !onlyRunning {
                 saver?.plan(.save(entry.timer.reference), of: name)
             }
         }
     }
 
     private func saveRunning() {
-        planAll { $0.isRunning }
+        planAll(onlyRunning: true)
         saver?.start()
     }
 }

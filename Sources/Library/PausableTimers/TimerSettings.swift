@@ -18,6 +18,20 @@ struct TimerSettings {
     var dropsLate = false
     var onChange: (@Sendable (TimerReference) -> Void)?
 
+    enum Kind {
+        case every(Duration, FirstTick?, Int?, TickSpacing)
+        case after(Duration)
+    }
+
+    @inline(never)
+    func make(_ kind: Kind) throws(TimerArgumentError) -> PausableTimer {
+        switch kind {
+        case .every(let interval, let first, let times, let spacing):
+            try every(interval, first, times, spacing)
+        case .after(let delay): try after(delay)
+        }
+    }
+
     @inline(never)
     func every(
         _ interval: Duration, _ first: FirstTick?, _ times: Int?, _ spacing: TickSpacing
