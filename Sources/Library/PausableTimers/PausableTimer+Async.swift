@@ -11,10 +11,9 @@ extension PausableTimer {
     /// Creates a repeating timer with an asynchronous handler. The other parameters are those of
     /// `every` with a handler that is not asynchronous.
     ///
-    /// - Parameters:
-    ///   - queue: the queue that decides about its ticks. It does not wait for the handler.
-    ///   - handler: called in a task of its own, and never twice at the same time: ticks that are due
-    ///     while it is running become one tick when it returns.
+    /// - `queue`: the queue that decides about its ticks. It does not wait for the handler.
+    /// - `handler`: called in a task of its own, and never twice at the same time: ticks that are due
+    ///   while it is running become one tick when it returns.
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
@@ -36,10 +35,9 @@ extension PausableTimer {
     /// Creates a timer that ticks once with an asynchronous handler. The other parameters are those of
     /// `after` with a handler that is not asynchronous.
     ///
-    /// - Parameters:
-    ///   - queue: the queue that decides about its ticks. It does not wait for the handler.
-    ///   - handler: called in a task of its own, and never twice at the same time: ticks that are due
-    ///     while it is running become one tick when it returns.
+    /// - `queue`: the queue that decides about its ticks. It does not wait for the handler.
+    /// - `handler`: called in a task of its own, and never twice at the same time: ticks that are due
+    ///   while it is running become one tick when it returns.
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
@@ -60,12 +58,11 @@ extension PausableTimer {
     /// retain: after the object has been released, the timer is cancelled at its next tick. The other
     /// parameters are those of `every` with a handler that is not asynchronous.
     ///
-    /// - Parameters:
-    ///   - owner: the object, which may be isolated to any actor. It is retained while the handler is
-    ///     running.
-    ///   - queue: the queue that decides about its ticks. It does not wait for the handler.
-    ///   - handler: called in a task of its own, and never twice at the same time: ticks that are due
-    ///     while it is running become one tick when it returns.
+    /// - `owner`: the object, which may be isolated to any actor. It is retained while the handler is
+    ///   running.
+    /// - `queue`: the queue that decides about its ticks. It does not wait for the handler.
+    /// - `handler`: called in a task of its own, and never twice at the same time: ticks that are due
+    ///   while it is running become one tick when it returns.
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
@@ -96,12 +93,11 @@ extension PausableTimer {
     /// retain: after the object has been released, the timer is cancelled at its next tick. The other
     /// parameters are those of `after` with a handler that is not asynchronous.
     ///
-    /// - Parameters:
-    ///   - owner: the object, which may be isolated to any actor. It is retained while the handler is
-    ///     running.
-    ///   - queue: the queue that decides about its ticks. It does not wait for the handler.
-    ///   - handler: called in a task of its own, and never twice at the same time: ticks that are due
-    ///     while it is running become one tick when it returns.
+    /// - `owner`: the object, which may be isolated to any actor. It is retained while the handler is
+    ///   running.
+    /// - `queue`: the queue that decides about its ticks. It does not wait for the handler.
+    /// - `handler`: called in a task of its own, and never twice at the same time: ticks that are due
+    ///   while it is running become one tick when it returns.
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
@@ -136,11 +132,10 @@ extension PausableTimer {
     /// }
     /// ```
     ///
-    /// - Parameters:
-    ///   - actor: the actor on which the handler runs. It is retained while the handler is running.
-    ///   - queue: the queue that decides about its ticks. It does not wait for the handler.
-    ///   - handler: called in a task of its own on the actor, and never twice at the same time: ticks
-    ///     that are due while it is running become one tick when it returns.
+    /// - `actor`: the actor on which the handler runs. It is retained while the handler is running.
+    /// - `queue`: the queue that decides about its ticks. It does not wait for the handler.
+    /// - `handler`: called in a task of its own on the actor, and never twice at the same time: ticks
+    ///   that are due while it is running become one tick when it returns.
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
@@ -177,11 +172,10 @@ extension PausableTimer {
     /// }
     /// ```
     ///
-    /// - Parameters:
-    ///   - actor: the actor on which the handler runs. It is retained while the handler is running.
-    ///   - queue: the queue that decides about its ticks. It does not wait for the handler.
-    ///   - handler: called in a task of its own on the actor, and never twice at the same time: ticks
-    ///     that are due while it is running become one tick when it returns.
+    /// - `actor`: the actor on which the handler runs. It is retained while the handler is running.
+    /// - `queue`: the queue that decides about its ticks. It does not wait for the handler.
+    /// - `handler`: called in a task of its own on the actor, and never twice at the same time: ticks
+    ///   that are due while it is running become one tick when it returns.
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.

@@ -22,9 +22,8 @@ extension PausableTimer {
     /// Creates a repeating timer with a handler on the main actor.
     /// The other parameters are those of `every` with a `TimerQueue`.
     ///
-    /// - Parameters:
-    ///   - queue: `.main`, or in a test a main queue with another time.
-    ///   - handler: called on the main queue, and never twice at the same time.
+    /// - `queue`: `.main`, or in a test a main queue with another time.
+    /// - `handler`: called on the main queue, and never twice at the same time.
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
@@ -47,9 +46,8 @@ extension PausableTimer {
     /// Creates a timer that ticks once with a handler on the main actor.
     /// The other parameters are those of `after` with a `TimerQueue`.
     ///
-    /// - Parameters:
-    ///   - queue: `.main`, or in a test a main queue with another time.
-    ///   - handler: called on the main queue, and never twice at the same time.
+    /// - `queue`: `.main`, or in a test a main queue with another time.
+    /// - `handler`: called on the main queue, and never twice at the same time.
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
@@ -71,10 +69,9 @@ extension PausableTimer {
     /// next tick.
     /// The other parameters are those of `every` with a `TimerQueue`.
     ///
-    /// - Parameters:
-    ///   - owner: the object.
-    ///   - queue: `.main`, or in a test a main queue with another time.
-    ///   - handler: called on the main queue, and never twice at the same time.
+    /// - `owner`: the object.
+    /// - `queue`: `.main`, or in a test a main queue with another time.
+    /// - `handler`: called on the main queue, and never twice at the same time.
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
@@ -105,10 +102,9 @@ extension PausableTimer {
     /// next tick.
     /// The other parameters are those of `after` with a `TimerQueue`.
     ///
-    /// - Parameters:
-    ///   - owner: the object.
-    ///   - queue: `.main`, or in a test a main queue with another time.
-    ///   - handler: called on the main queue, and never twice at the same time.
+    /// - `owner`: the object.
+    /// - `queue`: `.main`, or in a test a main queue with another time.
+    /// - `handler`: called on the main queue, and never twice at the same time.
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
@@ -135,10 +131,9 @@ extension PausableTimer {
     /// Creates a repeating timer with an asynchronous handler on the main actor.
     /// The other parameters are those of `every` with a `TimerQueue`.
     ///
-    /// - Parameters:
-    ///   - queue: `.main`, or in a test a main queue with another time.
-    ///   - handler: called in a task of its own on the main actor, and never twice at the same time:
-    ///     ticks that are due while it is running become one tick when it returns.
+    /// - `queue`: `.main`, or in a test a main queue with another time.
+    /// - `handler`: called in a task of its own on the main actor, and never twice at the same time:
+    ///   ticks that are due while it is running become one tick when it returns.
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
@@ -161,10 +156,9 @@ extension PausableTimer {
     /// Creates a timer that ticks once with an asynchronous handler on the main actor.
     /// The other parameters are those of `after` with a `TimerQueue`.
     ///
-    /// - Parameters:
-    ///   - queue: `.main`, or in a test a main queue with another time.
-    ///   - handler: called in a task of its own on the main actor, and never twice at the same time:
-    ///     ticks that are due while it is running become one tick when it returns.
+    /// - `queue`: `.main`, or in a test a main queue with another time.
+    /// - `handler`: called in a task of its own on the main actor, and never twice at the same time:
+    ///   ticks that are due while it is running become one tick when it returns.
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
@@ -186,11 +180,10 @@ extension PausableTimer {
     /// next tick.
     /// The other parameters are those of `every` with a `TimerQueue`.
     ///
-    /// - Parameters:
-    ///   - owner: the object, which is retained while the handler is running.
-    ///   - queue: `.main`, or in a test a main queue with another time.
-    ///   - handler: called in a task of its own on the main actor, and never twice at the same time:
-    ///     ticks that are due while it is running become one tick when it returns.
+    /// - `owner`: the object, which is retained while the handler is running.
+    /// - `queue`: `.main`, or in a test a main queue with another time.
+    /// - `handler`: called in a task of its own on the main actor, and never twice at the same time:
+    ///   ticks that are due while it is running become one tick when it returns.
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
@@ -221,11 +214,10 @@ extension PausableTimer {
     /// next tick.
     /// The other parameters are those of `after` with a `TimerQueue`.
     ///
-    /// - Parameters:
-    ///   - owner: the object, which is retained while the handler is running.
-    ///   - queue: `.main`, or in a test a main queue with another time.
-    ///   - handler: called in a task of its own on the main actor, and never twice at the same time:
-    ///     ticks that are due while it is running become one tick when it returns.
+    /// - `owner`: the object, which is retained while the handler is running.
+    /// - `queue`: `.main`, or in a test a main queue with another time.
+    /// - `handler`: called in a task of its own on the main actor, and never twice at the same time:
+    ///   ticks that are due while it is running become one tick when it returns.
     ///
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.

@@ -9,9 +9,8 @@ extension PausableTimer {
     /// has been released, the timer is cancelled at its next tick. The handler gets the object with
     /// each tick. The other parameters are those of `every` without an owner.
     ///
-    /// - Parameters:
-    ///   - owner: the object.
-    ///   - handler: called for each tick, and never twice at the same time.
+    /// - `owner`: the object.
+    /// - `handler`: called for each tick, and never twice at the same time.
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
     @_disfavoredOverload
@@ -32,9 +31,8 @@ extension PausableTimer {
     /// released, the timer is cancelled at its tick. The handler gets the object with the tick. The
     /// other parameters are those of `after` without an owner.
     ///
-    /// - Parameters:
-    ///   - owner: the object.
-    ///   - handler: called for the tick.
+    /// - `owner`: the object.
+    /// - `handler`: called for the tick.
     /// - Throws: `TimerArgumentError`; no timer was created.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
     @_disfavoredOverload

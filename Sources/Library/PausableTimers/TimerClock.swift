@@ -25,7 +25,9 @@ public struct TimerClock: Clock {
 
     /// Returns when the clock reads `deadline`, at once if it has passed.
     ///
-    /// - Parameter tolerance: how much later that may be; nil or negative: not at all.
+    /// - Parameters:
+    ///   - deadline: in the past: it returns at once.
+    ///   - tolerance: how much later it may return; nil or negative: not at all.
     /// - Throws: `CancellationError` if the task is cancelled, at once.
     /// - Complexity: O(log *n*) in the number of timers of the queue.
     public func sleep(until deadline: AwakeInstant, tolerance: Duration? = nil) async throws {
