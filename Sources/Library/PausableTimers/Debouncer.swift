@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Handles the last of several values when no other one has come for a while: what somebody types,
+/// Handles the last of several values when no other one has come for a while: what a user types,
 /// after they have stopped typing.
 ///
 /// ```swift

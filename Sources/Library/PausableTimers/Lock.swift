@@ -6,8 +6,8 @@ import Synchronization
 /// A value and the lock that protects it.
 ///
 /// On Linux, Thread Sanitizer does not know Mutex, which uses a futex directly, and would report a
-/// race for every value that it protects. Therefore it is told when a lock is taken and released,
-/// in the programs that are built with it.
+/// race for every value that it protects. Therefore the library reports to it each lock that it
+/// takes and releases, in the programs that are built with it.
 struct Lock<Value: ~Copyable>: ~Copyable, Sendable {
     private let mutex: Mutex<Value>
     /// The address by which Thread Sanitizer knows the lock; 0 in programs without it.

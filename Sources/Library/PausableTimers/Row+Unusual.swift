@@ -32,7 +32,7 @@ extension Row {
         return (dropped.adding(clamping: due - 1), late)
     }
 
-    /// A tick that somebody asked for: the grid starts again from it.
+    /// A tick that was requested: the grid starts again from it.
     private mutating func passAtOnce(at now: CountedInstant) -> (missed: Int, late: Duration) {
         flags.remove(.atOnce)
         passOne(at: now)

@@ -69,7 +69,7 @@ final class TickStream: Sendable {
 
     /// The tasks that work because of ticks, for a manual time.
     private let activity: Activity?
-    /// Whether the reader waits for one tick only, and then goes on with something else.
+    /// Whether the reader waits for one tick only, and then does something else.
     private let isSleep: Bool
 
     private let state = Lock(State())
