@@ -286,7 +286,8 @@ docs: setup
 	@rm -rf $(DOCS) && mkdir -p $(DOCS)/symbols
 	$(SWIFT) build --scratch-path $(DOCS)/build --target PausableTimers \
 	    -Xswiftc -emit-symbol-graph -Xswiftc -emit-symbol-graph-dir -Xswiftc $(CURDIR)/$(DOCS)/symbols
-	@rm -f $(DOCS)/symbols/Timekeeping*
+	@# The symbols of the library contain those of Instants, which it exports. What is below is not its interface.
+	@rm -f $(DOCS)/symbols/Timekeeping* $(DOCS)/symbols/Instants*
 	$(DOCC) convert Sources/Library/PausableTimers/PausableTimers.docc --warnings-as-errors \
 	    --fallback-display-name PausableTimers --fallback-bundle-identifier timerd.PausableTimers \
 	    --additional-symbol-graph-dir $(DOCS)/symbols --output-path $(DOCS)/PausableTimers.doccarchive

@@ -107,12 +107,13 @@ let host: [Target] = [
 ]
 
 let library: [Target] =
-    [swift("PausableTimers", in: "Library", ["Timekeeping"])]
+    [swift("PausableTimers", in: "Library", ["Instants", "Timekeeping"])]
     // What a person may run to see the library work: `swift run fps`.
     + ["fps", "pomodoro", "poller"].map { program($0, in: "Library/Examples", ["PausableTimers"]) }
 
 let core: [Target] = [
-    swift("Timekeeping", in: "Core"),
+    swift("Instants", in: "Core"),
+    swift("Timekeeping", in: "Core", ["Instants"]),
     swift("TimerCore", in: "Core", ["Timekeeping"], settings: optimised),
     swift("TimerZones", in: "Core", ["HostFiles", "TimerCore"]),
     c("CTomlPlusPlus", in: "Core"),

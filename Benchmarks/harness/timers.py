@@ -33,4 +33,5 @@ def run(long):
         for who in ("bare", "ours"):
             yield bench(who, "rate", rate, seconds)
     yield bench("ours", "churn", 1_000_000)
+    yield bench("ours", "left", COUNT)
     yield bench("ours", "paused", 1000, 10)

@@ -11,7 +11,8 @@ import PausableTimers
 /// process, so that it is not affected by an earlier one.
 ///
 /// `memory N`: heap bytes per timer, and CPU nanoseconds to create one · `churn N`: heap bytes that
-/// are left after N timers were created and released · `one`, `together`, `apart`,
+/// are left after N timers were created and released · `left N`: the same, while one more timer
+/// lives · `one`, `together`, `apart`,
 /// `apart-tolerant`: CPU nanoseconds per tick · `rate HZ SECONDS`: lateness and missed frames ·
 /// `paused N SECONDS`: wake-ups of the process.
 @main
@@ -24,6 +25,7 @@ struct TimerBench {
         switch (arguments[2], numbers.first, numbers.dropFirst().first) {
         case ("memory", let count?, _): memory(subject, count)
         case ("churn", let count?, _): churn(subject, count)
+        case ("left", let count?, _): left(subject, count)
         case ("one", _, _): ticks(subject, Load(timers: 1, span: 1_000_000, ticks: 3000))
         case ("together", _, _):
             ticks(subject, Load(timers: 1000, span: 50_000_000, ticks: 60_000))
@@ -49,6 +51,7 @@ protocol Subject {
         first: Int, span: Int, tolerance: Int, _ handler: @escaping @Sendable () -> Void)
     mutating func pauseAll()
     mutating func releaseAll()
+    mutating func releaseAllButTheLast()
 }
 
 struct Ours: Subject {
@@ -68,6 +71,7 @@ struct Ours: Subject {
 
     mutating func pauseAll() { for timer in timers { timer.pause() } }
     mutating func releaseAll() { timers = [] }
+    mutating func releaseAllButTheLast() { timers = timers.suffix(1) }
 }
 
 struct Bare: Subject {
@@ -90,6 +94,10 @@ struct Bare: Subject {
     mutating func releaseAll() {
         for timer in timers { timer.cancel() }
         timers = []
+    }
+    mutating func releaseAllButTheLast() {
+        for timer in timers.dropLast() { timer.cancel() }
+        timers = timers.suffix(1)
     }
 }
 
@@ -134,6 +142,20 @@ func churn(_ subject: any Subject, _ count: Int) {
     for _ in 0..<10 { round() }
     usleep(200_000)
     print("{\"bytes\": \(Int(cmalloc_in_use()) - Int(before))}")
+}
+
+func left(_ subject: any Subject, _ count: Int) {
+    var subject = subject
+    // What the first timer of a process creates is not counted.
+    subject.make(first: 1_000_000_000_000, span: 1_000_000_000_000, tolerance: 0) {}
+    let before = cmalloc_in_use()
+    for _ in 0..<count {
+        subject.make(first: 1_000_000_000_000, span: 1_000_000_000_000, tolerance: 0) {}
+    }
+    subject.releaseAllButTheLast()
+    usleep(200_000)
+    print("{\"bytes\": \(Int(cmalloc_in_use()) - Int(before))}")
+    subject.releaseAll()
 }
 
 func ticks(_ subject: any Subject, _ load: Load) {

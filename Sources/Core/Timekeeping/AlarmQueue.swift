@@ -66,6 +66,14 @@ public struct AlarmQueue<Instant: Comparable & Sendable>: Sendable {
         earliest.remove(slot)
     }
 
+    /// Frees the memory of slots that are not in the queue any more, as `DueQueue.trim` does.
+    /// - Complexity: O(*n*) in the highest number of a slot.
+    @_alwaysEmitIntoClient
+    public mutating func trim() {
+        latest.trim()
+        earliest.trim()
+    }
+
     /// Reserves memory for this many slots, with numbers below that.
     @_alwaysEmitIntoClient
     public mutating func reserve(_ count: Int) { latest.reserve(count) }

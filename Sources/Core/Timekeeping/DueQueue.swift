@@ -69,6 +69,16 @@ public struct DueQueue<Instant: Comparable & Sendable>: Sendable {
         places.reserveCapacity(count)
     }
 
+    /// Frees the memory of slots that are not in the queue any more, except that of slots with
+    /// lower numbers than the highest one in the queue.
+    /// - Complexity: O(*n*) in the highest number of a slot.
+    @_alwaysEmitIntoClient
+    public mutating func trim() {
+        while let last = places.last, last < 0 { places.removeLast() }
+        places = places.withUnsafeBufferPointer { Array($0) }
+        heap = heap.withUnsafeBufferPointer { Array($0) }
+    }
+
     /// Removes the slot from the queue. Does nothing if it is not in the queue.
     /// - Complexity: O(log *n*).
     @_alwaysEmitIntoClient

@@ -12,7 +12,7 @@ public struct Grid: Hashable, Sendable {
     public var first: Duration
     /// The counted time from each point to the next. Longer than zero.
     public var span: Duration
-    /// The number of points that were passed.
+    /// The number of points that were passed; limited to `Int.max`.
     public var passed: Int
 
     /// Creates a grid of which this many points were passed.
@@ -50,6 +50,7 @@ public struct Grid: Hashable, Sendable {
     @inlinable
     public mutating func pass(_ count: Int, of ledger: inout Ledger, at now: CountedInstant) {
         ledger.pass(time(toPoint: count), at: now)
-        passed += count
+        let (sum, overflow) = passed.addingReportingOverflow(count)
+        passed = overflow ? .max : sum
     }
 }

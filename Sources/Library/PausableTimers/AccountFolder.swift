@@ -1,8 +1,6 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
-
 /// Saves accounts in a folder, with one file for each name.
 ///
 /// A file has two places, which are written alternately. Each contains a number and a checksum. If
@@ -20,7 +18,7 @@ public final class AccountFolder: AccountStore {
     /// The path of the folder, for errors.
     public let path: String
     private let isDurable: Bool
-    private let folder: Int32
+    private let folder: Platform.File
     /// The lock is held while a place is selected and written, so that two simultaneous saves
     /// cannot use the same place.
     private let writing = Lock(())
@@ -35,60 +33,70 @@ public final class AccountFolder: AccountStore {
     public init(_ path: String, isDurable: Bool = false) throws(AccountStoreError) {
         self.path = path
         self.isDurable = isDurable
-        if mkdir(path, 0o700) != 0, errno != EEXIST { throw .failed("make", path, errno) }
-        folder = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        guard folder >= 0 else { throw .failed("open", path, errno) }
-        // From here on `deinit` closes the descriptor, even if this initializer throws.
-        guard flock(folder, LOCK_EX | LOCK_NB) == 0 else {
-            let code = errno
-            if code == EWOULDBLOCK {
-                throw AccountStoreError(
-                    "\(path): another program has it open; end that one, or use another folder")
-            }
-            throw .failed("lock", path, code)
+        do { try Platform.makeFolder(path) } catch { throw .failed("make", path, error) }
+        do { folder = try .folder(path) } catch { throw .failed("open", path, error) }
+        do {
+            try folder.lock()
+        } catch {
+            guard error.isLocked else { throw .failed("lock", path, error) }
+            throw AccountStoreError(
+                "\(path): another program has it open; end that one, or use another folder")
         }
     }
 
-    deinit {
-        // A child that another thread has just forked has a copy of the descriptor until its exec,
-        // and that copy would keep the lock (flock(2)). Therefore the lock is released explicitly,
-        // for all copies.
-        flock(folder, LOCK_UN)
-        close(folder)
-    }
+    deinit { folder.unlock() }
 
+    /// The account that was last saved under this name; nil if there is none, or if both places are
+    /// damaged.
+    ///
+    /// - Throws: `AccountStoreError` for an invalid name, or if the file cannot be read.
+    /// - Complexity: O(1).
     public func load(_ name: String) throws(AccountStoreError) -> TimerAccount? {
-        guard let file = try open(name, O_RDONLY) else { return nil }
-        defer { close(file) }
+        guard let file = try open(name, forWriting: false) else { return nil }
         return Self.latest(in: file)?.account
     }
 
+    /// Writes the account to the older one of the two places.
+    ///
+    /// - Throws: `AccountStoreError` for an invalid name, or if the file cannot be written; the
+    ///   account that was saved before can still be loaded.
+    /// - Complexity: O(1).
     public func save(_ account: TimerAccount, as name: String) throws(AccountStoreError) {
-        guard let file = try open(name, O_RDWR | O_CREAT) else { return }
-        defer { close(file) }
-        let failure = writing.withLock { _ -> Int32? in
+        guard let file = try open(name, forWriting: true) else { return }
+        let failure = writing.withLock { _ -> Platform.Failure? in
             let number = (Self.latest(in: file)?.number ?? 0) &+ 1
             let bytes = AccountPlace(number: number, account: account).bytes
-            let written = pwrite(file, bytes, bytes.count, AccountPlace.offset(of: number))
-            guard written == bytes.count else { return written < 0 ? errno : EIO }
-            return isDurable && fdatasync(file) != 0 ? errno : nil
+            do throws(Platform.Failure) {
+                try file.write(bytes, at: AccountPlace.offset(of: number))
+                if isDurable { try file.synchronize() }
+                return nil
+            } catch {
+                return error
+            }
         }
         if let failure { throw .failed("write", "\(path)/\(Self.fileName(name))", failure) }
     }
 
+    /// Deletes the file of this name. Does nothing if there is none.
+    ///
+    /// - Throws: `AccountStoreError` for an invalid name, or if the file cannot be deleted.
+    /// - Complexity: O(1).
     public func remove(_ name: String) throws(AccountStoreError) {
         try check(name)
-        guard unlinkat(folder, Self.fileName(name), 0) != 0, errno != ENOENT else { return }
-        throw .failed("remove", "\(path)/\(Self.fileName(name))", errno)
+        do {
+            try folder.removeFile(Self.fileName(name))
+        } catch {
+            guard !error.isMissing else { return }
+            throw .failed("remove", "\(path)/\(Self.fileName(name))", error)
+        }
     }
 
     /// The valid place with the higher number.
-    private static func latest(in file: Int32) -> AccountPlace? {
+    private static func latest(in file: borrowing Platform.File) -> AccountPlace? {
         var latest: AccountPlace?
         for index in UInt64(0)..<2 {
-            var bytes = [UInt8](repeating: 0, count: AccountPlace.bytesMax)
-            let count = pread(file, &bytes, bytes.count, AccountPlace.offset(of: index))
-            guard count > 0, let place = AccountPlace(bytes: bytes[..<count]),
+            let bytes = file.read(AccountPlace.bytesMax, at: AccountPlace.offset(of: index))
+            guard !bytes.isEmpty, let place = AccountPlace(bytes: bytes[...]),
                 // If one place was copied over the other, its number does not match its position,
                 // and it is ignored.
                 place.number % 2 == index, latest.map({ place.number > $0.number }) ?? true
@@ -100,18 +108,19 @@ public final class AccountFolder: AccountStore {
 
     /// Opens the file of a name without following links. Returns nil if the file is opened for
     /// reading and does not exist.
-    private func open(_ name: String, _ flags: Int32) throws(AccountStoreError) -> Int32? {
+    private func open(
+        _ name: String, forWriting: Bool
+    ) throws(AccountStoreError) -> Platform.File? {
         try check(name)
         let fileName = Self.fileName(name)
-        let file = openat(
-            folder, fileName, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600 as mode_t)
-        guard file >= 0 else {
-            if errno == ENOENT, flags & O_CREAT == 0 { return nil }
-            throw .failed("open", "\(path)/\(fileName)", errno)
+        let file: Platform.File
+        do {
+            file = try folder.file(fileName, forWriting: forWriting)
+        } catch {
+            if error.isMissing, !forWriting { return nil }
+            throw .failed("open", "\(path)/\(fileName)", error)
         }
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            close(file)
+        guard file.isRegular else {
             throw AccountStoreError("\(path)/\(fileName): not a regular file; remove it")
         }
         return file
@@ -145,7 +154,9 @@ public final class AccountFolder: AccountStore {
 }
 
 extension AccountStoreError {
-    fileprivate static func failed(_ what: String, _ path: String, _ code: Int32) -> Self {
-        Self("\(path): cannot \(what) it: \(String(cString: strerror(code)))")
+    fileprivate static func failed(
+        _ what: String, _ path: String, _ failure: Platform.Failure
+    ) -> Self {
+        Self("\(path): cannot \(what) it: \(failure.sentence)")
     }
 }

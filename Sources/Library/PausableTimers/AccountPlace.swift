@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Timekeeping
+
 /// An account as it is written to one of the two places of a file: a line of words that ends with a
 /// checksum.
 struct AccountPlace {
@@ -52,14 +54,15 @@ struct AccountPlace {
 
 extension TimerAccount {
     /// `STATE BASIS BOOT-ID ACTIVE ACCRUED PASSED TICKS MAX-LOSS SAVE-INTERVAL WALL-US AWAKE-NS
-    /// BOOT-NS`, with spans in attoseconds.
+    /// BOOT-NS [NEXT]`, with spans in attoseconds.
     var line: [UInt8] {
-        let numbers = [
+        var numbers = [
             active.attoseconds, accrued.attoseconds, Int128(passed), Int128(ticks),
             maxLoss.attoseconds, saveInterval.attoseconds,
             Int128(savedAt.wall.microsecondsSinceEpoch), Int128(savedAt.awake.nanoseconds),
             Int128(savedAt.boot.nanoseconds),
         ]
+        if let next { numbers.append(next.attoseconds) }
         var line = "\(state.rawValue) \(basis.rawValue) \(savedAt.bootID)"
         for number in numbers { line += " \(number)" }
         return Array(line.utf8)
@@ -75,13 +78,16 @@ extension TimerAccount {
         else { return nil }
         var numbers: [Int128] = []
         while let number = words.nextNumber() { numbers.append(number) }
-        guard numbers.count == 9, words.rest.isEmpty, let passed = Int(exactly: numbers[2]),
+        guard numbers.count == 9 || numbers.count == 10, words.rest.isEmpty,
+            let passed = Int(exactly: numbers[2]),
             let ticks = Int(exactly: numbers[3]), let wall = Int64(exactly: numbers[6]),
             let awake = Int64(exactly: numbers[7]), let boot = Int64(exactly: numbers[8])
         else { return nil }
         self.init(
             state: state, active: Duration(attoseconds: numbers[0]),
-            accrued: Duration(attoseconds: numbers[1]), passed: passed, ticks: ticks, basis: basis,
+            accrued: Duration(attoseconds: numbers[1]),
+            next: numbers.count == 10 ? Duration(attoseconds: numbers[9]) : nil, passed: passed,
+            ticks: ticks, basis: basis,
             maxLoss: Duration(attoseconds: numbers[4]),
             saveInterval: Duration(attoseconds: numbers[5]),
             savedAt: Now(

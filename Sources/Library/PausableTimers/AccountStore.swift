@@ -3,6 +3,9 @@
 
 /// A place where the accounts of named timers are saved, so that they survive the end of the
 /// program.
+///
+/// A group calls its store one call at a time: on the queue that saves, in the threads that create
+/// timers, and in those that call `save()`. The store may take long, but must not call the group.
 public protocol AccountStore: Sendable {
     /// The account that was last saved under this name; nil if there is none.
     func load(_ name: String) throws -> TimerAccount?

@@ -2,4 +2,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Instants and time bases are part of the interface of this library.
-@_exported public import Timekeeping
+@_exported public import Instants

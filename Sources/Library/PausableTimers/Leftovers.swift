@@ -11,7 +11,7 @@ struct Leftovers: ~Copyable, Sendable {
     private var extras: Extras?
     private var streams: [TickStream] = []
     private var waiters: [CheckedContinuation<Void, Never>] = []
-    var onChange: (@Sendable () -> Void)?
+    var onChange: (call: @Sendable (TimerReference) -> Void, timer: TimerReference)?
 
     /// Moves the handler of the row here, because the row does not need it any more.
     mutating func take(from row: inout Row) {
@@ -44,6 +44,6 @@ struct Leftovers: ~Copyable, Sendable {
     func settle() {
         for stream in streams { stream.finish() }
         for waiter in waiters { waiter.resume() }
-        onChange?()
+        if let onChange { onChange.call(onChange.timer) }
     }
 }

@@ -20,20 +20,24 @@ public final class ManualTime: TimeSource {
         var alarms: [ManualAlarm] = []
 
         mutating func move(by nanoseconds: Int64, isAwake: Bool = true) {
-            wall += nanoseconds
+            wall = wall.adding(clamping: nanoseconds)
             now.wall = WallInstant(microsecondsSinceEpoch: wall / 1000)
-            now.boot = BootInstant(nanoseconds: now.boot.nanoseconds + nanoseconds)
+            now.boot = BootInstant(nanoseconds: now.boot.nanoseconds.adding(clamping: nanoseconds))
             guard isAwake else { return }
-            now.awake = AwakeInstant(nanoseconds: now.awake.nanoseconds + nanoseconds)
+            now.awake = AwakeInstant(
+                nanoseconds: now.awake.nanoseconds.adding(clamping: nanoseconds))
         }
     }
 
     private let state: Lock<State>
+    /// The tasks that work because of ticks.
+    let activity = Activity()
 
     /// Creates a time that starts at a reading of the clocks; by default one hour after a boot, on
     /// 2026-01-01 by the wall clock.
     public init(startingAt now: Now = ManualTime.start) {
-        state = Lock(State(now: now, wall: now.wall.microsecondsSinceEpoch * 1000))
+        state = Lock(
+            State(now: now, wall: now.wall.microsecondsSinceEpoch.multiplied(clampingBy: 1000)))
     }
 
     /// The default reading at which time starts: 2026-01-01 00:00 UTC.
@@ -60,22 +64,59 @@ public final class ManualTime: TimeSource {
     /// Lets this much time pass, and handles each timer at the instant at which it is due, in that
     /// order. Returns when all handlers have returned.
     ///
-    /// It must not be called in a handler or on the queue of a timer; use `stall(for:)` there.
+    /// It must not be called in a handler or on the queue of a timer; use `stall(for:)` there. It
+    /// does not wait for tasks, as `advanceWithTasks(by:)` does.
     ///
     /// - Parameter span: not negative; zero handles the timers that are already due.
     public func advance(by span: Duration) {
+        let end = beginAdvance(by: span)
+        while let alarm = nextAlarm(until: end) { alarm.queue.sync(execute: alarm.ring) }
+        endAdvance(at: end)
+    }
+
+    /// Lets this much time pass like `advance(by:)`, and also waits for tasks: before time goes on
+    /// from a tick, each asynchronous handler has returned, and each `for await` loop over the ticks
+    /// of a timer waits for its next tick or has ended. A task may wait for this time there, with
+    /// another timer or a `TimerClock`. Without such a wait, a task that slept with a `TimerClock`
+    /// is woken up but not waited for.
+    ///
+    /// It may be called on the main actor, and must not be called in a handler.
+    ///
+    /// - Parameter span: not negative; zero handles the timers that are already due.
+    public func advanceWithTasks(by span: Duration) async {
+        let end = beginAdvance(by: span)
+        await activity.becomeIdle()
+        while let alarm = nextAlarm(until: end) {
+            await withCheckedContinuation { done in
+                alarm.queue.async {
+                    alarm.ring()
+                    done.resume()
+                }
+            }
+            await activity.becomeIdle()
+        }
+        endAdvance(at: end)
+    }
+
+    /// Returns when at least this many tasks wait for a tick or sleep. A test calls it after it has
+    /// started them, because a task reads only the ticks that come after it has begun to wait.
+    public func waitForTasks(_ count: Int = 1) async { await activity.become(waiting: count) }
+
+    private func beginAdvance(by span: Duration) -> AwakeInstant {
         precondition(span >= .zero, "time does not run backwards")
-        let end = state.withLock { state -> AwakeInstant in
+        return state.withLock { state -> AwakeInstant in
             precondition(
                 !state.isAdvancing, "advance(by:) was called in a handler: call stall(for:) there")
             state.isAdvancing = true
             return state.now.awake + span
         }
-        while let alarm = state.withLock({ state in
-            Self.takeNext(from: &state, until: end)
-        }) {
-            alarm.queue.sync(execute: alarm.ring)
-        }
+    }
+
+    private func nextAlarm(until end: AwakeInstant) -> ManualAlarm? {
+        state.withLock { state in Self.takeNext(from: &state, until: end) }
+    }
+
+    private func endAdvance(at end: AwakeInstant) {
         state.withLock { state in
             state.move(by: max(0, end.nanoseconds - state.now.awake.nanoseconds))
             state.isAdvancing = false
@@ -108,7 +149,7 @@ public final class ManualTime: TimeSource {
     /// Sets the wall clock forward, or back with a negative span. The other clocks do not change.
     public func setWallClock(by span: Duration) {
         state.withLock { state in
-            state.wall += span.wholeNanoseconds
+            state.wall = state.wall.adding(clamping: span.wholeNanoseconds)
             state.now.wall = WallInstant(microsecondsSinceEpoch: state.wall / 1000)
         }
     }

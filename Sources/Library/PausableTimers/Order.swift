@@ -14,6 +14,10 @@ enum Order: Sendable {
     /// Send each tick from now on to this stream; end the stream if there will be none.
     case add(TickStream)
     case remove(TickStream)
-    /// Call this function after each operation that changed the timer.
-    case observe(@Sendable () -> Void)
+    /// Let it tick now, instead of at its next point.
+    case tickNow
+    /// Let its next tick be due after this much counted time; not negative.
+    case moveNext(Duration)
+    /// Let its next tick be due this much later, or earlier if it is negative.
+    case addTime(Duration)
 }

@@ -13,7 +13,8 @@
 ///
 /// A timer exists as long as something references it; its handler does not count. It can be used
 /// from any thread, and its handler never runs twice at the same time. A late tick says how many
-/// ticks it stands for (`Tick.missed`), and the next tick is on the original grid.
+/// ticks it stands for (`Tick.missed`), and the next tick is on the original grid. Each operation
+/// takes O(log *n*) in the number of timers of its queue, and reading a property O(1).
 public final class PausableTimer: Sendable {
     /// A reference to the timer that does not keep it alive.
     public let reference: TimerReference
@@ -68,11 +69,32 @@ public final class PausableTimer: Sendable {
     public func finish() async { await reference.finish() }
 
     /// Changes the interval while the timer continues. The elapsed time counts towards the new
-    /// interval. If it is already longer than that, the timer ticks at once.
+    /// interval. If it is already longer than that, the timer ticks at once. A next tick that was
+    /// moved stays where it is.
     ///
     /// - Parameter interval: longer than zero; for a timer that ticks once, not negative.
     /// - Throws: `TimerArgumentError`; the timer continues as before.
     public func setInterval(_ interval: Duration) throws(TimerArgumentError) {
         try reference.setInterval(interval)
     }
+
+    /// Lets the timer tick now, instead of at its next point; the tick after that comes a whole
+    /// interval later. A timer that ticks once is then finished. Does nothing if the timer is not
+    /// running.
+    public func tickNow() { reference.tickNow() }
+
+    /// Moves the next tick: it is due after this much counted time, and the ticks after that follow
+    /// at intervals. A paused timer stays paused. Does nothing if the timer is finished or
+    /// cancelled.
+    ///
+    /// - Parameter delay: not negative.
+    /// - Throws: `TimerArgumentError`; the timer continues as before.
+    public func setNextTick(after delay: Duration) throws(TimerArgumentError) {
+        try reference.setNextTick(after: delay)
+    }
+
+    /// Moves the next tick by `span`: a countdown gets more time, or less if `span` is negative, at
+    /// the least none. The ticks after that follow at intervals. Does nothing if the timer is
+    /// finished or cancelled.
+    public func addTime(_ span: Duration) { reference.addTime(span) }
 }

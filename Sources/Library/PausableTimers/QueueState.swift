@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Timekeeping
+
 /// The clocks that a queue needs. CLOCK_BOOTTIME is read only if a timer counts by it.
 struct Reading: Sendable {
     var awake: AwakeInstant
@@ -21,6 +23,8 @@ struct Delivery: ~Copyable, Sendable {
     var handler: TickHandler?
     var streams: [TickStream] = []
     var isLast: Bool
+    /// Whether the handler itself says when it has returned.
+    var completesLater: Bool
 
     func handle() {
         handler?(tick)
@@ -40,6 +44,8 @@ struct QueueState: ~Copyable, Sendable {
     private var lastGeneration: UInt32 = 0
     /// The number of timers that count while the machine sleeps.
     private(set) var sleepCounters = 0
+    /// The maximum number of timers since the memory of former ones was last freed.
+    private var peak = 0
     var alarm = QueueAlarm()
 
     // MARK: - Creating and freeing
@@ -51,6 +57,7 @@ struct QueueState: ~Copyable, Sendable {
         if row.countsSleep { sleepCounters += 1 }
         row.generation = lastGeneration
         let slot = rows.insert(row)
+        peak = max(peak, rows.count)
         settle(slot, at: now)
         return (slot, lastGeneration)
     }
@@ -73,11 +80,12 @@ struct QueueState: ~Copyable, Sendable {
         if rows[slot].countsSleep { sleepCounters -= 1 }
         leftovers.takeAll(from: &rows[slot])
         rows.remove(slot)
-        // The memory of very many timers is freed when all of them are gone.
-        guard rows.count == 0, rows.capacity > 1024 else { return }
-        rows = Rows()
-        due = AlarmQueue()
-        dueAsleep = AlarmQueue()
+        // The rows free their memory themselves. The queues of due times do it here, each time that
+        // three quarters of the timers are gone, so that it costs little for each of them.
+        guard peak > 1024, rows.count < peak / 4 else { return }
+        peak = rows.count
+        due.trim()
+        dueAsleep.trim()
     }
 
     /// Executes an operation on a timer. Returns whether it changed anything.
@@ -87,6 +95,7 @@ struct QueueState: ~Copyable, Sendable {
     ) -> Bool {
         let counted = now.counted(rows[slot].basis)
         let state = rows[slot].state
+        let isActive = state == .running || state == .paused
         switch order {
         case .pause:
             guard state == .running else { return false }
@@ -107,8 +116,17 @@ struct QueueState: ~Copyable, Sendable {
             }
             return isNew
         case .setInterval(let span): rows[slot].setInterval(span, at: counted)
+        case .tickNow:
+            guard state == .running else { return false }
+            rows[slot].flags.insert(.atOnce)
+        case .moveNext(let delay):
+            guard isActive else { return false }
+            rows[slot].moveNext(after: delay, at: counted)
+        case .addTime(let span):
+            guard isActive else { return false }
+            rows[slot].addTime(span, at: counted)
         case .add(let stream):
-            if state == .running || state == .paused {
+            if isActive {
                 rows[slot].makeExtras().streams.append(stream)
             } else {
                 leftovers.add(stream)
@@ -116,9 +134,6 @@ struct QueueState: ~Copyable, Sendable {
             return false
         case .remove(let stream):
             rows[slot].extras?.streams.removeAll { $0 === stream }
-            return false
-        case .observe(let body):
-            rows[slot].makeExtras().onChange = body
             return false
         }
         return true
@@ -138,16 +153,13 @@ struct QueueState: ~Copyable, Sendable {
     /// Adds the row to the queue of waiting rows or removes it, as its state requires.
     @inline(never)
     mutating func settle(_ slot: Int, at now: Reading) {
-        let basis = rows[slot].basis
-        guard rows[slot].isWaiting, let instant = rows[slot].dueInstant(at: now.counted(basis))
-        else { return unqueue(slot) }
-        let tolerance = rows[slot].tolerance
-        let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(tolerance)
-        let latest = CountedInstant(nanoseconds: overflow ? .max : sum)
-        if rows[slot].countsSleep {
-            dueAsleep.set(slot, latest: latest, due: tolerance > 0 ? instant : nil)
+        guard let (instant, latest, countsSleep) = rows[slot].place(at: now) else {
+            return unqueue(slot)
+        }
+        if countsSleep {
+            dueAsleep.set(slot, latest: latest, due: latest == instant ? nil : instant)
         } else {
-            due.set(slot, latest: latest, due: tolerance > 0 ? instant : nil)
+            due.set(slot, latest: latest, due: latest == instant ? nil : instant)
         }
     }
 
@@ -173,45 +185,58 @@ struct QueueState: ~Copyable, Sendable {
 
     /// The tick of a timer that is due; nil if it is not due.
     mutating func take(_ slot: Int, of queue: TimerQueue, at now: Reading) -> Delivery? {
-        rows[slot].flags.remove(.handedOver)
-        let counted = now.counted(rows[slot].basis)
-        guard rows[slot].isWaiting, let passed = rows[slot].pass(at: counted) else {
-            settle(slot, at: now)
-            return nil
-        }
-        rows[slot].ticks += 1
-        let isLast =
-            rows[slot].flags.contains(.once) || rows[slot].ticks >= rows[slot].ticksMax
-        if isLast {
-            rows[slot].phase = .finished
-            rows[slot].ledger.close(at: counted)
-        }
-        rows[slot].flags.insert(.handling)
+        let delivery = Self.take(slot, from: &rows[slot], of: queue, at: now)
         settle(slot, at: now)
+        return delivery
+    }
+
+    private static func take(
+        _ slot: Int, from row: inout Row, of queue: TimerQueue, at now: Reading
+    ) -> Delivery? {
+        row.flags.remove(.handedOver)
+        let counted = now.counted(row.basis)
+        guard row.isWaiting, let passed = row.pass(at: counted) else { return nil }
+        row.ticks = row.ticks.adding(clamping: 1)
+        let isLast = row.flags.contains(.once) || row.ticks >= row.ticksMax
+        if isLast {
+            row.phase = .finished
+            row.ledger.close(at: counted)
+        }
+        row.flags.insert(.handling)
         let tick = Tick(
-            number: rows[slot].ticks, missed: passed.missed,
-            scheduled: AwakeInstant(
-                nanoseconds: now.awake.nanoseconds - passed.late.wholeNanoseconds),
-            actual: now.awake, active: rows[slot].ledger.active(at: counted),
-            timer: TimerReference(
-                queue: queue, slot: Int32(slot), generation: rows[slot].generation))
+            number: row.ticks, missed: passed.missed, scheduled: now.awake - passed.late,
+            actual: now.awake, active: row.ledger.active(at: counted),
+            timer: TimerReference(queue: queue, slot: Int32(slot), generation: row.generation))
         var delivery = Delivery(
-            slot: slot, tick: tick, handler: rows[slot].handler, isLast: isLast)
-        guard let extras = rows[slot].extras else { return delivery }
+            slot: slot, tick: tick, handler: row.handler, isLast: isLast,
+            completesLater: row.flags.contains(.completesLater))
+        guard let extras = row.extras else { return delivery }
         delivery.streams = extras.streams
         if isLast { extras.streams = [] }
         return delivery
     }
 
     /// Handles the return of the handler of the row.
-    mutating func complete(_ slot: Int, at now: Reading, into leftovers: inout Leftovers) {
+    mutating func complete(
+        _ slot: Int, of queue: TimerQueue, at now: Reading, into leftovers: inout Leftovers
+    ) {
         rows[slot].flags.remove(.handling)
+        // Most timers have none of these, and are looked at once.
+        guard rows[slot].hasMoreToComplete else { return }
         leftovers.takeWaiters(from: rows[slot])
-        if rows[slot].flags.contains(.released) {
-            free(slot, into: &leftovers)
-        } else if rows[slot].handlerQueue != nil {
-            settle(slot, at: now)
-        }
+        if rows[slot].flags.contains(.released) { return free(slot, into: &leftovers) }
+        if rows[slot].phase == .finished { note(slot, of: queue, in: &leftovers) }
+        guard rows[slot].flags.contains(.exclusive) else { return }
+        rows[slot].handlerReturned(at: now.counted(rows[slot].basis))
+        settle(slot, at: now)
+    }
+
+    /// Lets the observer of the timer be called.
+    func note(_ slot: Int, of queue: TimerQueue, in leftovers: inout Leftovers) {
+        guard let onChange = rows[slot].extras?.onChange else { return }
+        let timer = TimerReference(
+            queue: queue, slot: Int32(slot), generation: rows[slot].generation)
+        leftovers.onChange = (onChange, timer)
     }
 
     // MARK: - The alarm

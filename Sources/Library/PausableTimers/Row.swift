@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Timekeeping
 
 typealias TickHandler = @Sendable (Tick) -> Void
 
@@ -29,9 +30,24 @@ struct Row: ~Copyable, Sendable {
             /// The time before the first tick was given as an instant, so it is not used after a
             /// restart.
             case absoluteFirst = 128
-            case free = 256
+            /// The next tick was moved; `Extras.next` says to when.
+            case moved = 256
+            /// The interval counts from the return of the handler.
+            case fixedDelay = 512
+            /// A tick that cannot be on time is left out, and the next one is on the grid.
+            case dropsLate = 1024
+            /// The handler itself says when it has returned, with `TimerReference.complete()`.
+            case completesLater = 2048
+            /// It is not in the queue of due times while its handler is running.
+            case exclusive = 4096
         }
 
+        /// With any of these, a tick is more than the next point of the grid.
+        private static let unusual =
+            Flag.atOnce.rawValue | Flag.moved.rawValue | Flag.fixedDelay.rawValue
+            | Flag.dropsLate.rawValue
+
+        var areUnusual: Bool { bits & Self.unusual != 0 }
         func contains(_ flag: Flag) -> Bool { bits & flag.rawValue != 0 }
         mutating func insert(_ flag: Flag) { bits |= flag.rawValue }
         mutating func remove(_ flag: Flag) { bits &= ~flag.rawValue }
@@ -72,35 +88,48 @@ struct Row: ~Copyable, Sendable {
     /// not while it is handed over, because its handler must not run twice at the same time.
     var isWaiting: Bool {
         phase == .running
-            && !flags.contains(.cancelled) && !flags.contains(.free)
-            && !flags.contains(.handedOver)
-            && (handlerQueue == nil || !flags.contains(.handling))
+            && !flags.contains(.cancelled) && !flags.contains(.handedOver)
+            && !(flags.contains(.handling) && flags.contains(.exclusive))
+    }
+
+    /// When it is due, and by when at the latest; nil if it does not belong in the queue.
+    func place(
+        at now: Reading
+    ) -> (due: CountedInstant, latest: CountedInstant, countsSleep: Bool)? {
+        guard isWaiting, let due = dueInstant(at: now.counted(basis)) else { return nil }
+        let latest = due.nanoseconds.adding(clamping: tolerance)
+        return (due, CountedInstant(nanoseconds: latest), countsSleep)
+    }
+
+    /// Whether the return of its handler changes more than a flag.
+    var hasMoreToComplete: Bool {
+        extras != nil || flags.contains(.exclusive) || flags.contains(.released)
+    }
+
+    /// The counted time from the last point passed to the next tick.
+    var next: Duration {
+        flags.contains(.moved) ? extras?.next ?? grid.next : grid.next
     }
 
     var countsSleep: Bool { basis == .boottime || basis == .wall }
 
     /// When it is due by the clock that it counts by.
     func dueInstant(at now: CountedInstant) -> CountedInstant? {
-        flags.contains(.atOnce) ? now : ledger.instant(reaching: grid.next)
+        flags.contains(.atOnce) ? now : ledger.instant(reaching: next)
     }
 
     /// The time that is left until it is due; nil if it does not tick any more.
     func remaining(at now: CountedInstant) -> Duration? {
         guard phase != .finished, !flags.contains(.cancelled) else { return nil }
-        return flags.contains(.atOnce) ? .zero : max(.zero, grid.next - ledger.accrued(at: now))
+        return flags.contains(.atOnce) ? .zero : max(.zero, next - ledger.accrued(at: now))
     }
 
     /// Passes the points that are due.
     ///
     /// - Returns: how many points there were before the last of them, and how long ago the last one
-    ///   was due; nil, with nothing changed, if none is due.
+    ///   was due; nil if there is no tick now.
     mutating func pass(at now: CountedInstant) -> (missed: Int, late: Duration)? {
-        if flags.contains(.atOnce) {
-            flags.remove(.atOnce)
-            ledger.dropAccrued(at: now)
-            grid.passed += 1
-            return (0, .zero)
-        }
+        if flags.areUnusual { return passUnusual(at: now) }
         let accrued = ledger.accrued(at: now)
         // The interval of a timer that ticks once may be zero, and there are no further points.
         let isOnce = flags.contains(.once)
@@ -121,9 +150,11 @@ struct Row: ~Copyable, Sendable {
         phase = .running
         switch policy {
         case .keepRemaining: break
-        case .restartInterval: ledger.dropAccrued(at: now)
+        case .restartInterval:
+            ledger.dropAccrued(at: now)
+            flags.remove(.moved)
         case .tickIfDue:
-            if ledger.accrued(at: now) + (now - pausedAt) >= grid.next { flags.insert(.atOnce) }
+            if ledger.accrued(at: now) + (now - pausedAt) >= next { flags.insert(.atOnce) }
         }
         ledger.open(at: now)
     }
@@ -140,7 +171,9 @@ struct Row: ~Copyable, Sendable {
         grid.passed = 0
         ticks = 0
         flags.remove(.atOnce)
+        flags.remove(.moved)
         extras?.maxLoss = .zero
+        extras?.dropped = 0
         phase = .running
     }
 
@@ -149,85 +182,8 @@ struct Row: ~Copyable, Sendable {
     mutating func setInterval(_ span: Duration, at now: CountedInstant) {
         grid.span = span
         if !flags.contains(.ownFirst) { grid.first = span }
+        guard !flags.contains(.moved) else { return }
         let over = ledger.accrued(at: now) - grid.next
         if over > .zero { ledger.pass(over, at: now) }
-    }
-}
-
-/// Unchecked because the compiler does not know that the lock of the queue protects it, like the
-/// row.
-///
-/// Properties that few timers have, stored outside the rows.
-final class Extras: @unchecked Sendable {
-    /// The sequences that receive its ticks.
-    var streams: [TickStream] = []
-    /// The tasks that wait for its handler to return.
-    var waiters: [CheckedContinuation<Void, Never>] = []
-    /// Called after the timer was paused, resumed, restarted, cancelled or changed.
-    var onChange: (@Sendable () -> Void)?
-    /// The maximum of its time that may not have been counted because of restarts of the program.
-    var maxLoss = Duration.zero
-}
-
-extension Row {
-    /// Its extras, which are created if it has none.
-    mutating func makeExtras() -> Extras {
-        let made = extras ?? Extras()
-        extras = made
-        return made
-    }
-}
-
-/// Unchecked because it owns the memory of the blocks, which nothing else can reach.
-///
-/// Rows by their slots, in blocks, so that no row is moved when more are added.
-struct Rows: ~Copyable, @unchecked Sendable {
-    private static let blockShift = 7
-    private static let blockMask = 1 << blockShift - 1
-
-    private var blocks: [UnsafeMutablePointer<Row>] = []
-    private var free: [Int32] = []
-    private var end = 0
-    private(set) var count = 0
-    /// The maximum number of slots that were in use at the same time.
-    var capacity: Int { end }
-
-    deinit {
-        for slot in 0..<end { address(of: slot).deinitialize(count: 1) }
-        for block in blocks { block.deallocate() }
-    }
-
-    subscript(slot: Int) -> Row {
-        _read { yield address(of: slot).pointee }
-        _modify { yield &address(of: slot).pointee }
-    }
-
-    private func address(of slot: Int) -> UnsafeMutablePointer<Row> {
-        precondition(slot >= 0 && slot < end, "no such row")
-        return blocks[slot >> Self.blockShift] + (slot & Self.blockMask)
-    }
-
-    /// Whether the slot still contains this timer.
-    func has(_ slot: Int, _ generation: UInt32) -> Bool {
-        slot < end && self[slot].generation == generation && !self[slot].flags.contains(.free)
-    }
-
-    mutating func insert(_ row: consuming Row) -> Int {
-        count += 1
-        if let slot = free.popLast() {
-            self[Int(slot)] = row
-            return Int(slot)
-        }
-        if end & Self.blockMask == 0 { blocks.append(.allocate(capacity: Self.blockMask + 1)) }
-        end += 1
-        address(of: end - 1).initialize(to: row)
-        return end - 1
-    }
-
-    /// Frees the slot, whose row must not reference anything any more.
-    mutating func remove(_ slot: Int) {
-        self[slot].flags.insert(.free)
-        free.append(Int32(slot))
-        count -= 1
     }
 }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Dispatch
-import Glibc
 
 /// The clocks of the machine, with alarms that use `DispatchSourceTimer`.
 public struct SystemTime: TimeSource {
@@ -12,14 +11,7 @@ public struct SystemTime: TimeSource {
     /// The boot of this process. Without /proc it is a random number, so that no account is
     /// mistaken for one that was saved in this boot.
     public static let bootID: BootID = {
-        let file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
-        if file >= 0 {
-            defer { close(file) }
-            var bytes = [UInt8](repeating: 0, count: 64)
-            let count = read(file, &bytes, bytes.count)
-            let text = bytes.prefix(max(0, count)).filter { $0 > 32 }
-            if let boot = BootID(String(decoding: text, as: UTF8.self)) { return boot }
-        }
+        if let boot = Platform.bootID().flatMap({ BootID($0) }) { return boot }
         let random = (0..<32).map { _ in String(UInt8.random(in: 0..<16), radix: 16) }
         guard let boot = BootID(random.joined()) else {
             preconditionFailure("32 hexadecimal digits are a boot id.")
@@ -29,9 +21,9 @@ public struct SystemTime: TimeSource {
 
     public func now() -> Now {
         Now(
-            wall: WallInstant(microsecondsSinceEpoch: read(CLOCK_REALTIME) / 1000),
-            awake: AwakeInstant(nanoseconds: read(CLOCK_MONOTONIC)),
-            boot: BootInstant(nanoseconds: read(CLOCK_BOOTTIME)), bootID: Self.bootID)
+            wall: WallInstant(microsecondsSinceEpoch: Platform.wallNanoseconds / 1000),
+            awake: AwakeInstant(nanoseconds: Platform.monotonicNanoseconds),
+            boot: BootInstant(nanoseconds: Platform.boottimeNanoseconds), bootID: Self.bootID)
     }
 
     public func makeAlarm(
@@ -39,13 +31,6 @@ public struct SystemTime: TimeSource {
     ) -> any Alarm {
         SystemAlarm(on: queue, ring)
     }
-}
-
-/// The reading of a kernel clock in nanoseconds.
-func read(_ clock: clockid_t) -> Int64 {
-    var time = timespec()
-    clock_gettime(clock, &time)
-    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 
 /// A dispatch source. It is never suspended, so it can be released at any time.
@@ -80,10 +65,8 @@ final class SystemAlarm: Alarm {
     /// Sets it to expire when the wall clock reads `instant`, even if the machine sleeps until
     /// then.
     func set(wall instant: WallInstant) {
-        let second = instant.secondsSinceEpoch
-        let microsecond = instant.microsecondsSinceEpoch - second * 1_000_000
-        let time = timespec(tv_sec: Int(second), tv_nsec: Int(microsecond) * 1000)
-        source.schedule(wallDeadline: DispatchWallTime(timespec: time), leeway: .nanoseconds(0))
+        let time = Platform.wallTime(microseconds: instant.microsecondsSinceEpoch)
+        source.schedule(wallDeadline: time, leeway: .nanoseconds(0))
     }
 
     func cancel() { source.cancel() }

@@ -35,6 +35,16 @@ public enum FirstTick: Sendable {
     case atWall(WallInstant)
 }
 
+/// From when to when the interval of a repeating timer counts.
+public enum TickSpacing: Sendable {
+    /// From tick to tick: the ticks are on a fixed grid, which late ticks and slow handlers do not
+    /// move.
+    case fixedRate
+    /// From the return of the handler to the next tick, however long the handler takes. No tick is
+    /// missed. A timer whose ticks are only awaited has no handler to wait for.
+    case fixedDelay
+}
+
 /// What a timer does about the time of a pause when it is resumed.
 public enum ResumePolicy: Sendable {
     /// It continues with the remaining time.

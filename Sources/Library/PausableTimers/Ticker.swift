@@ -1,33 +1,27 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// One frame, as it is passed to the handler of a `Ticker`.
-public struct Frame: Sendable {
-    /// The number of the frame, from 1.
-    public let number: Int
-    /// How many frames before this one were dropped because the handler or its queue was busy.
-    public let dropped: Int
-    /// When the frame was due, by CLOCK_MONOTONIC.
-    public let timestamp: AwakeInstant
-    /// When the next frame is due, so the time at which the current drawing should be ready.
-    public let targetTimestamp: AwakeInstant
-    /// The time from one frame to the next.
-    public let duration: Duration
-    /// When the handler was called, by CLOCK_MONOTONIC.
-    public let actual: AwakeInstant
-}
-
 /// Frames at a constant rate, like those of a display link, but without a display.
 ///
 /// ```swift
-/// let ticker = try Ticker(preferredRate: 60) { frame in draw(at: frame.targetTimestamp) }
+/// let ticker = try Ticker(preferredRate: 60, for: view, on: .main) { view, frame in
+///     view.draw(at: frame.targetTimestamp)
+///     if view.isDone { frame.ticker.cancel() }
+/// }
 /// ticker.isPaused = true
 /// ```
 ///
-/// The ticker exists as long as something references it.
+/// Each frame starts on a fixed grid. A frame that is due while an earlier one is still being
+/// handled is left out, and so is one that would start later than half of its duration, because the
+/// queue is busy: `Frame.dropped` counts them. So a handler that always takes one and a half
+/// frames gets every second frame, at even distances.
+///
+/// The ticker exists as long as something references it. It can be used from any thread. Each
+/// operation takes O(log *n*) in the number of timers of its queue.
 public final class Ticker: Sendable {
+    /// A reference to the ticker that does not keep it alive.
+    public let reference: TickerReference
     private let timer: PausableTimer
-    private let meter: Meter
 
     /// Creates a ticker.
     ///
@@ -36,71 +30,134 @@ public final class Ticker: Sendable {
     ///   - isPaused: whether it starts paused.
     ///   - queue: the queue that runs the handler.
     ///   - handler: called for each frame, and never twice at the same time.
-    /// - Throws: `TimerArgumentError`.
-    public init(
+    /// - Throws: `TimerArgumentError`; no ticker was created.
+    @_disfavoredOverload
+    public convenience init(
         preferredRate: Double = 60, paused isPaused: Bool = false, on queue: TimerQueue = .shared,
         handler: @escaping @Sendable (Frame) -> Void
     ) throws(TimerArgumentError) {
-        let meter = Meter(span: try Self.span(of: preferredRate))
-        self.meter = meter
-        timer = try .every(meter.span, paused: isPaused, on: queue) { tick in
-            let span = tick.timer.interval
-            meter.record(at: tick.actual)
-            handler(
-                Frame(
-                    number: tick.number, dropped: tick.missed, timestamp: tick.scheduled,
-                    targetTimestamp: tick.scheduled + span, duration: span, actual: tick.actual))
-        }
+        try self.init(preferredRate, isPaused, queue, handler)
+    }
+
+    /// Creates a ticker for an object that it does not retain: after the object has been released, the
+    /// ticker is cancelled at its next frame.
+    ///
+    /// - Parameters:
+    ///   - preferredRate: frames per second; from 10⁻⁹ to 10⁹.
+    ///   - owner: the object. The handler gets it with each frame.
+    ///   - isPaused: whether it starts paused.
+    ///   - queue: the queue that runs the handler.
+    ///   - handler: called for each frame, and never twice at the same time.
+    /// - Throws: `TimerArgumentError`; no ticker was created.
+    @_disfavoredOverload @_alwaysEmitIntoClient
+    public convenience init<Owner: AnyObject & Sendable>(
+        preferredRate: Double = 60, for owner: Owner, paused isPaused: Bool = false,
+        on queue: TimerQueue = .shared,
+        handler: @escaping @Sendable (Owner, Frame) -> Void
+    ) throws(TimerArgumentError) {
+        try self.init(
+            preferredRate: preferredRate, paused: isPaused, on: queue,
+            handler: { [weak owner] frame in
+                if let owner {
+                    handler(owner, frame)
+                } else {
+                    frame.ticker.cancel()
+                }
+            })
+    }
+
+    /// Creates a ticker on the main actor.
+    ///
+    /// - Parameters:
+    ///   - preferredRate: frames per second; from 10⁻⁹ to 10⁹.
+    ///   - isPaused: whether it starts paused.
+    ///   - queue: `.main`, or in a test a main queue with another time.
+    ///   - handler: called on the main actor for each frame, and never twice at the same time.
+    /// - Throws: `TimerArgumentError`; no ticker was created.
+    @_alwaysEmitIntoClient
+    public convenience init(
+        preferredRate: Double = 60, paused isPaused: Bool = false, on queue: MainTimerQueue,
+        handler: @escaping @MainActor @Sendable (Frame) -> Void
+    ) throws(TimerArgumentError) {
+        try self.init(
+            preferredRate: preferredRate, paused: isPaused, on: queue.queue,
+            handler: { frame in MainActor.assumeIsolated { handler(frame) } })
+    }
+
+    /// Creates a ticker on the main actor for an object that it does not retain: after the object has
+    /// been released, the ticker is cancelled at its next frame.
+    ///
+    /// - Parameters:
+    ///   - preferredRate: frames per second; from 10⁻⁹ to 10⁹.
+    ///   - owner: the object. The handler gets it with each frame.
+    ///   - isPaused: whether it starts paused.
+    ///   - queue: `.main`, or in a test a main queue with another time.
+    ///   - handler: called on the main actor for each frame, and never twice at the same time.
+    /// - Throws: `TimerArgumentError`; no ticker was created.
+    @_alwaysEmitIntoClient
+    public convenience init<Owner: AnyObject & Sendable>(
+        preferredRate: Double = 60, for owner: Owner, paused isPaused: Bool = false,
+        on queue: MainTimerQueue,
+        handler: @escaping @MainActor @Sendable (Owner, Frame) -> Void
+    ) throws(TimerArgumentError) {
+        try self.init(
+            preferredRate: preferredRate, paused: isPaused, on: queue.queue,
+            handler: { [weak owner] frame in
+                if let owner {
+                    MainActor.assumeIsolated { handler(owner, frame) }
+                } else {
+                    frame.ticker.cancel()
+                }
+            })
+    }
+
+    private init(
+        _ rate: Double, _ isPaused: Bool, _ queue: TimerQueue,
+        _ handler: @escaping @Sendable (Frame) -> Void
+    ) throws(TimerArgumentError) {
+        let meter = FrameMeter()
+        timer = try TimerSettings(
+            tolerance: .zero, basis: .active, isPaused: isPaused, account: nil, queue: queue,
+            handlerQueue: nil,
+            handler: { tick in
+                let span = tick.timer.interval
+                meter.record(at: tick.actual)
+                handler(
+                    Frame(
+                        number: tick.number, dropped: tick.missed, timestamp: tick.scheduled,
+                        targetTimestamp: tick.scheduled + span, duration: span,
+                        actual: tick.actual,
+                        ticker: TickerReference(timer: tick.timer, meter: meter)))
+            },
+            dropsLate: true
+        ).every(TickerReference.span(of: rate), nil, nil, .fixedRate)
+        reference = TickerReference(timer: timer.reference, meter: meter)
     }
 
     /// The requested rate, in frames per second.
-    public var preferredRate: Double { .seconds(1) / timer.interval }
+    public var preferredRate: Double { reference.preferredRate }
 
     /// Changes the requested rate, from the next frame on.
     ///
     /// - Parameter rate: frames per second; from 10⁻⁹ to 10⁹.
     /// - Throws: `TimerArgumentError`; the rate does not change.
     public func setPreferredRate(_ rate: Double) throws(TimerArgumentError) {
-        try timer.setInterval(Self.span(of: rate))
-        meter.interrupt()
+        try reference.setPreferredRate(rate)
     }
 
     /// The measured rate, in frames per second, in the last complete window of one second; nil
     /// before the first one.
-    public var achievedRate: Double? { meter.rate }
+    public var achievedRate: Double? { reference.achievedRate }
 
     /// Whether it is paused. After a pause the current frame continues with its remaining time.
     public var isPaused: Bool {
-        get { timer.state == .paused }
-        set {
-            if newValue { timer.pause() } else { timer.resume() }
-            meter.interrupt()
-        }
+        get { reference.isPaused }
+        set { reference.isPaused = newValue }
     }
 
     /// How long it has been running in total, without pauses.
     public var activeTime: Duration { timer.activeTime }
 
     /// Ends it permanently. It cannot be started again.
-    public func cancel() { timer.cancel() }
-
-    private static func span(of rate: Double) throws(TimerArgumentError) -> Duration {
-        guard rate >= 1e-9, rate <= 1e9 else {
-            throw TimerArgumentError("a rate must be between 1e-9 and 1e9 Hz, not \(rate)")
-        }
-        return .seconds(1) / rate
-    }
-
-    /// The meter. It is separate from the ticker, because the handler must not reference the
-    /// ticker.
-    private final class Meter: Sendable {
-        let span: Duration
-        private let state = Lock(RateMeter())
-
-        init(span: Duration) { self.span = span }
-
-        var rate: Double? { state.withLock { $0.rate } }
-        func record(at instant: AwakeInstant) { state.withLock { _ = $0.record(at: instant) } }
-        func interrupt() { state.withLock { $0.interrupt() } }
-    }
+    public func cancel() { reference.cancel() }
 }

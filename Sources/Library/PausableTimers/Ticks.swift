@@ -28,7 +28,9 @@ public struct Ticks: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         private let subscription: Subscription
 
-        fileprivate init(_ timer: PausableTimer) { subscription = Subscription(timer) }
+        init(_ timer: PausableTimer, isSleep: Bool = false) {
+            subscription = Subscription(timer, isSleep: isSleep)
+        }
 
         /// The next tick; nil when the timer is finished or cancelled, and when the task is
         /// cancelled.
@@ -38,14 +40,18 @@ public struct Ticks: AsyncSequence, Sendable {
     /// Ends the subscription when the iterator is released.
     private final class Subscription: Sendable {
         let timer: PausableTimer
-        let stream = TickStream()
+        let stream: TickStream
 
-        init(_ timer: PausableTimer) {
+        init(_ timer: PausableTimer, isSleep: Bool) {
             self.timer = timer
+            stream = TickStream(activity: timer.reference.queue.activity, isSleep: isSleep)
             timer.reference.execute(.add(stream))
         }
 
-        deinit { timer.reference.execute(.remove(stream)) }
+        deinit {
+            timer.reference.execute(.remove(stream))
+            stream.readerEnded()
+        }
     }
 }
 
@@ -55,9 +61,23 @@ final class TickStream: Sendable {
         var pending: Tick?
         var waiter: CheckedContinuation<Tick?, Never>?
         var isFinished = false
+        /// The task that waits, or waited last, if the time is manual.
+        var task: Int?
+        /// Whether that task was busy before it waited here for the first time.
+        var wasBusy = false
     }
 
+    /// The tasks that work because of ticks, for a manual time.
+    private let activity: Activity?
+    /// Whether the reader waits for one tick only, and then does something else.
+    private let isSleep: Bool
+
     private let state = Lock(State())
+
+    init(activity: Activity?, isSleep: Bool) {
+        self.activity = activity
+        self.isSleep = isSleep
+    }
 
     /// Passes the tick to the waiting task, or stores it, combined with a tick that was not read
     /// yet.
@@ -65,12 +85,12 @@ final class TickStream: Sendable {
     func send(_ tick: Tick) {
         let waiter = state.withLock { state -> CheckedContinuation<Tick?, Never>? in
             guard !state.isFinished else { return nil }
-            if let waiter = state.waiter {
-                state.waiter = nil
-                return waiter
-            }
+            if let waiter = takeWaiter(of: &state) { return waiter }
             var merged = tick
-            if let pending = state.pending { merged.missed += pending.missed + 1 }
+            if let pending = state.pending {
+                merged.missed = merged.missed.adding(clamping: pending.missed)
+                    .adding(clamping: 1)
+            }
             state.pending = merged
             return nil
         }
@@ -82,14 +102,28 @@ final class TickStream: Sendable {
     func finish() {
         let waiter = state.withLock { state -> CheckedContinuation<Tick?, Never>? in
             state.isFinished = true
-            defer { state.waiter = nil }
-            return state.waiter
+            return takeWaiter(of: &state)
         }
         waiter?.resume(returning: nil)
     }
 
+    private func takeWaiter(of state: inout State) -> CheckedContinuation<Tick?, Never>? {
+        guard let waiter = state.waiter else { return nil }
+        state.waiter = nil
+        if let task = state.task { activity?.wake(task, isBusy: !isSleep || state.wasBusy) }
+        return waiter
+    }
+
+    /// The iterator was released: its task does not work because of its ticks any more.
+    func readerEnded() {
+        guard let activity, !isSleep else { return }
+        let task = state.withLock { $0.wasBusy ? nil : $0.task }
+        if let task { activity.end(task) }
+    }
+
     func next() async -> Tick? {
-        await withTaskCancellationHandler {
+        let task = activity == nil ? nil : Activity.currentTask
+        return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let ready = state.withLock { state -> Tick?? in
                     if let pending = state.pending {
@@ -100,6 +134,11 @@ final class TickStream: Sendable {
                     // gets nil.
                     if state.isFinished || Task.isCancelled || state.waiter != nil {
                         return .some(nil)
+                    }
+                    if let activity, let task {
+                        let wasBusy = activity.wait(task)
+                        if state.task == nil { state.wasBusy = wasBusy }
+                        state.task = task
                     }
                     state.waiter = continuation
                     return nil

@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Timekeeping
+
 /// The saved time of a timer at one reading of the clocks. With it, a timer can continue in another
 /// run of the program, also after a restart of the machine.
 ///
@@ -25,6 +27,9 @@ public struct TimerAccount: Equatable, Sendable {
     public let active: Duration
     /// Its active time since the last grid point.
     public let accrued: Duration
+    /// The active time from the last grid point to its next tick, if that tick was moved; nil if it
+    /// is due as the interval says.
+    public let next: Duration?
     /// The number of grid points that were passed.
     public let passed: Int
     /// The number of its ticks since it was created or restarted.
@@ -39,15 +44,20 @@ public struct TimerAccount: Equatable, Sendable {
     /// The reading of the clocks to which it applies.
     public let savedAt: Now
 
+    /// The maximum of each time in an account: what 63 bits of nanoseconds can count, or 292 years.
+    public static let spanMax = Duration.nanoseconds(Int64.max)
+
     /// Creates an account; by default that of a timer that has just started.
     public init(
         state: State = .running, active: Duration = .zero, accrued: Duration = .zero,
-        passed: Int = 0, ticks: Int = 0, basis: TimeBasis = .active, maxLoss: Duration = .zero,
+        next: Duration? = nil, passed: Int = 0, ticks: Int = 0, basis: TimeBasis = .active,
+        maxLoss: Duration = .zero,
         saveInterval: Duration = .seconds(1), savedAt: Now
     ) {
         self.state = state
         self.active = active
         self.accrued = accrued
+        self.next = next
         self.passed = passed
         self.ticks = ticks
         self.basis = basis
@@ -56,11 +66,13 @@ public struct TimerAccount: Equatable, Sendable {
         self.savedAt = savedAt
     }
 
-    /// Whether the values are possible: none is negative, and the time since the last grid point is
-    /// not more than the total.
+    /// Whether the values are possible: no time is negative or longer than `spanMax`, the time
+    /// since the last grid point is not more than the total, and there are no more ticks than grid
+    /// points that were passed.
     public var isValid: Bool {
-        accrued >= .zero && active >= accrued && passed >= 0 && ticks >= 0 && ticks <= passed
-            && maxLoss >= .zero && saveInterval >= .zero
+        let spans = [active, accrued, next ?? .zero, maxLoss, saveInterval]
+        return spans.allSatisfy { $0 >= .zero && $0 <= Self.spanMax }
+            && active >= accrued && ticks >= 0 && ticks <= passed
     }
 }
 
@@ -73,38 +85,45 @@ extension TimerAccount {
             case .paused: .paused
             case .finished: .finished
             }
+        // The limits are for times that were restored from elsewhere: no timer runs for so long.
         self.init(
-            state: state, active: row.ledger.active(at: counted),
-            accrued: row.ledger.accrued(at: counted), passed: row.grid.passed, ticks: row.ticks,
-            basis: row.basis, maxLoss: row.extras?.maxLoss ?? .zero, savedAt: now)
+            state: state, active: min(row.ledger.active(at: counted), Self.spanMax),
+            accrued: min(row.ledger.accrued(at: counted), Self.spanMax),
+            next: row.flags.contains(.moved) ? min(row.next, Self.spanMax) : nil,
+            passed: row.grid.passed, ticks: row.ticks, basis: row.basis,
+            maxLoss: min(row.extras?.maxLoss ?? .zero, Self.spanMax), savedAt: now)
     }
 }
 
 extension Row {
     /// Continues from an account, with the time that counted since it was saved.
     ///
-    /// - Returns: how much of the time may be missing.
     /// - Throws: `TimerArgumentError` if the account is not valid.
-    mutating func restore(
-        _ account: TimerAccount, at now: Now
-    ) throws(TimerArgumentError) -> Duration {
+    mutating func restore(_ account: TimerAccount, at now: Now) throws(TimerArgumentError) {
         guard account.isValid else {
             throw TimerArgumentError("an account with impossible times cannot be restored")
         }
         ledger = Ledger(active: account.active, accrued: account.accrued)
         grid.passed = account.passed
         ticks = account.ticks
+        if let next = account.next {
+            flags.insert(.moved)
+            makeExtras().next = next
+        }
+        var maxLoss = account.maxLoss
         switch account.state {
         case .paused: phase = .paused
-        case .finished: phase = .finished
+        // If the number of ticks was raised since, it goes on.
+        case .finished: if ticksMax == .max || ticks >= ticksMax { phase = .finished }
         case .running:
+            if ticks >= ticksMax { phase = .finished }
             let credit = Credit(
                 account.basis, since: account.savedAt, lastProven: nil, at: now,
                 lossBound: account.saveInterval)
             ledger.credit(credit.counted)
-            return account.maxLoss + credit.maxLoss
+            maxLoss += credit.maxLoss
         }
-        return account.maxLoss
+        if maxLoss > .zero { makeExtras().maxLoss = maxLoss }
     }
 }
 

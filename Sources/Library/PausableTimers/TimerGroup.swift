@@ -1,34 +1,63 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-public import Dispatch
-
 /// Timers with names, by which they can be found, paused and resumed. With an `AccountStore`, each
 /// timer continues where it was when the program ended, for whatever reason it ended.
 ///
-/// The account of a timer is saved when the timer is paused, resumed, restarted or changed, before
-/// that call returns; every `saveInterval` while it is running; and at each tick, before its
-/// handler is called, unless ticks are more frequent than that. So a program that is killed loses
-/// at most about `saveInterval` of the time of each timer.
+/// Accounts are saved on a queue of their own, which delays neither the timers nor the callers: soon
+/// after a timer was paused, resumed, restarted or changed; every `saveInterval` while it is
+/// running; and at each tick, unless ticks are more frequent than that. The handler of such a tick
+/// is called when the tick is saved, so a program that is killed in the handler does not repeat the
+/// tick. If the disk is slower than the changes, the newest account of each timer is saved, and
+/// those in between are not. So a program that is killed loses at most about `saveInterval` of the
+/// time of each timer, and the changes that were not saved yet; `save()` waits until they are.
 ///
-/// The group keeps its timers alive. An unknown name is not an error.
+/// The group keeps its timers alive. A timer that is cancelled or that has made its last tick leaves
+/// the group when its handler has returned: its account is deleted, and its name can be used again.
+/// An unknown name is not an error. Releasing the group waits until everything is saved.
+///
+/// A group can be used from any thread. Operations on one timer take O(log *n*) in the number of
+/// timers of the queue, and operations on all of them O(*n* log *n*).
 public final class TimerGroup: Sendable {
     /// The queue on which all timers of the group run.
     public let queue: TimerQueue
     /// How often the accounts of running timers are saved.
     public let saveInterval: Duration
 
-    private struct State: ~Copyable {
-        var timers: [String: PausableTimer] = [:]
-        var saver: PausableTimer?
+    private struct Entry {
+        let timer: PausableTimer
+        /// Whether it was running at its last change.
+        var isRunning = false
+
+        /// Whether its name can be used by another timer.
+        var isGone: Bool { timer.reference.view?.isGone ?? true }
     }
 
-    private let store: (any AccountStore)?
-    private let onSaveError: @Sendable (any Error) -> Void
+    private struct State: ~Copyable {
+        var entries: [String: Entry] = [:]
+        /// How many of them are running.
+        var running = 0
+        /// Saves the accounts repeatedly.
+        var clock: PausableTimer?
+        var isClockRunning = false
+
+        mutating func forget(_ name: String) -> PausableTimer? {
+            guard let entry = entries.removeValue(forKey: name) else { return nil }
+            if entry.isRunning { running -= 1 }
+            return entry.timer
+        }
+
+        /// Saves the accounts repeatedly while any timer is running, and only then: a program whose
+        /// timers are all paused is not woken up.
+        mutating func followRunning() {
+            guard (running > 0) != isClockRunning else { return }
+            isClockRunning.toggle()
+            if isClockRunning { clock?.resume() } else { clock?.pause() }
+        }
+    }
+
+    let saver: AccountSaver?
     private let state = Lock(State())
-    /// The lock is held while an account is read and saved, so that an older account never replaces
-    /// a newer one. The value is whether the last save failed.
-    private let saving = Lock(false)
 
     /// Creates a group without timers.
     ///
@@ -37,8 +66,8 @@ public final class TimerGroup: Sendable {
     ///   - store: where their accounts are saved; nil: they are not saved.
     ///   - saveInterval: how often the accounts of running timers are saved; longer than zero.
     ///   - onSaveError: called when accounts cannot be saved, and again only after a save has
-    ///     succeeded meanwhile. The timers continue.
-    /// - Throws: `TimerArgumentError`.
+    ///     succeeded meanwhile; on the queue that saves, or in `save()`. The timers continue.
+    /// - Throws: `TimerArgumentError`; no group was created.
     public init(
         on queue: TimerQueue = .shared, accounts store: (any AccountStore)? = nil,
         saveInterval: Duration = .milliseconds(500),
@@ -46,84 +75,33 @@ public final class TimerGroup: Sendable {
     ) throws(TimerArgumentError) {
         guard saveInterval > .zero else { throw .interval(saveInterval) }
         self.queue = queue
-        self.store = store
         self.saveInterval = saveInterval
-        self.onSaveError = onSaveError
-    }
-
-    // MARK: - Creating timers
-
-    /// Creates a repeating timer with a name. The parameters are those of `PausableTimer.every`.
-    ///
-    /// - Throws: `TimerArgumentError` for an invalid argument, or if a timer with this name exists
-    ///   that is not cancelled; the error of the store if the account cannot be loaded.
-    @discardableResult
-    public func every(
-        _ name: String, _ interval: Duration, first: FirstTick? = nil, times: Int? = nil,
-        tolerance: Duration = .zero, counting basis: TimeBasis = .active,
-        paused isPaused: Bool = false, handlerQueue: DispatchQueue? = nil,
-        handler: @escaping @Sendable (Tick) -> Void
-    ) throws -> PausableTimer {
-        try add(
-            .every(
-                interval, first: first, times: times, tolerance: tolerance, counting: basis,
-                paused: isPaused, restoring: account(of: name), on: queue,
-                handlerQueue: handlerQueue,
-                handler: savingFirst(name, isRare: interval >= saveInterval, handler)), name)
-    }
-
-    /// Creates a timer with a name that ticks once. The parameters are those of
-    /// `PausableTimer.after`.
-    ///
-    /// - Throws: as `every`.
-    @discardableResult
-    public func after(
-        _ name: String, _ delay: Duration, tolerance: Duration = .zero,
-        counting basis: TimeBasis = .active, paused isPaused: Bool = false,
-        handlerQueue: DispatchQueue? = nil, handler: @escaping @Sendable (Tick) -> Void
-    ) throws -> PausableTimer {
-        try add(
-            .after(
-                delay, tolerance: tolerance, counting: basis, paused: isPaused,
-                restoring: account(of: name), on: queue, handlerQueue: handlerQueue,
-                handler: savingFirst(name, isRare: true, handler)), name)
-    }
-
-    /// The account from which a new timer with this name continues.
-    private func account(of name: String) throws -> TimerAccount? {
-        if let timer = self[name], timer.state != .cancelled { throw Self.taken(name) }
-        return try store?.load(name)
-    }
-
-    private static func taken(_ name: String) -> TimerArgumentError {
-        TimerArgumentError("a timer \"\(name)\" exists already; cancel that one first")
-    }
-
-    private func add(_ timer: PausableTimer, _ name: String) throws -> PausableTimer {
-        let (old, isTaken) = state.withLock { state -> (PausableTimer?, Bool) in
-            let old = state.timers[name]
-            if let old, old.state != .cancelled { return (nil, true) }
-            state.timers[name] = timer
-            return (old, false)
+        saver = store.map { store in
+            AccountSaver(
+                store, saveInterval: saveInterval, isManual: queue.activity != nil,
+                onError: onSaveError)
         }
-        // The old timer is released here, outside the lock.
-        withExtendedLifetime(old) {}
-        guard !isTaken else { throw Self.taken(name) }
-        guard store != nil else { return timer }
-        timer.reference.execute(.observe { [weak self] in self?.changed(name) })
-        save(name)
-        try followRunning()
-        return timer
+        guard let saver else { return }
+        let clock = try PausableTimer.every(
+            saveInterval, for: self, tolerance: saveInterval / 10, paused: true, on: queue,
+            handlerQueue: saver.queue
+        ) { group, _ in group.saveRunning() }
+        state.withLock { $0.clock = clock }
     }
+
+    deinit { saver?.saveAll() }
 
     // MARK: - Looking up and controlling
 
     /// The timer with this name; nil if there is none.
-    public subscript(name: String) -> PausableTimer? { state.withLock { $0.timers[name] } }
+    /// - Complexity: O(1).
+    public subscript(name: String) -> PausableTimer? {
+        state.withLock { $0.entries[name]?.timer }
+    }
 
     /// The names of its timers, in no particular order.
     /// - Complexity: O(*n*).
-    public var names: [String] { state.withLock { Array($0.timers.keys) } }
+    public var names: [String] { state.withLock { Array($0.entries.keys) } }
 
     /// Pauses a timer. Returns false if there is none with this name.
     @discardableResult
@@ -142,33 +120,35 @@ public final class TimerGroup: Sendable {
     /// Ends a timer permanently and deletes its account, so that the name can be used again.
     /// Returns false if there is none with this name.
     @discardableResult
-    public func cancel(_ name: String) -> Bool {
-        let timer = state.withLock { $0.timers.removeValue(forKey: name) }
-        guard let timer else { return false }
-        timer.cancel()
-        let failure = saving.withLock { _ -> (any Error)? in
-            do { try store?.remove(name) } catch { return error }
-            return nil
-        }
-        if let failure { onSaveError(failure) }
-        return true
-    }
+    public func cancel(_ name: String) -> Bool { withTimer(name) { $0.cancel() } }
 
     /// Pauses all timers of the group, one after the other.
-    public func pauseAll() { forAll { pause($0) } }
+    /// - Complexity: O(*n* log *n*).
+    public func pauseAll() { forAll { $0.pause() } }
 
     /// Resumes all timers of the group, one after the other.
-    public func resumeAll() { forAll { resume($0) } }
+    /// - Complexity: O(*n* log *n*).
+    public func resumeAll() { forAll { $0.resume() } }
 
     /// Ends all timers permanently and deletes their accounts.
-    public func cancelAll() { forAll { cancel($0) } }
+    /// - Complexity: O(*n* log *n*).
+    public func cancelAll() { forAll { $0.cancel() } }
 
-    /// Saves all accounts now, for example before the program ends.
-    public func save() { forAll { save($0) } }
+    /// Saves all accounts now, and returns when they are saved and the changes before this call are
+    /// too: before the program ends, or when it must not lose a pause. It waits for the store, so it
+    /// must not be called by the store.
+    /// - Complexity: O(*n*).
+    public func save() {
+        guard let saver else { return }
+        planAll(onlyRunning: false)
+        saver.saveAll()
+    }
 
     @inline(never)
-    private func forAll(_ body: (String) -> Void) {
-        for name in names { body(name) }
+    private func forAll(_ body: (PausableTimer) -> Void) {
+        let timers = state.withLock { $0.entries.values.map(\.timer) }
+        guard let saver else { return timers.forEach(body) }
+        saver.holding { timers.forEach(body) }
     }
 
     @inline(never)
@@ -178,71 +158,72 @@ public final class TimerGroup: Sendable {
         return true
     }
 
+    // MARK: - Adding and forgetting
+
+    /// Adds a timer, which continues from the account of this name.
+    @inline(never)
+    func add(
+        _ name: String, _ kind: TimerSettings.Kind, _ made: TimerSettings
+    ) throws -> PausableTimer {
+        if state.withLock({ $0.entries[name]?.isGone == false }) { throw Self.taken(name) }
+        var settings = made
+        settings.account = try saver?.load(name)
+        let timer = try settings.make(kind)
+        let (old, isTaken) = state.withLock { state -> (PausableTimer?, Bool) in
+            if let entry = state.entries[name], !entry.isGone { return (nil, true) }
+            let old = state.forget(name)
+            state.entries[name] = Entry(timer: timer)
+            return (old, false)
+        }
+        // The old timer is released here, outside the lock.
+        withExtendedLifetime(old) {}
+        guard !isTaken else { throw Self.taken(name) }
+        // It may have ticked, and even be finished, before it was added.
+        changed(name, timer.reference)
+        return timer
+    }
+
+    private static func taken(_ name: String) -> TimerArgumentError {
+        TimerArgumentError("a timer \"\(name)\" exists already; cancel that one first")
+    }
+
+    /// Handles that the timer was changed, or that the handler of its last tick has returned. The
+    /// state is read here, so that of two changes at the same time the later one counts.
+    @inline(never)
+    func changed(_ name: String, _ timer: TimerReference) {
+        let gone = state.withLock { state -> PausableTimer? in
+            guard let entry = state.entries[name], entry.timer.reference.isSame(as: timer),
+                let view = timer.view
+            else { return nil }
+            var gone: PausableTimer?
+            if view.isGone {
+                gone = state.forget(name)
+            } else if (view.state == .running) != entry.isRunning {
+                state.entries[name]?.isRunning = !entry.isRunning
+                state.running += entry.isRunning ? -1 : 1
+            }
+            // This is planned while the lock is held: what is planned for the next timer of this
+            // name comes later.
+            saver?.plan(gone == nil ? .save(timer) : .remove, of: name)
+            state.followRunning()
+            return gone
+        }
+        withExtendedLifetime(gone) {}
+        saver?.start()
+    }
+
     // MARK: - Saving
 
-    /// Wraps the handler so that the tick is saved first. A program that is killed in the handler
-    /// then does not repeat the tick.
-    private func savingFirst(
-        _ name: String, isRare: Bool, _ handler: @escaping @Sendable (Tick) -> Void
-    ) -> @Sendable (Tick) -> Void {
-        guard store != nil, isRare else { return handler }
-        return { [weak self] tick in
-            self?.save(name)
-            handler(tick)
-        }
-    }
-
-    private func changed(_ name: String) {
-        save(name)
-        // The error is ignored because the interval was checked when the group was created.
-        try? followRunning()
-    }
-
-    @inline(never)
-    private func save(_ name: String) {
-        guard let store else { return }
-        let failure = saving.withLock { hasFailed -> (any Error)? in
-            guard let timer = self[name], timer.state != .cancelled else { return nil }
-            var account = timer.account
-            account.saveInterval = saveInterval
-            do {
-                try store.save(account, as: name)
-                hasFailed = false
-            } catch {
-                defer { hasFailed = true }
-                return hasFailed ? nil : error
+    private func planAll(onlyRunning: Bool) {
+        state.withLock { state in
+            for (name, entry) in state.entries where entry.isRunning || !onlyRunning {
+                saver?.plan(.save(entry.timer.reference), of: name)
             }
-            return nil
-        }
-        if let failure { onSaveError(failure) }
-    }
-
-    /// Saves the accounts repeatedly while any timer is running, and only then: a program whose
-    /// timers are all paused is not woken up.
-    @inline(never)
-    private func followRunning() throws(TimerArgumentError) {
-        let saver: PausableTimer
-        if let made = state.withLock({ $0.saver }) {
-            saver = made
-        } else {
-            let made = try PausableTimer.every(
-                saveInterval, for: self, tolerance: saveInterval / 10, paused: true, on: queue
-            ) { group, _ in group.saveRunning() }
-            saver = state.withLock { state in
-                let kept = state.saver ?? made
-                state.saver = kept
-                return kept
-            }
-        }
-        if state.withLock({ $0.timers.values.contains { $0.state == .running } }) {
-            saver.resume()
-        } else {
-            saver.pause()
         }
     }
 
     private func saveRunning() {
-        for name in names where self[name]?.state == .running { save(name) }
-        try? followRunning()
+        planAll(onlyRunning: true)
+        saver?.start()
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Dispatch
-import Glibc
+import Timekeeping
 
 /// A serial queue, with all timers whose ticks it handles. One alarm wakes it up for the earliest
 /// of them.
@@ -11,7 +11,8 @@ import Glibc
 /// queue. A handler that must not wait for others needs another queue: its own `TimerQueue`, or a
 /// `handlerQueue` for the timer. Queues do not delay one another.
 ///
-/// The timers keep their queue alive, and the queue does not keep the timers alive.
+/// The timers keep their queue alive, and the queue does not keep the timers alive. It can be used
+/// from any thread.
 public final class TimerQueue: Sendable {
     /// The queue of timers for which no queue is given.
     public static let shared = TimerQueue(label: "PausableTimers.shared")
@@ -29,7 +30,8 @@ public final class TimerQueue: Sendable {
     }
 
     private let source: Source
-    private let isManual: Bool
+    /// The tasks that work because of ticks, for a manual time; nil for other times.
+    let activity: Activity?
     private let state: Lock<QueueState>
 
     /// Creates a queue.
@@ -50,7 +52,7 @@ public final class TimerQueue: Sendable {
     public init(_ queue: DispatchQueue, time: any TimeSource = SystemTime()) {
         self.queue = queue
         source = time is SystemTime ? .system : .other(time)
-        isManual = time is ManualTime
+        activity = (time as? ManualTime)?.activity
         state = Lock(QueueState())
     }
 
@@ -69,8 +71,8 @@ public final class TimerQueue: Sendable {
         switch source {
         case .system:
             return Reading(
-                awake: AwakeInstant(nanoseconds: read(CLOCK_MONOTONIC)),
-                boot: BootInstant(nanoseconds: withSleep ? read(CLOCK_BOOTTIME) : 0))
+                awake: AwakeInstant(nanoseconds: Platform.monotonicNanoseconds),
+                boot: BootInstant(nanoseconds: withSleep ? Platform.boottimeNanoseconds : 0))
         case .other(let time):
             let now = time.now()
             return Reading(awake: now.awake, boot: now.boot)
@@ -143,7 +145,7 @@ public final class TimerQueue: Sendable {
             let now = reading(withSleep: state.sleepCounters > 0)
             guard state.execute(order, slot, at: now, into: &leftovers) else { return false }
             state.settle(slot, at: now)
-            leftovers.onChange = state.rows[slot].extras?.onChange
+            state.note(slot, of: self, in: &leftovers)
             state.setAlarm(of: self, at: now, isRinging: false)
             return true
         }
@@ -180,7 +182,7 @@ public final class TimerQueue: Sendable {
             var leftovers = Leftovers()
             let step = state.withLock { state -> Step in
                 let now = reading(withSleep: state.sleepCounters > 0)
-                if let handled { state.complete(handled, at: now, into: &leftovers) }
+                if let handled { state.complete(handled, of: self, at: now, into: &leftovers) }
                 let limit = bound ?? now
                 bound = limit
                 return next(in: &state, by: limit, at: now)
@@ -190,9 +192,9 @@ public final class TimerQueue: Sendable {
             switch step {
             case .handle(let delivery):
                 delivery.handle()
-                handled = delivery.slot
+                if !delivery.completesLater { handled = delivery.slot }
             case .handOver(let queue, let slot, let generation):
-                if isManual {
+                if activity != nil {
                     queue.sync { self.handle(slot, generation) }
                 } else {
                     queue.async { self.handle(slot, generation) }
@@ -224,10 +226,16 @@ public final class TimerQueue: Sendable {
         }
         guard let delivery else { return }
         delivery.handle()
+        if !delivery.completesLater { complete(slot, generation) }
+    }
+
+    /// Handles the return of the handler of a timer. Its row is kept until then.
+    func complete(_ slot: Int, _ generation: UInt32) {
         var leftovers = Leftovers()
         state.withLock { state in
+            guard state.rows.has(slot, generation) else { return }
             let now = reading(withSleep: state.sleepCounters > 0)
-            state.complete(slot, at: now, into: &leftovers)
+            state.complete(slot, of: self, at: now, into: &leftovers)
             state.setAlarm(of: self, at: now, isRinging: false)
         }
         leftovers.settle()

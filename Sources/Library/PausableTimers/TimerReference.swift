@@ -61,7 +61,8 @@ public struct TimerReference: Sendable {
     }
 
     /// Changes the interval while the timer continues. The elapsed time counts towards the new
-    /// interval. If it is already longer than that, the timer ticks at once.
+    /// interval. If it is already longer than that, the timer ticks at once. A next tick that was
+    /// moved stays where it is.
     ///
     /// - Parameter interval: longer than zero; for a timer that ticks once, not negative.
     /// - Throws: `TimerArgumentError`; the timer continues as before.
@@ -72,7 +73,37 @@ public struct TimerReference: Sendable {
         execute(.setInterval(interval))
     }
 
-    private var view: TimerView? { queue.look(Int(slot), generation) }
+    /// Lets the timer tick now, instead of at its next point; the tick after that comes a whole
+    /// interval later. A timer that ticks once is then finished. Does nothing if the timer is not
+    /// running.
+    ///
+    /// - Complexity: O(log *n*) in the number of timers of the queue, like all operations.
+    public func tickNow() { execute(.tickNow) }
+
+    /// Moves the next tick: it is due after this much counted time, and the ticks after that follow
+    /// at intervals. A paused timer stays paused. Does nothing if the timer is finished or
+    /// cancelled.
+    ///
+    /// - Parameter delay: not negative.
+    /// - Throws: `TimerArgumentError`; the timer continues as before.
+    public func setNextTick(after delay: Duration) throws(TimerArgumentError) {
+        guard delay >= .zero else { throw .delay(delay) }
+        execute(.moveNext(delay))
+    }
+
+    /// Moves the next tick by `span`: a countdown gets more time, or less if `span` is negative, at
+    /// the least none. The ticks after that follow at intervals. Does nothing if the timer is
+    /// finished or cancelled.
+    public func addTime(_ span: Duration) { execute(.addTime(span)) }
+
+    /// Says that the handler has returned, for a timer that `completesLater`.
+    func complete() { queue.complete(Int(slot), generation) }
+
+    func isSame(as other: TimerReference) -> Bool {
+        slot == other.slot && generation == other.generation && queue === other.queue
+    }
+
+    var view: TimerView? { queue.look(Int(slot), generation) }
 
     @discardableResult
     func execute(_ order: Order) -> Bool { queue.execute(order, Int(slot), generation) }

@@ -34,10 +34,14 @@ import Testing
     @Test(
         arguments: [
             // It must be a function of its arguments: no clock, no file, no queue, and quick to compile.
-            ("Timekeeping", []),
+            ("Instants", []),
+            ("Timekeeping", ["Instants"]),
             ("TimerCore", ["Timekeeping"]),
             // For any program: no Foundation, and nothing of the daemon.
-            ("PausableTimers", ["Timekeeping", "Dispatch", "Glibc", "Synchronization"]),
+            (
+                "PausableTimers",
+                ["Instants", "Timekeeping", "Dispatch", "Glibc", "Synchronization"]
+            ),
             // The four middle rooms depend on the core and each on its own library, and not on each other.
             (
                 "TimerConfig",
@@ -210,7 +214,7 @@ import Testing
     /// Foundation is 50 MiB, and linked statically its time zones are missing.
     @Test func nothingThatIsInstalledImportsAllOfFoundation() throws {
         for room in [
-            "Timekeeping", "PausableTimers", "TimerCore", "TimerConfig", "TimerStore",
+            "Instants", "Timekeeping", "PausableTimers", "TimerCore", "TimerConfig", "TimerStore",
             "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
             "TimerImport", "TimerFleet", "TimerFleetLink", "EtcdClient",
             "Systemd", "SystemdActivation", "HostFiles", "HostThreads", "timerd", "timerd-runner",
@@ -272,7 +276,8 @@ import Testing
                 found.append(file.path)
             }
         }
-        #expect(found.count == 1 && found[0].contains("/Sources/Core/Timekeeping/"), "\(found)")
+        let rooms = ["/Sources/Core/Instants/", "/Sources/Core/Timekeeping/"]
+        #expect(found.count == 1 && rooms.contains { found[0].contains($0) }, "\(found)")
     }
 
     @Test func theUnitStartsWhatIsInstalled() throws {

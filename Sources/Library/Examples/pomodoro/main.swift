@@ -69,6 +69,8 @@ do {
                 case "r": group.resumeAll()
                 default: break
                 }
+                // Now a kill does not lose it.
+                group.save()
                 show("done \(line)")
             }
         }
@@ -80,7 +82,9 @@ do {
         let left = isResting ? round.remaining : pause.remaining
         show("\(isResting ? "rest" : "work"), \(clock(left ?? .zero)) left, \(round.state)")
         switch readLine() {
-        case "p": group.pauseAll()
+        case "p":
+            group.pauseAll()
+            group.save()
         case "r": group.resumeAll()
         case "n": for name in group.names { group.restart(name) }
         case "q", nil:

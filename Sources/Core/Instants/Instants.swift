@@ -119,6 +119,17 @@ public struct BootInstant: Hashable, Comparable, Sendable {
     }
 }
 
+extension AwakeInstant: InstantProtocol {
+    /// The instant `duration` later, rounded to the nanosecond towards zero.
+    @inlinable
+    public func advanced(by duration: Duration) -> Self { self + duration }
+
+    /// The time that passes from this instant to `other`, which must be of one boot; negative if
+    /// `other` is earlier.
+    @inlinable
+    public func duration(to other: Self) -> Duration { other - self }
+}
+
 extension Duration {
     /// The span in whole microseconds, rounded towards zero; limited to ±292 000 years.
     @inlinable public var wholeMicroseconds: Int64 { whole(perSecond: 1_000_000) }
@@ -141,35 +152,35 @@ extension Duration {
 extension Int64 {
     /// The sum, limited to the range of the type.
     @inlinable
-    public func adding(clamping other: Int64) -> Int64 {
+    package func adding(clamping other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other < 0 ? .min : .max) : sum
     }
 
     /// The difference, limited to the range of the type.
     @inlinable
-    public func subtracting(clamping other: Int64) -> Int64 {
+    package func subtracting(clamping other: Int64) -> Int64 {
         let (difference, overflow) = subtractingReportingOverflow(other)
         return overflow ? (other < 0 ? .max : .min) : difference
     }
 
     /// The product, limited to the range of the type.
     @inlinable
-    public func multiplied(clampingBy factor: Int64) -> Int64 {
+    package func multiplied(clampingBy factor: Int64) -> Int64 {
         let (product, overflow) = multipliedReportingOverflow(by: factor)
         return overflow ? ((self < 0) != (factor < 0) ? .min : .max) : product
     }
 
     /// The quotient rounded down, while `/` rounds towards zero.
     @inlinable
-    public func quotient(flooringBy divisor: Int64) -> Int64 {
+    package func quotient(flooringBy divisor: Int64) -> Int64 {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder != 0 && (remainder < 0) != (divisor < 0) ? quotient - 1 : quotient
     }
 
     /// The remainder of `quotient(flooringBy:)`; never negative for a divisor above zero.
     @inlinable
-    public func remainder(flooringBy divisor: Int64) -> Int64 {
+    package func remainder(flooringBy divisor: Int64) -> Int64 {
         let rest = self % divisor
         return rest != 0 && (rest < 0) != (divisor < 0) ? rest + divisor : rest
     }
