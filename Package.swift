@@ -280,6 +280,9 @@ let unitTests: [Target] = [
 let modelTests: [Target] = [
     model("LawTests", "SeededRandom", "TimerCore", "TimerZones"),
     model("ModelTests", "TimerCore"),
+    model(
+        "LoopModelTests", "SeededRandom", "TimerCore", "TimerDaemon", "TimerRecording", "TimerStore"
+    ),
     support("StoreModel", ["TimerFleet"], in: "Model", settings: optimised),
     model("FleetModelTests", "StoreModel", "TimerCore", "TimerFleet"),
 ]

@@ -155,4 +155,17 @@ import TimerStore
         _ = router.endTransaction()
         #expect(router.countedEvent(7) == 7 && !router.hasTransaction)
     }
+
+    /// Of a job with two commands under way, what is known may be lost until both are saved.
+    @Test func aJobIsSavedOnceAllItsCommandsAre() {
+        var router = WriteRouter()
+        #expect(!router.isSaving(name("a")))
+        router.beginSaving(name("a"))
+        router.beginSaving(name("a"))
+        router.endSaving(name("a"))
+        #expect(router.isSaving(name("a")) && !router.isSaving(name("b")))
+        router.endSaving(name("a"))
+        router.endSaving(name("a"))
+        #expect(!router.isSaving(name("a")))
+    }
 }

@@ -23,7 +23,7 @@ extension Loop {
         if fleet != nil || order.machine != nil, handleInFleet(order, reply: reply) { return }
         receive(
             .order(order),
-            answer: Reply(isPart: isPart) { answer in
+            answer: Reply(about: order.job, isPart: isPart) { answer in
                 self.later { loop in
                     let snapshot = loop.agenda.snapshot(of: order.job, at: loop.steadyNow())
                     reply(answer, snapshot.map { loop.shown($0) })

@@ -214,9 +214,12 @@ package actor Loop: QueueActor {
         let hasOpening = rest.takeOpening()
         let onDelayed = rest.takeDelayed()
         let answer = decision.answer
+        let job = answer?.job
+        if let job { router.beginSaving(job) }
         submit(
             Write(changes: changes, durable: true) { [rest] _ in
                 self.later { loop in
+                    if let job { loop.router.endSaving(job) }
                     if hasOpening { loop.noteStored() }
                     loop.perform(rest)
                 }
@@ -253,8 +256,22 @@ package actor Loop: QueueActor {
         case .armIncidents: setIncidentTimer()
         case .save(let records, let durable): save(records, notes, durable: durable, &decision)
         case .storeJobSet(let change, let durable): submit(change.changes, durable: durable)
-        case .answer(let word): decision.answer?(word)
+        case .answer(let word): answer(word, decision.answer)
         }
+    }
+
+    /// Answers a command. It may rest on an earlier one that is not saved; then it waits for that.
+    private func answer(_ word: Answer, _ reply: Reply?) {
+        guard let reply, let job = reply.job, router.isSaving(job) else {
+            reply?(word)
+            return
+        }
+        submit(
+            Write(changes: [], durable: true) { _ in
+                reply(word)
+            } onDelayed: { error in
+                reply(.refused("done, but not on the disk yet: \(error)"))
+            }, of: [job])
     }
 
     // MARK: - Route

@@ -12,10 +12,17 @@ package final class Reply: Sendable {
 
     private let waiting: Mutex<Waiting>
 
+    /// The job that the command is about; nil if the answer rests on no job.
+    let job: Job.Name?
+
     /// Whether it belongs to a command for many jobs, which has a log entry of its own.
     let isPart: Bool
 
-    init(isPart: Bool = false, _ answer: @escaping @Sendable (Answer) -> Void) {
+    init(
+        about job: Job.Name? = nil, isPart: Bool = false,
+        _ answer: @escaping @Sendable (Answer) -> Void
+    ) {
+        self.job = job
         self.isPart = isPart
         waiting = Mutex(Waiting(answer: answer))
     }

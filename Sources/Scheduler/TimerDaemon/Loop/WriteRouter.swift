@@ -25,6 +25,8 @@ struct WriteRouter {
     private var transaction: OrderTransaction?
     /// The wake-up of a timer that is being handled; nil otherwise.
     private var wakeUp: WakeUp?
+    /// How many commands about each job are decided and not on the disk.
+    private var unsaved: [Job.Name: Int] = [:]
 
     // MARK: - Writes
 
@@ -75,6 +77,21 @@ struct WriteRouter {
         var ended = wakeUp.take()
         return ended?.take() ?? []
     }
+
+    // MARK: - Commands that are not saved
+
+    /// A command about this job is written, and counts from now on.
+    mutating func beginSaving(_ job: Job.Name) { unsaved[job, default: 0] += 1 }
+
+    /// It is on the disk.
+    mutating func endSaving(_ job: Job.Name) {
+        guard let count = unsaved[job] else { return }
+        unsaved[job] = count > 1 ? count - 1 : nil
+    }
+
+    /// Whether what is known of this job may be lost in a kill. An answer must not rest on that: a
+    /// second `resume` would be told that the job is not paused, and after a kill it would be.
+    func isSaving(_ job: Job.Name) -> Bool { unsaved[job] != nil }
 
     // MARK: - A command for many jobs
 

@@ -1,0 +1,111 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import SeededRandom
+import Testing
+import TimerCore
+
+@testable import TimerDaemon
+
+/// The agenda and the values of the loop together, over kills, slow disks and commands at any moment:
+/// what a real daemon shows only when its threads meet at the right moment is found by a seed here.
+///
+/// TIMERD_TEST_SEED repeats a failure, and TIMERD_TEST_CASES sets how many courses are tried.
+@Suite struct LoopModelTests {
+    private static func jobs(_ random: inout SeededRandom) throws -> [Job] {
+        let spans: [Duration] = [
+            .milliseconds(200), .milliseconds(333), .seconds(1), .seconds(2), .seconds(7),
+        ]
+        return try (0..<2 + random.int(below: 5)).map { index in
+            let name = try #require(Job.Name("job-\(index)"))
+            var job = Job(
+                name: name, command: .shell("true"),
+                schedule: .every(spans[random.int(below: spans.count)]))
+            let choices: [Policy.Concurrency] = [.forbid, .queue, .replace, .allow]
+            job.policy.concurrency = choices[random.int(below: choices.count)]
+            return job
+        }
+    }
+
+    private struct Counts {
+        var starts = 0
+        var kills = 0
+        var commands = 0
+    }
+
+    /// One course: some daemons one after the other, each killed at any moment but the last.
+    private static func course(_ seed: UInt64) throws -> (faults: [String], counts: Counts) {
+        var random = SeededRandom(seed: seed)
+        let world = try World()
+        let jobs = try jobs(&random)
+        var counts = Counts()
+        for life in 0..<3 {
+            let loop = try SimulatedLoop(
+                world, jobs: jobs, random: SeededRandom(seed: random.next()))
+            let end = world.time + Int64(random.int(below: 8_000_000_000)) + 200_000_000
+            for _ in 0..<random.int(below: 12) {
+                counts.commands += 1
+                let number = life * 100 + counts.commands + 1
+                let many = random.int(below: 2) == 0
+                let chosen = many ? jobs.map(\.name) : [jobs[random.int(below: jobs.count)].name]
+                let isPause = random.int(below: 3) > 0
+                loop.plan(
+                    .command(
+                        Command(
+                            number: number, state: isPause ? .paused("\(number)") : .running,
+                            jobs: chosen)),
+                    at: world.time + Int64(random.int(below: Int(end - world.time))))
+            }
+            while loop.advance(before: end) {}
+            if life < 2 {
+                counts.kills += 1
+                if random.int(below: 2) == 0 { loop.writeWhatIsUnderWay() }
+                try world.checkCommands()
+            } else {
+                settle(loop, world)
+            }
+        }
+        counts.starts = world.started.count
+        return (world.faults, counts)
+    }
+
+    /// Without further firings everything comes to an end: nothing waits for ever, and each job that
+    /// is due some time has a timer.
+    private static func settle(_ loop: SimulatedLoop, _ world: World) {
+        var steps = 0
+        while !loop.isQuiet, steps < 20_000, loop.advance(before: .max) { steps += 1 }
+        world.expect(steps < 20_000 || !loop.isQuiet, "it never rests")
+        guard loop.isQuiet else { return }
+        world.expect(loop.gate.isEmpty, "a command waits for ever")
+        for job in loop.agenda.names {
+            guard case .awake(let due)? = loop.agenda.alarm(of: job) else { continue }
+            let timer = loop.alarms.first(of: job)
+            world.expect(
+                timer.map { $0 <= due.nanoseconds - 1_000_000_000_000 } == true,
+                "\(job) is due and has no timer")
+        }
+    }
+
+    private static func number(_ name: String) -> UInt64? {
+        ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) }
+    }
+
+    @Test func everyCourseKeepsTheLaws() throws {
+        var random = SeededRandom()
+        let cases = Self.number("TIMERD_TEST_CASES") ?? 400
+        var (starts, kills, commands) = (0, 0, 0)
+        for index in 0..<cases {
+            let seed =
+                index == 0 ? (Self.number("TIMERD_TEST_SEED") ?? random.next()) : random.next()
+            let (faults, counts) = try Self.course(seed)
+            #expect(faults.isEmpty, "course \(index), seed \(seed): \(faults.prefix(3))")
+            guard faults.isEmpty else { break }
+            starts += counts.starts
+            kills += counts.kills
+            commands += counts.commands
+        }
+        print("\(cases) courses: \(starts) starts, \(kills) kills, \(commands) commands")
+        #expect(starts > Int(cases) && kills > 0 && commands > 0)
+    }
+}
