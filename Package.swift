@@ -20,6 +20,15 @@ let settings: [SwiftSetting] =
         .enableUpcomingFeature("InternalImportsByDefault"),
     ]
 
+/// The library, and what it is made of: the linker drops each function that a program does not use, also a public one.
+/// Since Swift 6.2 a package with such flags can be a dependency.
+let lean =
+    settings + [
+        .unsafeFlags(
+            ["-Xfrontend", "-function-sections", "-Xfrontend", "-internalize-at-link"],
+            .when(configuration: .release))
+    ]
+
 /// What goes through millions of cases in the tests is optimised in every build.
 let optimised = settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
@@ -107,13 +116,13 @@ let host: [Target] = [
 ]
 
 let library: [Target] =
-    [swift("PausableTimers", in: "Library", ["Instants", "Timekeeping"])]
+    [swift("PausableTimers", in: "Library", ["Instants", "Timekeeping"], settings: lean)]
     // What a person may run to see the library work: `swift run fps`.
     + ["fps", "pomodoro", "poller"].map { program($0, in: "Library/Examples", ["PausableTimers"]) }
 
 let core: [Target] = [
-    swift("Instants", in: "Core"),
-    swift("Timekeeping", in: "Core", ["Instants"]),
+    swift("Instants", in: "Core", settings: lean),
+    swift("Timekeeping", in: "Core", ["Instants"], settings: lean),
     swift("TimerCore", in: "Core", ["Timekeeping"], settings: optimised),
     swift("TimerZones", in: "Core", ["HostFiles", "TimerCore"]),
     c("CTomlPlusPlus", in: "Core"),

@@ -30,9 +30,8 @@ public final class AccountFolder: AccountStore {
     ///   - isDurable: whether each save waits for the disk.
     /// - Throws: `AccountStoreError` if the folder cannot be opened, or if another program has
     ///   opened it.
-    public init(_ path: String, isDurable: Bool = false) throws(AccountStoreError) {
-        self.path = path
-        self.isDurable = isDurable
+    public convenience init(_ path: String, isDurable: Bool = false) throws(AccountStoreError) {
+        let folder: Platform.File
         do { try Platform.makeFolder(path) } catch { throw .failed("make", path, error) }
         do { folder = try .folder(path) } catch { throw .failed("open", path, error) }
         do {
@@ -42,6 +41,13 @@ public final class AccountFolder: AccountStore {
             throw AccountStoreError(
                 "\(path): another program has it open; end that one, or use another folder")
         }
+        self.init(path, isDurable, folder)
+    }
+
+    private init(_ path: String, _ isDurable: Bool, _ folder: consuming Platform.File) {
+        self.path = path
+        self.isDurable = isDurable
+        self.folder = folder
     }
 
     deinit { folder.unlock() }

@@ -11,9 +11,7 @@ final class Activity: Sendable {
         var lastStart = 0
         /// How many tasks wait for a tick.
         var waiting = 0
-        var observers:
-            [(isMet: @Sendable (Int, Int) -> Bool, task: CheckedContinuation<Void, Never>)] =
-                []
+        var observers: [Observer] = []
 
         mutating func insert(_ task: Int) { if !busy.contains(task) { busy.append(task) } }
 
@@ -24,10 +22,33 @@ final class Activity: Sendable {
             return true
         }
 
-        mutating func takeObservers() -> [CheckedContinuation<Void, Never>] {
-            let met = observers.filter { $0.isMet(busy.count, waiting) }.map(\.task)
-            observers.removeAll { $0.isMet(busy.count, waiting) }
+        mutating func takeObservers() -> [Observer] {
+            var met: [Observer] = []
+            var others: [Observer] = []
+            for observer in observers {
+                if observer.isMet(busy.count, waiting) {
+                    met.append(observer)
+                } else {
+                    others.append(observer)
+                }
+            }
+            observers = others
             return met
+        }
+    }
+
+    /// A test that waits until the tasks have reached some state.
+    private final class Observer: Sendable {
+        /// Whether it is reached with these numbers of busy and of waiting tasks.
+        let isMet: @Sendable (Int, Int) -> Bool
+        let task: CheckedContinuation<Void, Never>
+
+        init(
+            _ isMet: @escaping @Sendable (Int, Int) -> Bool,
+            _ task: CheckedContinuation<Void, Never>
+        ) {
+            self.isMet = isMet
+            self.task = task
         }
     }
 
@@ -40,11 +61,11 @@ final class Activity: Sendable {
     }
 
     private func change(_ body: (inout State) -> Void) {
-        let met = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+        let met = state.withLock { state -> [Observer] in
             body(&state)
-            return state.takeObservers()
+            return state.observers.isEmpty ? [] : state.takeObservers()
         }
-        for task in met { task.resume() }
+        for observer in met { observer.task.resume() }
     }
 
     /// A handler was called whose task has not started yet.
@@ -88,15 +109,11 @@ final class Activity: Sendable {
         }
     }
 
-    /// Returns when no task is busy.
-    func becomeIdle() async { await meet { busy, _ in busy == 0 } }
-
-    /// Returns when this many tasks wait for a tick.
-    func become(waiting count: Int) async { await meet { _, waiting in waiting >= count } }
-
-    private func meet(_ isMet: @escaping @Sendable (Int, Int) -> Bool) async {
-        await withCheckedContinuation { task in
-            change { $0.observers.append((isMet, task)) }
-        }
+    /// Resumes the continuation when a condition on the numbers of busy and of waiting tasks is met.
+    func resume(
+        _ task: CheckedContinuation<Void, Never>, when isMet: @escaping @Sendable (Int, Int) -> Bool
+    ) {
+        let observer = Observer(isMet, task)
+        change { $0.observers.append(observer) }
     }
 }

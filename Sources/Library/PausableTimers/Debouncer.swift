@@ -25,13 +25,12 @@ public final class Debouncer<Value: Sendable>: Sendable {
     ///   - queue: the queue that runs the handler.
     ///   - handler: called with the value, and never twice at the same time.
     /// - Throws: `TimerArgumentError`.
-    public init(
+    public convenience init(
         _ quiet: Duration, on queue: TimerQueue = .shared,
         handler: @escaping @Sendable (Value) -> Void
     ) throws(TimerArgumentError) {
         let latest = Latest<Value>()
-        self.latest = latest
-        timer = try .after(quiet, paused: true, on: queue) { tick in
+        let timer = try PausableTimer.after(quiet, paused: true, on: queue) { tick in
             let value = latest.value.withLock { value -> Value? in
                 guard tick.timer.state == .finished else { return nil }
                 defer { value = nil }
@@ -39,6 +38,12 @@ public final class Debouncer<Value: Sendable>: Sendable {
             }
             if let value { handler(value) }
         }
+        self.init(timer, latest)
+    }
+
+    private init(_ timer: PausableTimer, _ latest: Latest<Value>) {
+        self.timer = timer
+        self.latest = latest
     }
 
     /// Replaces the value that is not handled yet, and starts to wait again. Does nothing after

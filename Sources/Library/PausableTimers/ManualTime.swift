@@ -74,35 +74,7 @@ public final class ManualTime: TimeSource {
         endAdvance(at: end)
     }
 
-    /// Lets this much time pass like `advance(by:)`, and also waits for tasks: before time goes on
-    /// from a tick, each asynchronous handler has returned, and each `for await` loop over the ticks
-    /// of a timer waits for its next tick or has ended. A task may wait for this time there, with
-    /// another timer or a `TimerClock`. Without such a wait, a task that slept with a `TimerClock`
-    /// is woken up but not waited for.
-    ///
-    /// It may be called on the main actor, and must not be called in a handler.
-    ///
-    /// - Parameter span: not negative; zero handles the timers that are already due.
-    public func advanceWithTasks(by span: Duration) async {
-        let end = beginAdvance(by: span)
-        await activity.becomeIdle()
-        while let alarm = nextAlarm(until: end) {
-            await withCheckedContinuation { done in
-                alarm.queue.async {
-                    alarm.ring()
-                    done.resume()
-                }
-            }
-            await activity.becomeIdle()
-        }
-        endAdvance(at: end)
-    }
-
-    /// Returns when at least this many tasks wait for a tick or sleep. A test calls it after it has
-    /// started them, because a task reads only the ticks that come after it has begun to wait.
-    public func waitForTasks(_ count: Int = 1) async { await activity.become(waiting: count) }
-
-    private func beginAdvance(by span: Duration) -> AwakeInstant {
+    func beginAdvance(by span: Duration) -> AwakeInstant {
         precondition(span >= .zero, "time does not run backwards")
         return state.withLock { state -> AwakeInstant in
             precondition(
@@ -112,11 +84,11 @@ public final class ManualTime: TimeSource {
         }
     }
 
-    private func nextAlarm(until end: AwakeInstant) -> ManualAlarm? {
+    func nextAlarm(until end: AwakeInstant) -> ManualAlarm? {
         state.withLock { state in Self.takeNext(from: &state, until: end) }
     }
 
-    private func endAdvance(at end: AwakeInstant) {
+    func endAdvance(at end: AwakeInstant) {
         state.withLock { state in
             state.move(by: max(0, end.nanoseconds - state.now.awake.nanoseconds))
             state.isAdvancing = false
@@ -175,7 +147,7 @@ public final class ManualTime: TimeSource {
 }
 
 /// An alarm of the manual time. It only stores the instant to which it is set.
-private final class ManualAlarm: Alarm {
+final class ManualAlarm: Alarm {
     let queue: DispatchQueue
     let ring: @Sendable () -> Void
     private weak let time: ManualTime?

@@ -24,13 +24,12 @@ public final class Throttler<Value: Sendable>: Sendable {
     ///   - queue: the queue that runs the handler.
     ///   - handler: called with the value, and never twice at the same time.
     /// - Throws: `TimerArgumentError`.
-    public init(
+    public convenience init(
         _ interval: Duration, on queue: TimerQueue = .shared,
         handler: @escaping @Sendable (Value) -> Void
     ) throws(TimerArgumentError) {
         let latest = Latest<Value>()
-        self.latest = latest
-        timer = try .every(
+        let timer = try PausableTimer.every(
             interval, first: .now, spacing: .fixedDelay, paused: true, on: queue
         ) { tick in
             let value = latest.value.withLock { value -> Value? in
@@ -41,6 +40,12 @@ public final class Throttler<Value: Sendable>: Sendable {
             }
             if let value { handler(value) }
         }
+        self.init(timer, latest)
+    }
+
+    private init(_ timer: PausableTimer, _ latest: Latest<Value>) {
+        self.timer = timer
+        self.latest = latest
     }
 
     /// Handles the value now if no other one was handled for an interval. Otherwise it is handled

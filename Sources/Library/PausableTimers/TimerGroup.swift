@@ -58,6 +58,9 @@ public final class TimerGroup: Sendable {
 
     let saver: AccountSaver?
     private let state = Lock(State())
+    /// Saves everything. The linker keeps what the deinitializer calls, also in a program without
+    /// groups; a function that is made with the group is not kept.
+    private let finishSaving: (@Sendable () -> Void)?
 
     /// Creates a group without timers.
     ///
@@ -68,20 +71,20 @@ public final class TimerGroup: Sendable {
     ///   - onSaveError: called when accounts cannot be saved, and again only after a save has
     ///     succeeded meanwhile; on the queue that saves, or in `save()`. The timers continue.
     /// - Throws: `TimerArgumentError`; no group was created.
-    public init(
+    public convenience init(
         on queue: TimerQueue = .shared, accounts store: (any AccountStore)? = nil,
         saveInterval: Duration = .milliseconds(500),
         onSaveError: @escaping @Sendable (any Error) -> Void = { _ in }
     ) throws(TimerArgumentError) {
         guard saveInterval > .zero else { throw .interval(saveInterval) }
-        self.queue = queue
-        self.saveInterval = saveInterval
-        saver = store.map { store in
-            AccountSaver(
-                store, saveInterval: saveInterval, isManual: queue.activity != nil,
-                onError: onSaveError)
+        guard let store else {
+            self.init(queue, saveInterval, nil, nil)
+            return
         }
-        guard let saver else { return }
+        let saver = AccountSaver(
+            store, saveInterval: saveInterval, isManual: queue.activity != nil,
+            onError: onSaveError)
+        self.init(queue, saveInterval, saver) { saver.saveAll() }
         let clock = try PausableTimer.every(
             saveInterval, for: self, tolerance: saveInterval / 10, paused: true, on: queue,
             handlerQueue: saver.queue
@@ -89,7 +92,17 @@ public final class TimerGroup: Sendable {
         state.withLock { $0.clock = clock }
     }
 
-    deinit { saver?.saveAll() }
+    private init(
+        _ queue: TimerQueue, _ saveInterval: Duration, _ saver: AccountSaver?,
+        _ finishSaving: (@Sendable () -> Void)?
+    ) {
+        self.queue = queue
+        self.saveInterval = saveInterval
+        self.saver = saver
+        self.finishSaving = finishSaving
+    }
+
+    deinit { finishSaving?() }
 
     // MARK: - Looking up and controlling
 
@@ -163,7 +176,7 @@ public final class TimerGroup: Sendable {
     /// Adds a timer, which continues from the account of this name.
     @inline(never)
     func add(
-        _ name: String, _ kind: TimerSettings.Kind, _ made: TimerSettings
+        _ name: String, _ kind: TimerSettings.Kind, _ made: consuming TimerSettings
     ) throws -> PausableTimer {
         if state.withLock({ $0.entries[name]?.isGone == false }) { throw Self.taken(name) }
         var settings = made

@@ -5,7 +5,7 @@ import Dispatch
 import Timekeeping
 
 /// What all forms of `every` and `after` have in common.
-struct TimerSettings {
+struct TimerSettings: ~Copyable {
     var tolerance: Duration
     var basis: TimeBasis
     var isPaused: Bool
