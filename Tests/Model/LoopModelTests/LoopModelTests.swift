@@ -93,7 +93,7 @@ import TimerCore
 
     @Test func everyCourseKeepsTheLaws() throws {
         var random = SeededRandom()
-        let cases = Self.number("TIMERD_TEST_CASES") ?? 400
+        let cases = Self.number("TIMERD_TEST_CASES") ?? 150
         var (starts, kills, commands) = (0, 0, 0)
         for index in 0..<cases {
             let seed =

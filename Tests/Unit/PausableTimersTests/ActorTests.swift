@@ -1,7 +1,6 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import PausableTimers
 import Synchronization
 import Testing
@@ -118,18 +117,21 @@ import Testing
     @Test func ticksDuringAnAsynchronousHandlerBecomeOne() async throws {
         let fixture = Fixture()
         let gates = Log<CheckedContinuation<Void, Never>>()
-        let (started, running) = (DispatchSemaphore(value: 0), Shared(Atomic(0)))
+        let running = Shared(Atomic(0))
+        // No thread of the tasks' pool waits for another task: beside other tests there may be none left.
+        let (starts, started) = AsyncStream.makeStream(of: Void.self)
+        var start = starts.makeAsyncIterator()
         let timer = try PausableTimer.every(.seconds(1), on: fixture.queue) { tick in
             #expect(running.value.add(1, ordering: .sequentiallyConsistent).newValue == 1)
             fixture.log.append(tick)
             await withCheckedContinuation { gate in
                 gates.append(gate)
-                started.signal()
+                started.yield()
             }
             running.value.subtract(1, ordering: .sequentiallyConsistent)
         }
         fixture.advance(1000)
-        wait(for: started)
+        await start.next()
         fixture.advance(3500)
         #expect(fixture.log.count == 1 && timer.remaining == .zero)
         gates.all[0].resume()
@@ -137,18 +139,13 @@ import Testing
             await Task.yield()
             fixture.advance(0)
         }
-        wait(for: started)
+        await start.next()
         #expect(fixture.log.missed == [0, 2] && fixture.log.scheduled == [1000, 4000])
         // A timer that is cancelled in its handler lets it return.
         timer.cancel()
         gates.all[1].resume()
         await timer.finish()
         #expect(running.value.load(ordering: .sequentiallyConsistent) == 0)
-    }
-
-    /// `DispatchSemaphore.wait` is not available in asynchronous functions.
-    private func wait(for semaphore: DispatchSemaphore) {
-        #expect(semaphore.wait(timeout: .now() + 30) == .success)
     }
 
     @Test func anAsynchronousHandlerCancelsItsTimer_andFinishWaitsForIt() async throws {
