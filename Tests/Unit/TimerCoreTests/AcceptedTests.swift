@@ -85,6 +85,29 @@ import Testing
         }
     }
 
+    /// At the end of the clock's range two firings have the same instant. Of two runs with one identity
+    /// the second was started again and again, until the memory was full.
+    @Test func twoRunsOfOneIdentityEndTheSearchForThoseThatMayStart() throws {
+        var job = Job(name: "a", command: .shell("true"), schedule: .every(.seconds(60)))
+        job.policy.concurrency = .queue
+        let last = WallInstant(microsecondsSinceEpoch: Accepted.scheduledMicroseconds.upperBound)
+        let firing = Firing(id: Firing.ID(job: "a", scheduled: last), missed: 0, active: .zero)
+        let runs = [true, false].map { isReleased in
+            RecoveredState.OpenRun(
+                id: Run.ID(firing: firing.id, attempt: 1), firing: firing, bootID: World.bootID(1),
+                isReleased: isReleased, isLive: isReleased)
+        }
+        var past = RecoveredState(instance: 2, records: [])
+        past.openRuns = runs
+        let world = World()
+        var (agenda, _) = Agenda.load(
+            JobSet([job]), past, concurrentRunsMax: 4, seed: 1, at: world.now)
+        #expect(agenda.liveRuns > 0)
+        job.policy.concurrency = .allow
+        _ = agenda.handle(.reload(JobSet([job])), at: world.now)
+        #expect(!agenda.isReloading)
+    }
+
     /// These rows led to a second retry of one identity, which was due again and again in one
     /// wake-up, until the memory was full.
     @Test func aRunHasOneRetryOfEachIdentity() throws {

@@ -240,8 +240,13 @@ extension Agenda {
             while let first = runs[slot].first(where: { $0.wait == .previousRun }),
                 case .start = admission(of: .firstInLine, slot, entry), let run = first.run
             {
-                if expire(run, slot, &entry, at: now, into: &batch) { continue }
-                startOrQueue(first, slot, &entry, into: &batch)
+                if !expire(run, slot, &entry, at: now, into: &batch) {
+                    startOrQueue(first, slot, &entry, into: &batch)
+                }
+                // At the end of the clock's range firings have no instants of their own any more, so
+                // that two runs have one identity, of which only the first changes.
+                let next = runs[slot].first { $0.wait == .previousRun }
+                if next?.id == first.id { break }
             }
         }
         batch.timers += updateRetryTimer(slot, entry)
