@@ -111,6 +111,8 @@ let host: [Target] = [
     c("CLinux", in: "Host"),
     swift("HostFiles", in: "Host"),
     swift("HostThreads", in: "Host", ["CLinux"]),
+    // Not in HostThreads: Dispatch and actors would be in programs that have neither.
+    swift("HostQueues", in: "Host", ["HostThreads"]),
     swift("Systemd", in: "Host", ["CLinux", "HostFiles"]),
     swift("SystemdActivation", in: "Host", ["CSystemd", "Systemd"]),
 ]
@@ -210,16 +212,20 @@ let scheduler: [Target] = [
     // What is saved, when: the store's queue, the heartbeat, copies.
     swift(
         "TimerRecording", in: "Scheduler",
-        ["CLinux", "HostFiles", "HostThreads", "TimerCore", "TimerStore", log, deques]),
+        [
+            "CLinux", "HostFiles", "HostQueues", "HostThreads", "TimerCore", "TimerStore", log,
+            deques,
+        ]),
     // The entries of the log, and the events for those who follow them.
     swift(
         "TimerLog", in: "Scheduler",
-        ["HostThreads", "Systemd", "TimerControl", "TimerCore", log, deques, nio]),
+        ["HostQueues", "HostThreads", "Systemd", "TimerControl", "TimerCore", log, deques, nio]),
     // The loop and all that it decides about and for.
     swift(
         "TimerDaemon", in: "Scheduler",
         [
-            "CLinux", "HostFiles", "HostThreads", "PausableTimers", "Systemd", "TimerConfig",
+            "CLinux", "HostFiles", "HostQueues", "HostThreads", "PausableTimers", "Systemd",
+            "TimerConfig",
             "TimerControl", "TimerCore", "TimerFleet", "TimerFleetLink", "TimerLog",
             "TimerNotify", "TimerRecording", "TimerRunnerProtocol", "TimerStore", "TimerZones",
             log, deques,
@@ -228,7 +234,8 @@ let scheduler: [Target] = [
     swift(
         "TimerAPI", in: "Scheduler",
         [
-            "CLinux", "COpenAPI", "HostFiles", "HostThreads", "TimerConfig", "TimerControl",
+            "CLinux", "COpenAPI", "HostFiles", "HostQueues", "HostThreads", "TimerConfig",
+            "TimerControl",
             "TimerCore", "TimerDaemon", "TimerFleet", "TimerFleetLink", "TimerHTTP", "TimerLog",
             "TimerNotify", "TimerRecording", "TimerRunnerProtocol", "TimerStore", "TimerZones",
             log, nio, nioHTTP, nioPosix,
@@ -237,13 +244,14 @@ let scheduler: [Target] = [
     swift(
         "TimerTools", in: "Scheduler",
         [
-            "HostFiles", "HostThreads", "TimerConfig", "TimerControl", "TimerCore",
+            "HostFiles", "HostQueues", "HostThreads", "TimerConfig", "TimerControl", "TimerCore",
             "TimerDaemon", "TimerRecording", "TimerStore", "TimerZones", arguments,
         ]),
     program(
         "timerd", in: "Scheduler",
         [
-            "CLinux", "HostFiles", "HostThreads", "Systemd", "SystemdActivation", "TimerAPI",
+            "CLinux", "HostFiles", "HostQueues", "HostThreads", "Systemd", "SystemdActivation",
+            "TimerAPI",
             "TimerConfig", "TimerControl", "TimerCore", "TimerDaemon", "TimerFleet",
             "TimerFleetLink", "TimerHTTP", "TimerLog", "TimerNotify", "TimerRecording",
             "TimerRunnerClient", "TimerRunnerProtocol", "TimerStore", "TimerTools", "TimerWeb",
@@ -275,7 +283,8 @@ let unitTests: [Target] = [
     tests(of: "EtcdClient", "SeededRandom", "TimerCore", "TimerFleet", "WebReceiver"),
     tests(
         of: "timerd", "timerctl", "timerd-runner", "CLinux", "ConfigFolder", "HostFiles",
-        "HostThreads", "ProjectFiles", "Systemd", "SystemdReceiver", "SeededRandom", "StoreModel",
+        "HostQueues", "HostThreads", "ProjectFiles", "Systemd", "SystemdReceiver", "SeededRandom",
+        "StoreModel",
         "TimerAPI", "TimerConfig", "TimerControl", "TimerCore", "TimerDaemon", "TimerFleet",
         "TimerFleetLink", "TimerHTTP", "TimerLog", "TimerRecording", "TimerRunner", "TimerStore",
         "TimerTools", "TimerWeb", "TimerZones", "WebReceiver", arguments, log, nio, nioHTTP,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import HostThreads
+import HostQueues
 import TimerStore
 
 /// Writes the write-ahead log of the store into its database, on a queue of its own, so that

@@ -4,7 +4,7 @@
 import ArgumentParser
 import Glibc
 import HostFiles
-import HostThreads
+import HostQueues
 import TimerConfig
 import TimerCore
 import TimerDaemon

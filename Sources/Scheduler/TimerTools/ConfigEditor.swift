@@ -3,7 +3,7 @@
 
 import CLinux
 import Glibc
-import HostThreads
+import HostQueues
 import TimerConfig
 import TimerCore
 import TimerDaemon

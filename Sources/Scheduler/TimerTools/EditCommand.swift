@@ -3,7 +3,7 @@
 
 import ArgumentParser
 import Glibc
-import HostThreads
+import HostQueues
 import TimerConfig
 import TimerCore
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import HostThreads
+import HostQueues
 
 /// Collects output, so that it is written to standard output in large pieces.
 package struct Output {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import HostThreads
+import HostQueues
 import TimerControl
 import TimerCore
 

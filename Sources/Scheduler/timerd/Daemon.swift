@@ -5,7 +5,7 @@ import ArgumentParser
 import Dispatch
 import Glibc
 import HostFiles
-import HostThreads
+import HostQueues
 import Logging
 import Systemd
 import SystemdActivation

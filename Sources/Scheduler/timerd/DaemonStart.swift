@@ -3,7 +3,7 @@
 
 import Glibc
 import HostFiles
-import HostThreads
+import HostQueues
 import Logging
 import Systemd
 import SystemdActivation

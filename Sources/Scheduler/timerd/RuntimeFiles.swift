@@ -4,7 +4,7 @@
 import Dispatch
 import Glibc
 import HostFiles
-import HostThreads
+import HostQueues
 import Logging
 import SystemdActivation
 import TimerAPI

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import HostThreads
+import HostQueues
 import TimerCore
 import TimerTools
 import TimerZones

@@ -6,7 +6,7 @@ import CLinux
 import Dispatch
 import Glibc
 import HostFiles
-import HostThreads
+import HostQueues
 import NIOCore
 import NIOPosix
 import SystemdActivation

@@ -111,6 +111,8 @@ import Testing
             ("HostFiles", ["Glibc", "Synchronization"]),
             // Threads, and events that wake them, for both programs.
             ("HostThreads", ["CLinux", "Glibc", "Synchronization"]),
+            // Of its own, because programs without Dispatch use HostThreads.
+            ("HostQueues", ["HostThreads", "Dispatch", "Glibc"]),
             // It could be used by any daemon: it does not depend on jobs.
             ("Systemd", ["CLinux", "Glibc", "HostFiles", "Synchronization"]),
             // The runner must not use it: libsystemd would add six libraries to the memory that
@@ -120,14 +122,16 @@ import Testing
             (
                 "TimerRecording",
                 [
-                    "TimerCore", "TimerStore", "HostFiles", "HostThreads", "CLinux", "DequeModule",
+                    "TimerCore", "TimerStore", "HostFiles", "HostThreads", "HostQueues", "CLinux",
+                    "DequeModule",
                     "Dispatch", "Glibc", "Logging", "Synchronization",
                 ]
             ),
             (
                 "TimerLog",
                 [
-                    "TimerControl", "TimerCore", "Systemd", "HostThreads", "DequeModule",
+                    "TimerControl", "TimerCore", "Systemd", "HostThreads", "HostQueues",
+                    "DequeModule",
                     "Dispatch", "Glibc", "Logging", "NIOCore", "Synchronization",
                 ]
             ),
@@ -138,7 +142,8 @@ import Testing
                     "TimerConfig", "TimerControl", "TimerCore", "TimerFleet", "TimerFleetLink",
                     "TimerLog", "TimerNotify", "TimerRecording", "TimerRunnerProtocol",
                     "TimerStore", "TimerZones", "PausableTimers", "Systemd", "HostFiles",
-                    "HostThreads", "CLinux", "DequeModule", "Dispatch", "Glibc", "Logging",
+                    "HostThreads", "HostQueues", "CLinux", "DequeModule", "Dispatch", "Glibc",
+                    "Logging",
                     "Synchronization",
                 ]
             ),
@@ -158,7 +163,8 @@ import Testing
                 "TimerTools",
                 [
                     "TimerConfig", "TimerControl", "TimerCore", "TimerDaemon", "TimerRecording",
-                    "TimerStore", "TimerZones", "HostFiles", "HostThreads", "ArgumentParser",
+                    "TimerStore", "TimerZones", "HostFiles", "HostThreads", "HostQueues",
+                    "ArgumentParser",
                     "CLinux", "Dispatch", "Glibc", "Synchronization",
                 ]
             ),
@@ -217,7 +223,8 @@ import Testing
             "Instants", "Timekeeping", "PausableTimers", "TimerCore", "TimerConfig", "TimerStore",
             "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
             "TimerImport", "TimerFleet", "TimerFleetLink", "EtcdClient",
-            "Systemd", "SystemdActivation", "HostFiles", "HostThreads", "timerd", "timerd-runner",
+            "Systemd", "SystemdActivation", "HostFiles", "HostQueues", "HostThreads", "timerd",
+            "timerd-runner",
             "timerctl", "timerd-fleet", "TimerAPI", "TimerDaemon", "TimerHTTP", "TimerLog",
             "TimerRecording", "TimerTools", "TimerWeb",
         ] {

@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import HostThreads
+import HostQueues
 import Synchronization
 import Testing
 import TimerControl

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import HostThreads
+import HostQueues
 import NIOHTTP1
 import Testing
 import TimerControl

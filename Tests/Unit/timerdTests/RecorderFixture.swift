@@ -4,7 +4,7 @@
 import Dispatch
 import Foundation
 import Glibc
-import HostThreads
+import HostQueues
 import Logging
 import Synchronization
 import Testing

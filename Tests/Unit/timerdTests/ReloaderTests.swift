@@ -5,7 +5,7 @@ import ConfigFolder
 import Dispatch
 import Foundation
 import Glibc
-import HostThreads
+import HostQueues
 import Logging
 import SeededRandom
 import Systemd

@@ -4,7 +4,7 @@
 import ConfigFolder
 import Foundation
 import Glibc
-import HostThreads
+import HostQueues
 import Logging
 import Systemd
 import Testing

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import HostThreads
+import HostQueues
 import NIOHTTP1
 import TimerControl
 import TimerCore

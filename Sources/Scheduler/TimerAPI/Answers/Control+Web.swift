@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HostFiles
-import HostThreads
+import HostQueues
 import NIOHTTP1
 import Synchronization
 package import TimerConfig

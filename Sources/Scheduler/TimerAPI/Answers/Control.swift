@@ -4,7 +4,7 @@
 import COpenAPI
 import Dispatch
 import Glibc
-import HostThreads
+import HostQueues
 import Logging
 import NIOHTTP1
 import TimerConfig

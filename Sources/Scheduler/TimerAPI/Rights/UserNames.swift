@@ -3,7 +3,7 @@
 
 import Dispatch
 import HostFiles
-import HostThreads
+import HostQueues
 import TimerCore
 
 /// The names of users. A look-up may ask a directory over the network (nsswitch.conf(5)) and be

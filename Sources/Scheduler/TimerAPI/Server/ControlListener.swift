@@ -4,7 +4,7 @@
 import CLinux
 import Dispatch
 import Glibc
-import HostThreads
+import HostQueues
 import NIOCore
 import NIOHTTP1
 import TimerControl

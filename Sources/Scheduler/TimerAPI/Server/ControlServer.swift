@@ -3,7 +3,7 @@
 
 package import CLinux
 import Dispatch
-import HostThreads
+import HostQueues
 import NIOCore
 import NIOHTTP1
 import NIOPosix

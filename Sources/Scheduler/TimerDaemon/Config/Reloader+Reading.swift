@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import HostQueues
 import HostThreads
 import Synchronization
 import TimerConfig

@@ -1,7 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import HostThreads
+import HostQueues
 package import TimerControl
 package import TimerCore
 package import TimerLog

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DequeModule
+import HostQueues
 import HostThreads
 import TimerCore
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-package import HostThreads
+package import HostQueues
 package import Logging
 package import TimerCore
 import TimerNotify

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostQueues
 import HostThreads
 package import Logging
 import Systemd

@@ -3,7 +3,7 @@
 
 import Dispatch
 import Foundation
-import HostThreads
+import HostQueues
 import Logging
 import StoreModel
 import Synchronization

@@ -3,6 +3,7 @@
 
 package import Dispatch
 import Glibc
+import HostThreads
 
 /// Whether the daemon has a higher priority than other programs, as its runner has. Due runs then
 /// start on time although jobs use all processors. A lower nice value needs a privilege
