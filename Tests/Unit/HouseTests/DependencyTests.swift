@@ -135,7 +135,7 @@ import Testing
                     "Dispatch", "Glibc", "Logging", "NIOCore", "Synchronization",
                 ]
             ),
-            // It has no HTTP and no peers: whoever asks comes over TimerAPI.
+            // It contains no HTTP; requests of clients come from TimerAPI.
             (
                 "TimerDaemon",
                 [
