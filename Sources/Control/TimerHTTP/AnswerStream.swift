@@ -23,5 +23,4 @@ package struct AnswerStream: Sendable {
         self.taken = taken
         self.end = end
     }
-
 }

@@ -6,7 +6,6 @@ import Synchronization
 /// How many bytes of answers wait for users with read access to read them. The client decides how
 /// long such an answer stays in memory.
 package final class UnreadBytes: Sendable {
-
     package init() {}
 
     /// The most bytes of answers that wait at the same time.

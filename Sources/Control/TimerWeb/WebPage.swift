@@ -10,7 +10,6 @@ import TimerHTTP
 /// The files of the status page. They are part of the program, contain no data, and are served without a login. Their
 /// comments are not served, so that these can be as long as they need to be.
 package struct WebPage: Sendable {
-
     package init() {}
 
     /// One file, with all that its answers need.

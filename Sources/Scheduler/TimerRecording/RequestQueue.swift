@@ -27,7 +27,6 @@ package struct RequestQueue {
             self.onCommit = onCommit
             self.onDelayed = onDelayed
         }
-
     }
 
     /// How many requests may wait before older records of a job are dropped in favour of its

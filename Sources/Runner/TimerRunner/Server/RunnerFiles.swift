@@ -93,8 +93,6 @@ public struct RunnerFiles: Sendable {
             throw Directory.Failure(description: "\(socket): cannot listen: \(systemError())")
         }
     }
-
-    private func systemError() -> String { String(cString: strerror(errno)) }
 }
 
 /// Makes the files in the runtime directory again if someone deletes them.

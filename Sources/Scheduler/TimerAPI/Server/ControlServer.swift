@@ -20,7 +20,6 @@ package final class ControlServer: Sendable {
     /// Why the control socket cannot be used.
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
-
     }
 
     private let group: MultiThreadedEventLoopGroup

@@ -13,7 +13,6 @@ package final class ClockWatch {
 
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
-
     }
 
     package init() throws(Failure) {

@@ -11,7 +11,6 @@ package struct Clocks: Sendable {
 
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
-
     }
 
     package init() throws(Failure) {

@@ -28,7 +28,6 @@ package final class ZoneWatch: Sendable {
 
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
-
     }
 
     private struct State {

@@ -62,7 +62,6 @@ package actor FleetDriver: QueueActor {
             self.end = end
             self.show = show
         }
-
     }
 
     package nonisolated let dependencies: Dependencies

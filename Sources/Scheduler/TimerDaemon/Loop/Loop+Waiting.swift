@@ -9,7 +9,6 @@ import TimerRecording
 /// Work of the loop that waits in its gate.
 struct Waiting: Sendable {
     let body: @Sendable (isolated Loop) -> Void
-
 }
 
 extension Loop {

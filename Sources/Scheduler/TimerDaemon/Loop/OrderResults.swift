@@ -12,13 +12,6 @@ package final class OrderResults: Sendable {
         package var order: Order
         package var answer: Answer
         package var snapshot: JobSnapshot?
-
-        init(order: Order, answer: Answer, snapshot: JobSnapshot? = nil) {
-            self.order = order
-            self.answer = answer
-            self.snapshot = snapshot
-        }
-
     }
 
     private let state: Mutex<State>

@@ -8,7 +8,6 @@ import TimerCore
 /// The latest events, for their readers. The deciding queue only adds values, under a short lock; everything else is
 /// done by the readers.
 package final class EventFeed: Sendable {
-
     package init() {}
 
     package typealias Ring = EventRing<RecordedEvent>

@@ -9,7 +9,6 @@ package import TimerCore
 /// start of the daemon, up to a limit. A run that writes much does not push out the lines of
 /// others.
 package final class RecentOutput: Sendable {
-
     package init() {}
 
     /// The most bytes of all active runs together; each line counts a little more than its length.
@@ -35,19 +34,6 @@ package final class RecentOutput: Sendable {
         package var toStderr: Bool
         /// When the line came, by the wall clock.
         package var at: WallInstant
-
-        init(
-            number: UInt64, run: Run.ID, ordinal: Int, text: [UInt8], toStderr: Bool,
-            at: WallInstant
-        ) {
-            self.number = number
-            self.run = run
-            self.ordinal = ordinal
-            self.text = text
-            self.toStderr = toStderr
-            self.at = at
-        }
-
     }
 
     /// What is kept of the output of one run.
