@@ -266,7 +266,7 @@ let unitTests: [Target] = [
     tests(of: "TimerCore", "ProjectFiles", "SeededRandom", resources: [.copy("Data")]),
     tests(
         of: "TimerConfig", "ConfigFolder", "ProjectFiles", "SeededRandom", "TimerCore",
-        "TimerZones", resources: [.copy("Corpus")]),
+        "TimerZones", resources: [.copy("Corpus"), .copy("Data")]),
     tests(of: "TimerStore", "TimerCore"),
     tests(
         of: "TimerRunner", "SeededRandom", "TimerCore", "CSpawn", "HostThreads",
