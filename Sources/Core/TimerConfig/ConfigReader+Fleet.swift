@@ -38,14 +38,15 @@ extension ConfigReader {
     private static func fleet(in document: Document) throws(ConfigError) -> FleetSettings? {
         guard let entry = document.entries.first(where: { $0.key == "fleet" }) else { return nil }
         var reader = FileReader(document: document)
-        var settings = DaemonSettings()
+        var fleet = FleetSettings()
         for key in reader.table(entry) {
-            guard let known = DaemonKey.fleet.first(where: { $0.name == key.key }) else { continue }
+            guard let known = FleetSettings.keys.first(where: { $0.name == key.key }) else {
+                continue
+            }
             reader.attempt("[fleet]: \(key.key)") { () throws(Fault) in
-                try known.read(key.node, &settings)
+                try known.read(key.node, &fleet)
             }
         }
-        let fleet = settings.fleet ?? FleetSettings()
         if reader.count == 0, let fault = fleet.fault {
             reader.report(Fault(entry.mark, fault), "[fleet]")
         }

@@ -19,12 +19,12 @@ enum ConfigSchema {
             (
                 "properties",
                 .object(
-                    SettingsTable.all.map { ($0.name, table($0.help, settings($0))) } + [
+                    SettingsTable.all.map { ($0.name, table($0.help, $0.keys.map(member))) } + [
                         (
                             "defaults",
                             table(
                                 "Default values for the jobs of this file.",
-                                JobKey.all.filter(\.isDefault).map(job))
+                                JobKey.all.filter(\.isDefault).map(member))
                         ),
                         ("job", jobs),
                         ("notify", notifiers),
@@ -33,25 +33,17 @@ enum ConfigSchema {
         ])
     }
 
-    private static func settings(_ table: SettingsTable) -> [(String, JSONValue)] {
-        table.keys.map { member($0.name, $0.shape, $0.help, $0.standard) }
-    }
-
-    private static func job(_ key: JobKey) -> (String, JSONValue) {
-        member(key.name, key.shape, key.help, key.standard)
-    }
-
     private static var jobs: JSONValue {
         named(
-            "The jobs, by their names.", members(of: "A job.", JobKey.all.map(job)),
+            "The jobs, by their names.", members(of: "A job.", JobKey.all.map(member)),
             [oneOf(JobKey.commands), oneOf(JobKey.schedules)])
     }
 
     private static var notifiers: JSONValue {
-        let keys = NotifierKey.all.map { member($0.name, $0.shape, $0.help, $0.standard) }
-        return named(
+        named(
             "How messages about jobs are sent, by the names that jobs give in notify.",
-            members(of: "A notifier.", keys), [oneOf(NotifierKey.transports)])
+            members(of: "A notifier.", NotifierKey.all.map(member)), [oneOf(NotifierKey.transports)]
+        )
     }
 
     /// The schema of a table whose keys are names, each with a table of one kind.
@@ -94,14 +86,12 @@ enum ConfigSchema {
         ]
     }
 
-    private static func member(
-        _ name: String, _ shape: ValueShape, _ help: String, _ standard: JSONValue?
-    ) -> (String, JSONValue) {
+    private static func member<Target>(_ key: Key<Target>) -> (String, JSONValue) {
         (
-            name,
+            key.name,
             .object(
-                [("description", .string(help))] + shape.schema
-                    + (standard.map { [("default", $0)] } ?? []))
+                [("description", .string(key.help))] + key.schema.schema
+                    + (key.standard().map { [("default", $0)] } ?? []))
         )
     }
 }

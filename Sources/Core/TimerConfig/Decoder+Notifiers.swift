@@ -51,6 +51,7 @@ extension Decoder {
             }
             reader.attempt("\(subject): \(entry.key)") { () throws(Fault) in
                 try found.read(entry.node, &draft)
+                draft.marks[entry.key] = entry.node.mark
             }
         }
         guard reader.count == before else {

@@ -32,15 +32,14 @@ extension Draft {
         }
     }
 
-    /// The meaning of `cpu-policy` and `cpu-priority` together. Without a priority, a realtime
-    /// policy has the lowest.
+    /// The meaning of `cpu-policy` and `cpu-priority` together.
     var cpuScheduling: Priorities.CPU {
         switch cpuPolicy {
         case .other: .other
         case .batch: .batch
         case .idle: .idle
-        case .fifo: .fifo(cpuPriority ?? 1)
-        case .rr: .rr(cpuPriority ?? 1)
+        case .fifo: .fifo(cpuPriority)
+        case .rr: .rr(cpuPriority)
         }
     }
 
@@ -90,7 +89,7 @@ extension Draft {
                 draft.cpuPolicy.isRealtime
             },
         ]
-        return JobKey.fleets.dropFirst().reduce(into: others) { $0[$1.name] = ofFleet }
+        return Draft.fleets.dropFirst().reduce(into: others) { $0[$1.name] = ofFleet }
     }()
 }
 

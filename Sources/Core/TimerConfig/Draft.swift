@@ -5,7 +5,7 @@ import TimerCore
 import TimerZones
 
 /// The values of a job's table, and those of `[defaults]` below them.
-struct Draft {
+struct Draft: Sendable {
     var description: String?
     var command: Job.Command?
     var shell: Job.Command?
@@ -16,8 +16,8 @@ struct Draft {
     var cron: [(spec: CronSpec.Line, mark: SourceMark)] = []
     /// From what its crontab lines compute `H` and `~`.
     var drawing: CronSpec.Drawing?
-    var at: (instant: WallInstant, mark: SourceMark)?
-    var timezone: (name: String, mark: SourceMark)?
+    var at: Marked<WallInstant>?
+    var timezone: Marked<String>?
     var gap: DSTRule.Gap?
     var overlap: DSTRule.Overlap?
     var first: Duration?
@@ -27,15 +27,16 @@ struct Draft {
     var environment: [String: String] = [:]
     var workingDirectory: String?
     var policy = Policy()
-    var concurrencyMax: (number: Int, mark: SourceMark)?
+    var concurrencyMax: Marked<Int>?
     var execution = Execution()
     /// The names in `run-environment-any`, which need no prefix.
     var otherRunVariables: Set<String> = []
     var ioClass: IOClass?
     var ioPriority: Int?
     var cpuPolicy = CPUPolicy.other
-    var cpuPriority: Int?
-    var renamedFrom: (name: Job.Name, mark: SourceMark)?
+    /// Of a realtime policy: the lowest.
+    var cpuPriority = 1
+    var renamedFrom: Marked<Job.Name>?
     var hasDurationHistogram = false
     /// Where `fleet` is written; nil: it is not.
     var fleetMark: SourceMark?
@@ -65,7 +66,7 @@ struct Draft {
             ?? onBoot.map { .onBoot($0) }
         let schedule = if let counted { counted } else { Schedule.wall(try wallSchedule(zones)) }
         guard let command = command ?? shell else { throw Fault(mark, "a command is missing") }
-        if let renamedFrom, renamedFrom.name == name {
+        if let renamedFrom, renamedFrom.value == name {
             throw Fault(renamedFrom.mark, "renamed-from: names the job itself")
         }
         return make(name, command, schedule)
@@ -74,7 +75,7 @@ struct Draft {
     private func make(_ name: Job.Name, _ command: Job.Command, _ schedule: Schedule) -> Job {
         var policy = policy
         // A value in [defaults] applies to the jobs that can have it.
-        if policy.concurrency == .allow { policy.concurrencyMax = concurrencyMax?.number }
+        if policy.concurrency == .allow { policy.concurrencyMax = concurrencyMax?.value }
         var execution = execution
         execution.runVariables.formUnion(otherRunVariables)
         execution.priorities.io = ioScheduling
@@ -83,7 +84,7 @@ struct Draft {
             name: name, command: command, schedule: schedule, description: description,
             first: every == nil ? nil : first, count: count, paused: paused,
             environment: environment, workingDirectory: workingDirectory, policy: policy,
-            execution: execution, renamedFrom: renamedFrom?.name)
+            execution: execution, renamedFrom: renamedFrom?.value)
         job.hasDurationHistogram = hasDurationHistogram
         if every != nil { job.from = from }
         if fleetMark != nil { share(&job) }
@@ -115,12 +116,13 @@ struct Draft {
             }
             note { () throws(Fault) in try Self.checkOne(of: areThere, among: names, at: mark) }
         }
-        if let renamedFrom, renamedFrom.name == name {
+        if let renamedFrom, renamedFrom.value == name {
             faults.append(Fault(renamedFrom.mark, "renamed-from: names the job itself"))
         }
         let isWall = ["calendar", "cron"].contains(where: keys.contains)
         if let timezone, isWall {
-            note { () throws(Fault) in _ = try Self.rules(zones, timezone.name, at: timezone.mark) }
+            note { () throws(Fault) in _ = try Self.rules(zones, timezone.value, at: timezone.mark)
+            }
         } else if isWall, !refused.contains("timezone") {
             note { () throws(Fault) in _ = try Self.rules(zones, nil, at: mark) }
         }
@@ -135,12 +137,12 @@ struct Draft {
     /// the machine.
     private func wallSchedule(_ zones: ZoneFiles) throws(Fault) -> WallSchedule {
         var sources: [WallSchedule.Source] = []
-        if let at { sources.append(.at(at.instant)) }
+        if let at { sources.append(.at(at.value)) }
         let standard =
             calendar.isEmpty && cron.isEmpty
             ? ZoneRules.utc
             : try Self.rules(
-                zones, timezone?.name, at: timezone?.mark ?? SourceMark(line: 1, column: 1))
+                zones, timezone?.value, at: timezone?.mark ?? SourceMark(line: 1, column: 1))
         for (spec, mark) in calendar {
             let zone = try spec.zoneName.map { (name) throws(Fault) in
                 try Self.rules(zones, name, at: mark)

@@ -80,7 +80,7 @@ struct FileReader {
     mutating func read(
         _ entry: TomlEntry, of subject: @autoclosure () -> String, into draft: inout Draft
     ) {
-        guard let found = JobKey.named[entry.key] else {
+        guard let found = Draft.keysByName[entry.key] else {
             unknown(entry, "key", among: JobKey.all.map(\.name), subject: subject())
             draft.refused.insert(entry.key)
             // The other key was probably meant, so it is not said to be missing.
@@ -104,7 +104,7 @@ struct FileReader {
     }
 
     mutating func readDefault(_ key: TomlEntry, into defaults: inout Defaults) {
-        guard let found = JobKey.named[key.key] else {
+        guard let found = Draft.keysByName[key.key] else {
             defaults.refused.formUnion(JobKey.defaultNames)
             return unknown(key, "key", among: JobKey.defaultNames, subject: "[defaults]")
         }

@@ -3,47 +3,108 @@
 
 import TimerCore
 
-extension JobKey {
+extension Draft {
     /// The keys about how runs are executed.
     static let execution: [JobKey] = [
         JobKey(
-            "timeout", .spanOrNone,
-            "How long a run may take before it gets SIGTERM.", standard: .string("none")
-        ) { node, draft throws(Fault) in
-            draft.execution.timeout = try node.spanOrNone()
-        },
+            \.execution.timeout, "timeout", .spanOrNone,
+            "How long a run may take before it gets SIGTERM."),
         JobKey(
-            "kill-timeout", .span,
-            "How long after SIGTERM it gets SIGKILL.", standard: .string("10s")
-        ) { node, draft throws(Fault) in
-            draft.execution.killTimeout = try node.span()
-        },
+            \.execution.killTimeout, "kill-timeout", .span,
+            "How long after SIGTERM it gets SIGKILL."),
         JobKey(
-            "kill-leftovers", .boolean,
-            "Whether processes that a run leaves behind are ended.",
-            standard: .boolean(Execution().killsLeftovers)
-        ) { node, draft throws(Fault) in
-            draft.execution.killsLeftovers = try node.boolean()
-        },
+            \.execution.killsLeftovers, "kill-leftovers", .boolean,
+            "Whether processes that a run leaves behind are ended."),
         JobKey(
-            "user", .account,
-            "The user it runs as, if the runner is root."
-        ) { node, draft throws(Fault) in draft.execution.user = try node.account() },
+            \.execution.user, "user", .account, "The user it runs as, if the runner is root."),
         JobKey(
-            "group", .account,
-            "The group it runs as, if the runner is root."
-        ) { node, draft throws(Fault) in draft.execution.group = try node.account() },
+            \.execution.group, "group", .account, "The group it runs as, if the runner is root."),
         JobKey(
-            "pam-service", .text,
-            "The PAM service for its account and session, if the runner is root; or none.",
-            standard: .string("none")
-        ) { node, draft throws(Fault) in
-            draft.execution.pamService = try node.pamService()
-        },
+            \.execution.pamService, "pam-service", .pamService,
+            "The PAM service for its account and session, if the runner is root; or none."),
         JobKey(
-            "environment-file", .pattern("^-?/"),
+            \.execution.environmentFile, "environment-file", .environmentFile,
             "A file with more variables, one NAME=value per line; with - before the path it is optional."
-        ) { node, draft throws(Fault) in
+        ),
+        JobKey(
+            \.execution.umask, "umask", .mode,
+            "The file mode mask of its runs, in octal digits."),
+        JobKey(\.execution.nice, "nice", .integer(-20...19), "The nice value of its runs."),
+        JobKey(
+            \.ioClass, "io-class", .words, "The I/O scheduling class of its runs.",
+            none: IOClass.none),
+        JobKey(
+            \.ioPriority, "io-priority", .integer(0...7),
+            "The level within io-class, from 0, the highest, to 7.",
+            none: Priorities.IO.levelDefault),
+        JobKey(
+            \.cpuPolicy, "cpu-policy", .words, "The CPU scheduling policy of its runs."),
+        JobKey(
+            \.cpuPriority, "cpu-priority", .integer(1...99),
+            "With cpu-policy = \"fifo\" or \"rr\": the priority, up to 99, the highest."),
+        JobKey(
+            \.execution.priorities.oomScore, "oom-score", .integer(-1000...1000),
+            "How early its runs are killed when memory runs out; the highest score first.",
+            none: 0),
+        JobKey(
+            \.execution.stdin, "stdin", .standardInput,
+            "What its runs read from their standard input."),
+        JobKey(merging: \.execution.limits, "limits", .limits, "Resource limits of its runs."),
+        JobKey(
+            merging: \.execution.credentials, "credentials", .credentials,
+            "Secrets that its runs get as files of these names in $CREDENTIALS_DIRECTORY."),
+        JobKey(
+            \.execution.confinement.noNewPrivileges, "no-new-privileges", .boolean,
+            "Whether programs such as sudo cannot give its runs more privileges."),
+        JobKey(
+            \.execution.confinement.capabilities, "capabilities", .capabilities,
+            "Exactly which capabilities its runs have, if the runner is root."),
+        JobKey(
+            \.execution.confinement.appArmorProfile, "apparmor-profile",
+            .label { (node) throws(Fault) in try node.appArmorProfile() },
+            "The AppArmor profile of its runs; with - before it, it is optional."),
+        JobKey(
+            \.execution.confinement.seLinuxContext, "selinux-context",
+            .label { (node) throws(Fault) in try node.seLinuxContext() },
+            "The SELinux context of its runs; with - before it, it is optional."),
+        JobKey(
+            \.execution.successExitCodes, "success-exit-codes", .exitCodes,
+            "The exit codes that mean success."),
+        JobKey(\.execution.log, "log", .words, "What is logged about its runs."),
+        JobKey(
+            \.execution.logRateLimitInterval, "log-rate-limit-interval",
+            // Zero means no limit, as in systemd.exec(5).
+            .spanOrNone.atLeast(
+                .seconds(1),
+                "so that the log might say more of what is dropped than it has of the rest",
+                zeroIsNone: true),
+            "The interval of log-rate-limit-burst; none is no limit."),
+        JobKey(
+            \.execution.logRateLimitBurst, "log-rate-limit-burst", .integer(1...1_000_000_000),
+            "How many lines all its runs together can write within the interval."),
+        JobKey(
+            \.execution.outputTail, "output-tail", .size(0...(1 << 20)),
+            "How much of its output is kept for each run."),
+    ]
+}
+
+extension KeyShape where Value == String? {
+    fileprivate static var pamService: Self {
+        Self(.text, type: "NAME", write: { .string($0 ?? "none") }) { (node) throws(Fault) in
+            try node.pamService()
+        }
+    }
+
+    fileprivate static var standardInput: Self {
+        Self(.text, write: { .string($0 ?? "") }) { (node) throws(Fault) in
+            try node.standardInput()
+        }
+    }
+}
+
+extension KeyShape where Value == String {
+    fileprivate static var environmentFile: Self {
+        Self(.pattern("^-?/"), type: "PATH") { (node) throws(Fault) in
             let path = try node.string()
             guard path.hasPrefix("/") || path.hasPrefix("-/") else {
                 throw Fault(
@@ -51,120 +112,54 @@ extension JobKey {
                     "must be an absolute path, beginning with /, or with -/ if it need not "
                         + "be there")
             }
-            draft.execution.environmentFile = path
-        },
-        JobKey(
-            "umask", .pattern("^[0-7]{1,4}$"),
-            "The file mode mask of its runs, in octal digits.", standard: .string("0022")
-        ) { node, draft throws(Fault) in draft.execution.umask = try node.mode() },
-        JobKey(
-            "nice", .integer(-20...19),
-            "The nice value of its runs.", standard: .integer(Int64(Execution().nice))
-        ) { node, draft throws(Fault) in
-            draft.execution.nice = try node.integer(in: -20...19)
-        },
-        JobKey(
-            "io-class", .words(of: IOClass.self),
-            "The I/O scheduling class of its runs.", standard: .string(IOClass.none.rawValue)
-        ) { node, draft throws(Fault) in draft.ioClass = try node.word() },
-        JobKey(
-            "io-priority", .integer(0...7),
-            "The level within io-class, from 0, the highest, to 7.",
-            standard: .integer(Int64(Priorities.IO.levelDefault))
-        ) { node, draft throws(Fault) in draft.ioPriority = try node.integer(in: 0...7) },
-        JobKey(
-            "cpu-policy", .words(of: CPUPolicy.self),
-            "The CPU scheduling policy of its runs.", standard: .string(CPUPolicy.other.rawValue)
-        ) { node, draft throws(Fault) in draft.cpuPolicy = try node.word() },
-        JobKey(
-            "cpu-priority", .integer(1...99),
-            "With cpu-policy = \"fifo\" or \"rr\": the priority, up to 99, the highest.",
-            standard: .integer(1)
-        ) { node, draft throws(Fault) in draft.cpuPriority = try node.integer(in: 1...99) },
-        JobKey(
-            "oom-score", .integer(-1000...1000),
-            "How early its runs are killed when memory runs out; the highest score first.",
-            standard: .integer(0)
-        ) { node, draft throws(Fault) in
-            draft.execution.priorities.oomScore = try node.integer(in: -1000...1000)
-        },
-        JobKey(
-            "stdin", .text,
-            "What its runs read from their standard input.", standard: .string("")
-        ) { node, draft throws(Fault) in draft.execution.stdin = try node.standardInput() },
-        JobKey(
-            "limits", .limits,
-            "Resource limits of its runs."
-        ) { node, draft throws(Fault) in
-            draft.execution.limits.merge(try node.limits()) { $1 }
-        },
-        JobKey(
-            "credentials", .table(.path, names: "^[A-Za-z0-9._@-]{1,255}$"),
-            "Secrets that its runs get as files of these names in $CREDENTIALS_DIRECTORY."
-        ) { node, draft throws(Fault) in
-            draft.execution.credentials.merge(try node.credentials()) { $1 }
-        },
-        JobKey(
-            "no-new-privileges", .boolean,
-            "Whether programs such as sudo cannot give its runs more privileges.",
-            standard: .boolean(Confinement().noNewPrivileges)
-        ) { node, draft throws(Fault) in
-            draft.execution.confinement.noNewPrivileges = try node.boolean()
-        },
-        JobKey(
-            "capabilities", .array(.words(CapabilitySet.names), min: 0),
-            "Exactly which capabilities its runs have, if the runner is root."
-        ) { node, draft throws(Fault) in
-            draft.execution.confinement.capabilities = try node.capabilities()
-        },
-        JobKey(
-            "apparmor-profile", .text,
-            "The AppArmor profile of its runs; with - before it, it is optional."
-        ) { node, draft throws(Fault) in
-            draft.execution.confinement.appArmorProfile = try node.appArmorProfile()
-        },
-        JobKey(
-            "selinux-context", .text,
-            "The SELinux context of its runs; with - before it, it is optional."
-        ) { node, draft throws(Fault) in
-            draft.execution.confinement.seLinuxContext = try node.seLinuxContext()
-        },
-        JobKey(
-            "success-exit-codes", .oneOrMore(.integer(0...255)),
-            "The exit codes that mean success.", standard: .array([.integer(0)])
-        ) { node, draft throws(Fault) in
-            draft.execution.successExitCodes = try node.exitCodes()
-        },
-        JobKey(
-            "log", .words(of: Execution.LogLevel.self),
-            "What is logged about its runs.", standard: .string(Execution().log.rawValue)
-        ) { node, draft throws(Fault) in draft.execution.log = try node.word() },
-        JobKey(
-            "log-rate-limit-interval", .spanOrNone,
-            "The interval of log-rate-limit-burst; none is no limit.", standard: .string("30s")
-        ) { node, draft throws(Fault) in
-            // Zero means no limit, as in systemd.exec(5).
-            let span = try node.spanOrNone()
-            if let span, span > .zero, span < .seconds(1) {
-                throw Fault(
-                    node.mark,
-                    "is shorter than 1 s, so that the log might say more of what is dropped than it has of the rest; "
-                        + "at least 1 s, or \"none\"")
+            return path
+        }
+    }
+
+    fileprivate static func label(
+        _ read: @escaping @Sendable (TomlNode) throws(Fault) -> String
+    ) -> Self { Self(.text, read: read) }
+}
+
+extension KeyShape where Value == UInt32 {
+    fileprivate static var mode: Self {
+        Self(
+            .pattern("^[0-7]{1,4}$"), limits: "octal digits, at most 0777",
+            write: { mode in
+                let digits = String(mode, radix: 8)
+                return .string(String(repeating: "0", count: 4 - digits.utf8.count) + digits)
             }
-            draft.execution.logRateLimitInterval = span == .zero ? nil : span
-        },
-        JobKey(
-            "log-rate-limit-burst", .integer(1...1_000_000_000),
-            "How many lines all its runs together can write within the interval.",
-            standard: .integer(Int64(Execution().logRateLimitBurst))
-        ) { node, draft throws(Fault) in
-            draft.execution.logRateLimitBurst = try node.integer(in: 1...1_000_000_000)
-        },
-        JobKey(
-            "output-tail", .size,
-            "How much of its output is kept for each run.", standard: .string("8KiB")
-        ) { node, draft throws(Fault) in
-            draft.execution.outputTail = Int(try node.size(upTo: 1 << 20))
-        },
-    ]
+        ) { (node) throws(Fault) in try node.mode() }
+    }
+}
+
+extension KeyShape where Value == [Execution.Limit: UInt64?] {
+    fileprivate static var limits: Self {
+        Self(.limits) { (node) throws(Fault) in try node.limits() }
+    }
+}
+
+extension KeyShape where Value == [String: String] {
+    fileprivate static var credentials: Self {
+        Self(.table(.path, names: "^[A-Za-z0-9._@-]{1,255}$")) { (node) throws(Fault) in
+            try node.credentials()
+        }
+    }
+}
+
+extension KeyShape where Value == CapabilitySet {
+    fileprivate static var capabilities: Self {
+        Self(.array(.words(CapabilitySet.names), min: 0), type: "[STRING, ...]") {
+            (node) throws(Fault) in try node.capabilities()
+        }
+    }
+}
+
+extension KeyShape where Value == Set<Int32> {
+    fileprivate static var exitCodes: Self {
+        Self(
+            .oneOrMore(.integer(0...255)),
+            write: { .array($0.sorted().map { .integer(Int64($0)) }) }
+        ) { (node) throws(Fault) in try node.exitCodes() }
+    }
 }

@@ -4,22 +4,24 @@
 import TimerCore
 
 /// The values of a table `[notify.NAME]` as they are read, before they are a notifier.
-struct NotifierDraft {
+struct NotifierDraft: Sendable {
     var mail: [String]?
-    var mailFrom: (text: String, mark: SourceMark)?
-    var mailContentType: (text: String, mark: SourceMark)?
-    var sendmail: (text: String, mark: SourceMark)?
+    var mailFrom: String?
+    var mailContentType: String?
+    var sendmail: String?
     var webhook: String?
     var ping: String?
-    var job: (name: Job.Name, mark: SourceMark)?
+    var job: Job.Name?
     var credential: String?
-    var proxy: (url: String, mark: SourceMark)?
-    var format: (word: String, mark: SourceMark)?
-    var on: (kinds: Set<NotificationKind>, mark: SourceMark)?
-    var after: (number: Int, mark: SourceMark)?
-    var repeatInterval: (span: Duration?, mark: SourceMark)?
-    var batch: (span: Duration, mark: SourceMark)?
-    var perHour: (number: Int, mark: SourceMark)?
+    var proxy: String?
+    var format: String?
+    var on: Set<NotificationKind>?
+    var after = Notifier.standardAfter
+    var repeatInterval: Duration?
+    var batch = Notifier.standardBatch
+    var perHour = Notifier.standardPerHour
+    /// Where the values are that were right, by their keys.
+    var marks: [String: SourceMark] = [:]
 
     static let formats =
         Notifier.WebhookFormat.allCases.map(\.rawValue)
@@ -34,10 +36,8 @@ struct NotifierDraft {
             throw fault
         }
         return Notifier(
-            name: name, transport: transport, on: on?.kinds, after: after?.number ?? 1,
-            repeatInterval: repeatInterval?.span, batch: batch?.span,
-            perHour: perHour?.number ?? 20,
-            sendmail: sendmail?.text, proxy: proxy?.url)
+            name: name, transport: transport, on: on, after: after, repeatInterval: repeatInterval,
+            batch: batch, perHour: perHour, sendmail: sendmail, proxy: proxy)
     }
 
     /// What is wrong beside values that were refused.
@@ -56,53 +56,45 @@ struct NotifierDraft {
 
     /// The keys that do not belong to a transport.
     private func strays(of transport: Notifier.Transport) -> [Fault] {
-        var faults: [Fault] = []
+        func faults(_ keys: [String], _ message: (String) -> String) -> [Fault] {
+            keys.compactMap { key in marks[key].map { Fault($0, message(key)) } }
+        }
+        var found: [Fault] = []
         if case .mail = transport {
         } else {
-            faults += [mailFrom, mailContentType, sendmail].compactMap { $0?.mark }.map {
-                Fault($0, "mail-from, mail-content-type and sendmail go with mail alone")
+            found += faults(["mail-from", "mail-content-type", "sendmail"]) { _ in
+                "mail-from, mail-content-type and sendmail go with mail alone"
             }
         }
         switch transport {
         case .webhook, .ping: break
         case .mail, .job:
-            if let proxy {
-                faults.append(
-                    Fault(proxy.mark, "proxy goes with webhook, ping and url-credential alone"))
+            found += faults(["proxy"]) { _ in
+                "proxy goes with webhook, ping and url-credential alone"
             }
         }
-        if transport.isPing { faults += straysOfPing }
-        if !transport.canBatch, let batch {
-            faults.append(Fault(batch.mark, "batch goes with mail and webhook alone"))
-        }
-        return faults
-    }
-
-    private var straysOfPing: [Fault] {
-        let strays = [
-            ("after", after?.mark), ("repeat", repeatInterval?.mark), ("per-hour", perHour?.mark),
-        ]
-        var faults = strays.compactMap { key, mark in
-            mark.map { Fault($0, "\(key) does not go with a ping, which reports each run") }
-        }
-        if let on,
-            let other = on.kinds.subtracting(NotificationKind.ofPings).map(\.rawValue).min()
-        {
-            faults.append(
-                Fault(
-                    on.mark,
+        if transport.isPing {
+            found += faults(["after", "repeat", "per-hour"]) { key in
+                "\(key) does not go with a ping, which reports each run"
+            }
+            if let other = on?.subtracting(NotificationKind.ofPings).map(\.rawValue).min() {
+                found += faults(["on"]) { _ in
                     "a ping cannot tell \"\(other)\"; only start, success and failure, and the service tells the rest"
-                ))
+                }
+            }
         }
-        return faults
+        if !transport.canBatch {
+            found += faults(["batch"]) { _ in "batch goes with mail and webhook alone" }
+        }
+        return found
     }
 
     private func transport(at mark: SourceMark) throws(Fault) -> Notifier.Transport {
         try Draft.checkOne(
             of: [mail != nil, webhook != nil, ping != nil, job != nil, credential != nil],
             among: NotifierKey.transports, at: mark)
-        if let webhook { return .webhook(.url(webhook), try webhookFormat()) }
-        if let ping { return .ping(.url(ping), try pingFormat()) }
+        if let webhook { return .webhook(.url(webhook), try webhookFormat(at: mark)) }
+        if let ping { return .ping(.url(ping), try pingFormat(at: mark)) }
         if let credential {
             guard let format else {
                 throw Fault(
@@ -110,33 +102,35 @@ struct NotifierDraft {
                     "url-credential needs format, one of "
                         + Self.formats.joined(separator: ", "))
             }
-            if let format = Notifier.PingFormat(rawValue: format.word) {
+            if let format = Notifier.PingFormat(rawValue: format) {
                 return .ping(.credential(credential), format)
             }
-            return .webhook(.credential(credential), try webhookFormat())
+            return .webhook(.credential(credential), try webhookFormat(at: mark))
         }
-        if let format {
-            throw Fault(format.mark, "format goes with webhook, ping and url-credential alone")
+        if format != nil {
+            throw Fault(
+                marks["format"] ?? mark, "format goes with webhook, ping and url-credential alone")
         }
-        if let job { return .job(job.name) }
-        return .mail(to: mail ?? [], from: mailFrom?.text, contentType: mailContentType?.text)
+        if let job { return .job(job) }
+        return .mail(to: mail ?? [], from: mailFrom, contentType: mailContentType)
     }
 
-    private func webhookFormat() throws(Fault) -> Notifier.WebhookFormat {
+    private func webhookFormat(at mark: SourceMark) throws(Fault) -> Notifier.WebhookFormat {
         guard let format else { return .json }
-        guard let known = Notifier.WebhookFormat(rawValue: format.word) else {
+        guard let known = Notifier.WebhookFormat(rawValue: format) else {
             throw Fault(
-                format.mark, "\"\(format.word)\" is a format of pings; use ping instead of webhook")
+                marks["format"] ?? mark,
+                "\"\(format)\" is a format of pings; use ping instead of webhook")
         }
         return known
     }
 
-    private func pingFormat() throws(Fault) -> Notifier.PingFormat {
+    private func pingFormat(at mark: SourceMark) throws(Fault) -> Notifier.PingFormat {
         guard let format else { return .healthchecks }
-        guard let known = Notifier.PingFormat(rawValue: format.word) else {
+        guard let known = Notifier.PingFormat(rawValue: format) else {
             throw Fault(
-                format.mark,
-                "\"\(format.word)\" is a format of webhooks; use webhook instead of ping")
+                marks["format"] ?? mark,
+                "\"\(format)\" is a format of webhooks; use webhook instead of ping")
         }
         return known
     }

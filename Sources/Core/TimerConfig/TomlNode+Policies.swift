@@ -4,12 +4,6 @@
 import TimerCore
 
 extension TomlNode {
-    /// One of the words of an enumeration, which are its raw values.
-    func word<Word: CaseIterable & RawRepresentable>() throws(Fault) -> Word
-    where Word.RawValue == String {
-        try choice(of: Word.allCases.map { ($0.rawValue, $0) })
-    }
-
     /// A time span; nil for `none` or `infinity`.
     func spanOrNone() throws(Fault) -> Duration? {
         if case .string("none") = value { return nil }

@@ -62,6 +62,31 @@ indirect enum ValueShape: Sendable {
 
     private static let spanOrInfinity = ValueShape.pattern("[0-9]|^infinity$")
 
+    /// What the manual calls the type.
+    var type: String {
+        switch self {
+        case .text, .pattern: "STRING"
+        case .words: "WORD"
+        case .boolean: "BOOLEAN"
+        case .integer, .number: "NUMBER"
+        case .size: "SIZE"
+        case .array(let shape, _): "[\(shape.type), ...]"
+        case .table, .record: "TABLE"
+        case .either(let first, let second): "\(first.type) or \(second.type)"
+        }
+    }
+
+    /// The limits of a value in the manual; nil if it has none.
+    var limits: String? {
+        switch self {
+        case .integer(let range): "\(range.lowerBound) to \(range.upperBound)"
+        case .number(let range): "\(Int(range.lowerBound)) to \(Int(range.upperBound))"
+        case .words(let words): words.joined(separator: ", ")
+        case .either(let first, _): first.limits
+        case .text, .pattern, .boolean, .size, .array, .table, .record: nil
+        }
+    }
+
     /// The members of a JSON Schema that accepts this shape.
     var schema: [(String, JSONValue)] {
         switch self {

@@ -28,8 +28,9 @@ public struct Notifier: Hashable, Sendable {
 
     /// Creates a notifier; by default with the values that the configuration has by default.
     public init(
-        name: Name, transport: Transport, on: Set<NotificationKind>? = nil, after: Int = 1,
-        repeatInterval: Duration? = nil, batch: Duration? = nil, perHour: Int = 20,
+        name: Name, transport: Transport, on: Set<NotificationKind>? = nil,
+        after: Int = standardAfter,
+        repeatInterval: Duration? = nil, batch: Duration? = nil, perHour: Int = standardPerHour,
         sendmail: String? = nil, proxy: String? = nil
     ) {
         self.name = name
@@ -45,6 +46,10 @@ public struct Notifier: Hashable, Sendable {
 
     /// How long messages are collected, if the configuration does not say it.
     public static let standardBatch: Duration = .seconds(30)
+    /// How many firings in a row must fail, if the configuration does not say it.
+    public static let standardAfter = 1
+    /// How many messages are sent in an hour at most, if the configuration does not say it.
+    public static let standardPerHour = 20
 
     /// The name of a notifier. The same characters are allowed as in the name of a job.
     public struct Name: Hashable, Comparable, Sendable, CustomStringConvertible {
