@@ -72,7 +72,7 @@ indirect enum ValueShape: Sendable {
         case .size: "SIZE"
         case .array(let shape, _): "[\(shape.type), ...]"
         case .table, .record: "TABLE"
-        case .either(let first, let second): "\(first.type) or \(second.type)"
+        case .either(let first, _): "\(first.type) or array"
         }
     }
 

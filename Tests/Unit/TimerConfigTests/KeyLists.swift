@@ -94,7 +94,7 @@ struct KeyLists {
         let widths = (0..<3).map { column in
             let most = ([heads] + rows).map { $0[column].count }.max() ?? 0
             // A line of a terminal must have room for the last column.
-            return String(repeating: "x", count: min(most + 1, column == 2 ? 14 : 28))
+            return String(repeating: "x", count: min(most, column == 2 ? 12 : 28))
         }
         return [
             ".Bl -column \(widths.joined(separator: " "))",
