@@ -57,6 +57,9 @@ public struct Execution: Hashable, Sendable {
 
     public init() {}
 
+    /// The defaults.
+    public static let standard = Execution()
+
     /// A resource limit, by its name in systemd.exec(5) without `Limit`.
     public enum Limit: String, CaseIterable, Hashable, Sendable {
         case `as`, core, cpu, data, fsize, memlock, nofile, nproc, rss, stack
@@ -100,6 +103,17 @@ extension FingerprintWriter {
         for value in values { put(&self, value) }
     }
 
+    /// Writes a value that few jobs have: nothing if it is the default one, and otherwise a number of
+    /// its own and the value.
+    @inlinable public mutating func put<Value: Equatable>(
+        _ number: UInt8, _ value: Value, unless standard: Value,
+        _ put: (inout Self, Value) -> Void
+    ) {
+        guard value != standard else { return }
+        self.put(number)
+        put(&self, value)
+    }
+
     /// Writes the entries in the order of their keys.
     @inlinable public mutating func put(_ values: [String: String]) {
         put(values.sorted { $0.key < $1.key }) {
@@ -110,16 +124,18 @@ extension FingerprintWriter {
 }
 
 extension Execution {
-    /// Writes what affects a runner; a test checks that each property is here, or listed as irrelevant
-    /// for it. What few jobs have is written only for them, after a number of its own, so that the
-    /// definitions of the others stay short.
+    /// Writes what affects a runner. It is beside the properties and not with the keys of the
+    /// configuration: what compares definitions does not depend on these, and one property can have
+    /// several keys. A test tries each key and finds a property that is forgotten.
+    ///
+    /// What few jobs have is written only for them, after a number of its own, so that the
+    /// definitions of the others stay short: a new property is a line at the end.
     @inlinable
     public func write(to writer: inout some FingerprintWriter) {
         writer.put(environmentFile) { $0.put($1) }
         writer.put(passEnvironment.sorted()) { $0.put($1) }
-        if !runVariables.isEmpty {
-            writer.put(UInt8(3))
-            writer.put(runVariables.sorted()) { $0.put($1) }
+        writer.put(3, runVariables, unless: Self.standard.runVariables) {
+            $0.put($1.sorted()) { $0.put($1) }
         }
         writer.put(user) { $0.put($1) }
         writer.put(group) { $0.put($1) }
@@ -136,23 +152,15 @@ extension Execution {
         writer.put(logRateLimitInterval) { $0.put($1) }
         writer.put(logRateLimitBurst)
         writer.put(pamService) { $0.put($1) }
-        if confinement != Confinement() {
-            writer.put(UInt8(1))
+        writer.put(1, confinement, unless: Self.standard.confinement) { writer, confinement in
             writer.put(confinement.noNewPrivileges)
             writer.put(confinement.capabilities) { $0.put($1.bits) }
             writer.put(confinement.appArmorProfile) { $0.put($1) }
             writer.put(confinement.seLinuxContext) { $0.put($1) }
         }
-        if !credentials.isEmpty {
-            writer.put(UInt8(2))
-            writer.put(credentials)
-        }
-        if let stdin {
-            writer.put(UInt8(4))
-            writer.put(stdin)
-        }
-        if priorities != Priorities() {
-            writer.put(UInt8(5))
+        writer.put(2, credentials, unless: Self.standard.credentials) { $0.put($1) }
+        writer.put(4, stdin ?? "", unless: "") { $0.put($1) }
+        writer.put(5, priorities, unless: Self.standard.priorities) { writer, priorities in
             writer.put(priorities.io.description)
             writer.put(priorities.cpu.description)
             writer.put(priorities.oomScore) { $0.put($1) }
