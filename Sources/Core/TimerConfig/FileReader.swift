@@ -80,7 +80,7 @@ struct FileReader {
     mutating func read(
         _ entry: TomlEntry, of subject: @autoclosure () -> String, into draft: inout Draft
     ) {
-        guard let found = Draft.keysByName[entry.key] else {
+        guard let read = Draft.readers[entry.key] else {
             unknown(entry, "key", among: JobKey.all.map(\.name), subject: subject())
             draft.refused.insert(entry.key)
             // The other key was probably meant, so it is not said to be missing.
@@ -93,7 +93,7 @@ struct FileReader {
         }
         let before = count
         attempt("\(subject()): \(entry.key)") { () throws(Fault) in
-            try found.read(entry.node, &draft)
+            try read(entry.node, &draft)
         }
         if count > before {
             draft.refused.insert(entry.key)
@@ -104,7 +104,7 @@ struct FileReader {
     }
 
     mutating func readDefault(_ key: TomlEntry, into defaults: inout Defaults) {
-        guard let found = Draft.keysByName[key.key] else {
+        guard let found = Draft.keys.first(where: { $0.name == key.key }) else {
             defaults.refused.formUnion(JobKey.defaultNames)
             return unknown(key, "key", among: JobKey.defaultNames, subject: "[defaults]")
         }

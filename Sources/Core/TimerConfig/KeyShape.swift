@@ -65,6 +65,8 @@ extension KeyShape where Value: BinaryInteger {
     }
 
     /// A number of bytes.
+    ///
+    /// - Parameter tooSmall: what is said of a smaller one than the range has.
     static func size(_ range: ClosedRange<UInt64>, tooSmall: String = "") -> Self {
         let least = range.lowerBound == 0 ? nil : "at least \(SizeText.text(range.lowerBound))"
         // A limit of petabytes is one that nobody reaches.
