@@ -31,6 +31,10 @@ extension Draft {
             "The file mode mask of its runs, in octal digits."),
         JobKey(\.execution.nice, "nice", .integer(-20...19), "The nice value of its runs."),
         JobKey(
+            \.execution.timerSlack, "timer-slack-ns", .integer(1...1_000_000_000),
+            "By how many nanoseconds the kernel may delay each wait of its processes, to share a wake-up."
+        ),
+        JobKey(
             \.ioClass, "io-class", .words, "The I/O scheduling class of its runs.",
             none: IOClass.none),
         JobKey(

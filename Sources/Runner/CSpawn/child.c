@@ -349,7 +349,7 @@ CHILD static void enter_directory(const child_plan *plan) {
 }
 
 /// Waits until the program may be executed. The kernel may add the timer slack of the process to each wait (prctl(2),
-/// PR_SET_TIMERSLACK), 50 us by default, so it is the least meanwhile; 0 sets it back to the default.
+/// PR_SET_TIMERSLACK), so it is the least meanwhile.
 CHILD static void wait_for_start(const cspawn_request *request) {
     if (request->not_before <= 0) return;
     struct timespec until;
@@ -357,7 +357,6 @@ CHILD static void wait_for_start(const cspawn_request *request) {
     until.tv_nsec = request->not_before % 1000000000;
     raw2(SYS_prctl, PR_SET_TIMERSLACK, 1);
     while (raw4(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == -EINTR) {}
-    raw2(SYS_prctl, PR_SET_TIMERSLACK, 0);
 }
 
 /// The last part of every set-up: it switches the user and executes the program.
@@ -377,6 +376,7 @@ CHILD static _Noreturn void become_program(const child_plan *plan) {
     check(plan, CSPAWN_STEP_SIGNALS,
           raw4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, SIGNALS / 8));
     wait_for_start(request);
+    raw2(SYS_prctl, PR_SET_TIMERSLACK, request->timer_slack);
     child_fail(plan, CSPAWN_STEP_EXEC, exec_first(request));
 }
 

@@ -18,9 +18,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-/// The default timer slack (prctl(2), PR_SET_TIMERSLACK), in nanoseconds.
-enum { TIMER_SLACK = 50000 };
-
 /// Gives this process the nice value of the job and the system's default time slice, whatever its parent has: both are
 /// attributes of a thread on Linux. Without the privilege to lower the nice value to 0, the process keeps that of its
 /// parent. Any other value that cannot be set is an error.
@@ -50,7 +47,6 @@ CHILD static long apply_child_priority(const child_plan *plan) {
 /// Resets other attributes that a child inherits from its parent. If the privilege for one of them is missing, the
 /// inherited value stays, because that is no reason to fail the job.
 CHILD static void reset_inherited_attributes(const child_plan *plan) {
-    raw2(SYS_prctl, PR_SET_TIMERSLACK, TIMER_SLACK);
     if (plan->inherited.has_affinity) {
         unsigned long all[16];
         for (int index = 0; index < 16; index++) ((volatile unsigned long *)all)[index] = ~0UL;

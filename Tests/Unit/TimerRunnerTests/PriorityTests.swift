@@ -67,6 +67,18 @@ import TimerCore
         #expect(idle == ["idle", "5 0 0", "0"])
     }
 
+    /// With and without a start that waits for an instant, for which the slack is the least.
+    @Test(arguments: [nil, 700_000], [0, 1])
+    func aRunHasTheDeclaredTimerSlack(slack: Int?, notBefore: Int64) throws {
+        let fixture = try RunnerFixture()
+        defer { fixture.runner.shutdown(grace: .zero) }
+        var request = fixture.request(.shell("cat /proc/self/timerslack_ns"), in: "/") {
+            if let slack { $0.timerSlack = slack }
+        }
+        request.notBefore = AwakeInstant(nanoseconds: notBefore)
+        #expect(fixture.run(request).lines == ["\(slack ?? Execution.standard.timerSlack)"])
+    }
+
     @Test(.enabled(if: mayRaise, "needs CAP_SYS_NICE"), arguments: users)
     func aRunHasTheDeclaredRealtimePriorities(user: String?) throws {
         let fixture = try RunnerFixture()

@@ -33,6 +33,9 @@ public struct Execution: Hashable, Sendable {
     public var stdin: String?
     /// The nice value, -20 to 19.
     public var nice = 0
+    /// By how much the kernel may delay each wait of its processes to share a wake-up, in nanoseconds:
+    /// 1 to 1 000 000 000 (prctl(2), PR_SET_TIMERSLACK). The default is that of the kernel.
+    public var timerSlack = 50_000
     /// The priorities for I/O, processors and a lack of memory; by default those of the kernel.
     public var priorities = Priorities()
     /// The resource limits that differ from those of the daemon (setrlimit(2)).
@@ -165,5 +168,6 @@ extension Execution {
             writer.put(priorities.cpu.description)
             writer.put(priorities.oomScore) { $0.put($1) }
         }
+        writer.put(6, timerSlack, unless: Self.standard.timerSlack) { $0.put($1) }
     }
 }

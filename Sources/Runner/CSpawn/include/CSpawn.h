@@ -112,6 +112,8 @@ typedef struct {
     /// The nice value, -20 to 19. Without the privilege to lower it to 0, the process keeps the value of its parent.
     /// Any other value that cannot be set fails the start.
     int nice;
+    /// By how much the kernel may delay each wait, in nanoseconds, at least 1 (prctl(2), PR_SET_TIMERSLACK).
+    unsigned long timer_slack;
     /// The scheduling policy, such as SCHED_BATCH (sched(7)), and its priority: 1 to 99 for SCHED_FIFO and SCHED_RR, 0
     /// for any other. If the parent has another policy than SCHED_OTHER and the privilege to leave it is missing, the
     /// process keeps it. Any policy other than SCHED_OTHER that cannot be set fails the start.

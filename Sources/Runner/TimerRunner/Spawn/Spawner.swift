@@ -151,6 +151,7 @@ struct Spawner {
             text: execution.stdin.map { UnsafePointer(memory.string($0)) },
             text_length: execution.stdin?.utf8.count ?? 0, passed: context.passed,
             umask: execution.umask, nice: Int32(clamping: execution.nice),
+            timer_slack: UInt(clamping: execution.timerSlack),
             cpu_policy: priorities.cpu.number, cpu_priority: priorities.cpu.priority,
             io_priority: priorities.io.number, has_oom_score: priorities.oomScore != nil,
             oom_score: Int32(clamping: priorities.oomScore ?? 0),
