@@ -196,4 +196,25 @@ extension AheadTests {
         world.handle(.checkpoint())
         #expect(world.records["backup"]!.accrued == .seconds(1) - ahead)
     }
+
+    /// The clock is set back by whole minutes after the firing, so that the instant of the firing is
+    /// an occurrence by the new time as well.
+    @Test(arguments: [-71_040, 71_040] as [Int64])
+    func aCorrectionWhileTheDaemonIsAwayDoesNotRepeatTheFiring(step: Int64) throws {
+        let job = try Job.cron("* * * * *")
+        var world = World()
+        world.load([job])
+        world.block(.seconds(60) - .microseconds(world.wall % 60_000_000))
+        world.agenda.ahead = Self.ahead
+        world.handle(.wake("backup"))
+        #expect(world.started.count == 1)
+        world.block(.seconds(2))
+        world.kill()
+        world.wall += step * 1_000_000
+        world.load([job])
+        world.pass(.seconds(57))
+        #expect(world.started.count == 1 && world.skipped.isEmpty)
+        world.pass(.seconds(1))
+        #expect(world.started.count == 2)
+    }
 }

@@ -37,13 +37,25 @@ extension JobEntry {
         if record.at.bootID == now.bootID {
             let step = (now.wall - record.at.wall) - passed
             if step.length >= Agenda.correctionMin {
-                // What the job missed while the daemon was away is found by the new time.
-                let since = record.removed == nil ? now.wall - max(.zero, passed) : now.wall
-                return correctOccurrences(to: since, isBackward: step < .zero)
+                return correctOccurrences(
+                    to: record.removed == nil
+                        ? processed(by: record, step, at: now) : now.wall,
+                    isBackward: step < .zero)
             }
         }
         guard processedThrough - now.wall >= Agenda.correctionMin else { return }
         correctOccurrences(to: now.wall, isBackward: true)
+    }
+
+    /// Up to which instant of the new time the occurrences were processed: what the job missed while the
+    /// daemon was away is found by the new time. A firing that was decided ahead of the clocks is
+    /// processed, although its record is of the clocks.
+    private func processed(by record: JobRecord, _ step: Duration, at now: Now) -> WallInstant {
+        let taken = now.wall - max(.zero, now.boot - record.at.boot)
+        guard let through = record.processedThrough, through > record.at.wall,
+            through - record.at.wall <= Agenda.aheadMax
+        else { return taken }
+        return max(taken, through + step)
     }
 
     /// Calculates the time that counted since a pause ended by itself while no daemon ran. The
