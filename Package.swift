@@ -127,10 +127,14 @@ let core: [Target] = [
     swift("Timekeeping", in: "Core", ["Instants"], settings: lean),
     swift("TimerCore", in: "Core", ["Timekeeping"], settings: optimised),
     swift("TimerZones", in: "Core", ["HostFiles", "TimerCore"]),
+    swift("TimerJSON", in: "Core", settings: optimised),
     c("CTomlPlusPlus", in: "Core"),
     swift(
         "TimerConfig", in: "Core",
-        ["HostFiles", "HostThreads", "TimerCore", "TimerZones", "CTomlPlusPlus", "CLinux"]),
+        [
+            "HostFiles", "HostThreads", "TimerCore", "TimerJSON", "TimerZones", "CTomlPlusPlus",
+            "CLinux",
+        ]),
 ]
 
 // What both ends say, the scheduler's end and the runner's end are targets of their own, so that the scheduler, which

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerJSON
 
 /// One key of a table `[notify.NAME]`, with its shape and its reader.
 struct NotifierKey: Sendable {

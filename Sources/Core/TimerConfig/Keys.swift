@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerJSON
 import TimerZones
 
 /// One key of a job's table: its name, its help for editors, whether `[defaults]` may have it, and

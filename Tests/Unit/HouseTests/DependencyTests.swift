@@ -37,6 +37,8 @@ import Testing
             ("Instants", []),
             ("Timekeeping", ["Instants"]),
             ("TimerCore", ["Timekeeping"]),
+            // The only one that writes and reads JSON, for all that do so.
+            ("TimerJSON", ["Glibc"]),
             // For any program: no Foundation, and nothing of the daemon.
             (
                 "PausableTimers",
@@ -46,8 +48,8 @@ import Testing
             (
                 "TimerConfig",
                 [
-                    "TimerCore", "TimerZones", "HostFiles", "HostThreads", "CTomlPlusPlus",
-                    "CLinux", "Glibc", "Synchronization",
+                    "TimerCore", "TimerJSON", "TimerZones", "HostFiles", "HostThreads",
+                    "CTomlPlusPlus", "CLinux", "Glibc", "Synchronization",
                 ]
             ),
             // The machine's zone files, for all that read schedules.
@@ -220,8 +222,8 @@ import Testing
     /// Foundation is 50 MiB, and linked statically its time zones are missing.
     @Test func nothingThatIsInstalledImportsAllOfFoundation() throws {
         for room in [
-            "Instants", "Timekeeping", "PausableTimers", "TimerCore", "TimerConfig", "TimerStore",
-            "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
+            "Instants", "Timekeeping", "PausableTimers", "TimerCore", "TimerJSON", "TimerConfig",
+            "TimerStore", "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
             "TimerImport", "TimerFleet", "TimerFleetLink", "EtcdClient",
             "Systemd", "SystemdActivation", "HostFiles", "HostQueues", "HostThreads", "timerd",
             "timerd-runner",
