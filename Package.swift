@@ -289,9 +289,11 @@ let unitTests: [Target] = [
         of: "TimerFleetLink", "HostThreads", "SeededRandom", "TimerCore", "TimerFleet",
         "TimerRunnerProtocol"),
     tests(of: "EtcdClient", "SeededRandom", "TimerCore", "TimerFleet", "TimerJSON", "WebReceiver"),
+    tests(of: "timerctl", "ManualPages", "ProjectFiles", arguments),
     tests(
         of: "timerd", "timerctl", "timerd-runner", "CLinux", "ConfigFolder", "HostFiles",
-        "HostQueues", "HostThreads", "ProjectFiles", "Systemd", "SystemdReceiver", "SeededRandom",
+        "HostQueues", "HostThreads", "ManualPages", "ProjectFiles", "Systemd", "SystemdReceiver",
+        "SeededRandom",
         "StoreModel",
         "TimerAPI", "TimerConfig", "TimerControl", "TimerCore", "TimerDaemon", "TimerFleet",
         "TimerFleetLink", "TimerHTTP", "TimerLog", "TimerRecording", "TimerRunner", "TimerStore",
@@ -334,6 +336,7 @@ let testSupport: [Target] = [
     support("SeededRandom", settings: optimised),
     support("ConfigFolder"),
     support("ProjectFiles"),
+    support("ManualPages"),
     support("SystemdReceiver"),
     support("WebReceiver"),
 ]
