@@ -80,7 +80,19 @@ public struct Tool: Decodable, Sendable {
 
     /// Such as `-socket` and `n`, as after `.Fl`.
     public var options: Set<String> {
-        let arguments = ([command] + leaves.map(\.command)).flatMap(\.shown)
-        return Set(arguments.filter { !$0.isPositional }.flatMap { $0.names ?? [] }.map(\.flag))
+        leaves.reduce(into: Self.options(of: command)) {
+            $0.formUnion(Self.options(of: $1.command))
+        }
+    }
+
+    /// The options of a command and of its commands.
+    public func options(ofVerb verb: String) -> Set<String> {
+        leaves.filter { $0.words.split(separator: " ").first == verb[...] }
+            .reduce(into: []) { $0.formUnion(Self.options(of: $1.command)) }
+    }
+
+    private static func options(of command: Command) -> Set<String> {
+        let arguments = command.shown.filter { !$0.isPositional }
+        return Set(arguments.flatMap { $0.names ?? [] }.map(\.flag))
     }
 }

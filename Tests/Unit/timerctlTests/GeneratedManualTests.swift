@@ -41,6 +41,29 @@ import Testing
         }
     }
 
+    /// The table of commands, and the list of the others below it.
+    @Test func theGuideNamesEachCommandOnce_andOnlyItsOptions() throws {
+        let tool = try Tool(Timerctl._dumpHelp())
+        let text = try Project.text(of: "docs/USING.md")
+        let table = try #require(
+            text.firstMatch(of: #/\| `timerctl` \| \|\n\|---\|---\|\n((?:\|.*\n)+)/#))
+        let others = try #require(
+            text.firstMatch(of: #/The others are in .*: ([^.]+)\./#))
+        var named = others.1.matches(of: #/`([a-z-]+)`/#).map { String($0.1) }
+        for row in table.1.split(separator: "\n") {
+            let cell = row.replacing("\\|", with: " or ").split(separator: "|")[0]
+            let verbs = cell.matches(of: #/`([a-z-]+)/#).map { String($0.1) }
+            named += verbs
+            let known = verbs.reduce(into: Set<String>()) {
+                $0.formUnion(tool.options(ofVerb: $1))
+            }
+            for match in row.matches(of: #/[\[ `]-(-?[a-z][a-z-]*)/#) {
+                #expect(known.contains(String(match.1)), "\(verbs): \(match.1)")
+            }
+        }
+        #expect(named.sorted() == tool.verbs.map(\.commandName).sorted())
+    }
+
     // MARK: - How a part is made
 
     private struct Sample: ParsableCommand {
