@@ -49,8 +49,17 @@ extension [UInt8] {
         append(UInt8(ascii: "\""))
         if text.utf8.allSatisfy({ escaping.isPlain($0) }) {
             self += text.utf8
-        } else {
+        } else if escaping == .printable {
             for scalar in text.unicodeScalars { append(json: scalar, escaping) }
+        } else {
+            // All characters to escape have one byte.
+            for byte in text.utf8 {
+                if escaping.isPlain(byte) {
+                    append(byte)
+                } else {
+                    append(json: Unicode.Scalar(byte), escaping)
+                }
+            }
         }
         append(UInt8(ascii: "\""))
     }
@@ -62,8 +71,8 @@ extension [UInt8] {
         } else if escaping.isNumeric(scalar) {
             let digits = String(scalar.value, radix: 16)
             self += "\\u\(String(repeating: "0", count: 4 - digits.utf8.count))\(digits)".utf8
-        } else {
-            self += UTF8.encode(scalar).map { Array($0) } ?? []
+        } else if let bytes = UTF8.encode(scalar) {
+            append(contentsOf: bytes)
         }
     }
 }
