@@ -70,7 +70,16 @@ struct JSONDecoding: Decoder, SingleValueDecodingContainer {
     private func integer<Value: FixedWidthInteger>(_: Value.Type) throws -> Value {
         guard found.kind == .number else { throw mismatch(Value.self) }
         let text = document.digits(found)
-        guard let number = Value(text) ?? Double(text).flatMap({ Value(exactly: $0) }) else {
+        // Parsing each type of integer by itself would make each program 16 kB larger.
+        let exact: Value? =
+            if let number = Int64(text) {
+                Value(exactly: number)
+            } else if let number = UInt64(text) {
+                Value(exactly: number)
+            } else {
+                Double(text).flatMap { Value(exactly: $0) }
+            }
+        guard let number = exact else {
             throw corrupted("\(text) is not a valid \(Value.self)")
         }
         return number
