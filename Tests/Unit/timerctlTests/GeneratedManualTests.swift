@@ -5,6 +5,7 @@ import ArgumentParser
 import ManualPages
 import ProjectFiles
 import Testing
+import TimerCore
 
 @testable import timerctl
 
@@ -39,6 +40,11 @@ import Testing
         for alias in verbs.flatMap({ $0.aliases ?? [] }) {
             #expect(text.contains(".Ic \(alias)"), "\(alias)")
         }
+    }
+
+    @Test func noCommandForAJobIsOneThatReads() {
+        let reading = Timerctl.verbs.reduce(into: [:]) { $0[$1._commandName] = $1.reading }
+        for verb in Order.Verb.allCases { #expect(reading[verb.rawValue] == .nothing, "\(verb)") }
     }
 
     /// The table of commands, and the list of the others below it.
