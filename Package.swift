@@ -127,10 +127,14 @@ let core: [Target] = [
     swift("Timekeeping", in: "Core", ["Instants"], settings: lean),
     swift("TimerCore", in: "Core", ["Timekeeping"], settings: optimised),
     swift("TimerZones", in: "Core", ["HostFiles", "TimerCore"]),
+    swift("TimerJSON", in: "Core", settings: optimised),
     c("CTomlPlusPlus", in: "Core"),
     swift(
         "TimerConfig", in: "Core",
-        ["HostFiles", "HostThreads", "TimerCore", "TimerZones", "CTomlPlusPlus", "CLinux"]),
+        [
+            "HostFiles", "HostThreads", "TimerCore", "TimerJSON", "TimerZones", "CTomlPlusPlus",
+            "CLinux",
+        ]),
 ]
 
 // What both ends say, the scheduler's end and the runner's end are targets of their own, so that the scheduler, which
@@ -151,8 +155,7 @@ let runner: [Target] = [
         "timerd-runner", in: "Runner",
         [
             "CLinux", "HostFiles", "HostThreads", "Systemd", "TimerConfig", "TimerCore",
-            "TimerRunner", "TimerRunnerProtocol",
-            arguments,
+            "TimerJSON", "TimerRunner", "TimerRunnerProtocol", arguments,
         ]),
     system("CPam", in: "Runner", pkgConfig: "pam", package: "libpam0g-dev"),
     // In C, and small: it starts once for each run in a PAM session, and forks.
@@ -164,7 +167,7 @@ let runner: [Target] = [
 ]
 
 let control: [Target] = [
-    swift("TimerControl", in: "Control", ["HostFiles", "TimerCore"]),
+    swift("TimerControl", in: "Control", ["HostFiles", "TimerCore", "TimerJSON"]),
     c("COpenAPI", in: "Control", exclude: ["openapi.json"]),
     c("CWebPage", in: "Control", exclude: ["index.html", "app.css", "app.js", "icon.svg"]),
     // A connection over which requests come and answers go: of the control socket, or of a browser.
@@ -190,19 +193,20 @@ let others: [Target] = [
 
 let fleet: [Target] = [
     // What machines that share jobs tell each other, and what each of them decides; no I/O.
-    swift("TimerFleet", in: "Fleet", ["TimerCore"], settings: optimised),
+    swift("TimerFleet", in: "Fleet", ["TimerCore", "TimerJSON"], settings: optimised),
     // What the scheduler and `timerd-fleet` say to each other, and the scheduler's end.
     swift(
         "TimerFleetLink", in: "Fleet",
         ["HostFiles", "HostThreads", "TimerCore", "TimerFleet", "TimerRunnerProtocol"]),
     system("CCurl", in: "Fleet", pkgConfig: "libcurl", package: "libcurl4-openssl-dev"),
-    swift("EtcdClient", in: "Fleet", ["CCurl", "HostFiles", "TimerCore", "TimerFleet"]),
+    swift(
+        "EtcdClient", in: "Fleet", ["CCurl", "HostFiles", "TimerCore", "TimerFleet", "TimerJSON"]),
     // The only one with a network, and with libcurl.
     program(
         "timerd-fleet", in: "Fleet",
         [
             "CLinux", "EtcdClient", "HostFiles", "HostThreads", "Systemd", "TimerConfig",
-            "TimerCore", "TimerFleet", "TimerFleetLink", "TimerRunnerProtocol",
+            "TimerCore", "TimerFleet", "TimerFleetLink", "TimerJSON", "TimerRunnerProtocol",
         ]),
 ]
 
@@ -219,7 +223,10 @@ let scheduler: [Target] = [
     // The entries of the log, and the events for those who follow them.
     swift(
         "TimerLog", in: "Scheduler",
-        ["HostQueues", "HostThreads", "Systemd", "TimerControl", "TimerCore", log, deques, nio]),
+        [
+            "HostQueues", "HostThreads", "Systemd", "TimerControl", "TimerCore", "TimerJSON", log,
+            deques, nio,
+        ]),
     // The loop and all that it decides about and for.
     swift(
         "TimerDaemon", in: "Scheduler",
@@ -267,6 +274,7 @@ let unitTests: [Target] = [
     tests(
         of: "TimerConfig", "ConfigFolder", "ProjectFiles", "SeededRandom", "TimerCore",
         "TimerZones", resources: [.copy("Corpus"), .copy("Data")]),
+    tests(of: "TimerJSON", "SeededRandom"),
     tests(of: "TimerStore", "TimerCore"),
     tests(
         of: "TimerRunner", "SeededRandom", "TimerCore", "CSpawn", "HostThreads",
@@ -280,10 +288,12 @@ let unitTests: [Target] = [
     tests(
         of: "TimerFleetLink", "HostThreads", "SeededRandom", "TimerCore", "TimerFleet",
         "TimerRunnerProtocol"),
-    tests(of: "EtcdClient", "SeededRandom", "TimerCore", "TimerFleet", "WebReceiver"),
+    tests(of: "EtcdClient", "SeededRandom", "TimerCore", "TimerFleet", "TimerJSON", "WebReceiver"),
+    tests(of: "timerctl", "ManualPages", "ProjectFiles", "TimerCore", arguments),
     tests(
         of: "timerd", "timerctl", "timerd-runner", "CLinux", "ConfigFolder", "HostFiles",
-        "HostQueues", "HostThreads", "ProjectFiles", "Systemd", "SystemdReceiver", "SeededRandom",
+        "HostQueues", "HostThreads", "ManualPages", "ProjectFiles", "Systemd", "SystemdReceiver",
+        "SeededRandom",
         "StoreModel",
         "TimerAPI", "TimerConfig", "TimerControl", "TimerCore", "TimerDaemon", "TimerFleet",
         "TimerFleetLink", "TimerHTTP", "TimerLog", "TimerRecording", "TimerRunner", "TimerStore",
@@ -326,6 +336,7 @@ let testSupport: [Target] = [
     support("SeededRandom", settings: optimised),
     support("ConfigFolder"),
     support("ProjectFiles"),
+    support("ManualPages"),
     support("SystemdReceiver"),
     support("WebReceiver"),
 ]

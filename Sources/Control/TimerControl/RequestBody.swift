@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerJSON
+
 /// The body of a request, a JSON object. Every key in it must be known and given once, so that a
 /// misspelt key cannot change the meaning of the request.
 protocol RequestBody: Decodable {
@@ -27,7 +29,7 @@ extension RequestBody {
             throw .badBody("\(name) is null; leave it out instead")
         }
         do {
-            return try JSONDecoding(document: document, node: 0).value(Self.self)
+            return try document.decode(Self.self)
         } catch let error as DecodingError {
             throw .badBody("the body must be JSON such as \(example): \(error.place)")
         } catch {

@@ -15,19 +15,17 @@ struct Timerctl: ParsableCommand {
             Exit status: 0 done, 1 failed, 2 wrong usage, 3 no daemon, 4 no such job.
             """,
         version: "0.1.0",
-        subcommands: [
-            ListVerb.self, TopVerb.self, UpcomingVerb.self, FailuresVerb.self, ShowVerb.self,
-            PauseVerb.self,
-            ResumeVerb.self,
-            StartVerb.self,
-            StopVerb.self, RunVerb.self, RetryVerb.self, SkipNextVerb.self, WhyVerb.self,
-            NextVerb.self,
-            HistoryVerb.self, LogVerb.self, EventsVerb.self, KillVerb.self, AtVerb.self,
-            InVerb.self,
-            CancelVerb.self,
-            ReloadVerb.self, EditVerb.self, ImportVerb.self, NotifyVerb.self, WebVerb.self,
-            FleetVerb.self, APIVerb.self, MetricsVerb.self,
-        ])
+        subcommands: verbs)
+
+    /// The commands, in the order of the help and of timerctl(1).
+    static let verbs: [any Verb.Type] = [
+        ListVerb.self, TopVerb.self, UpcomingVerb.self, FailuresVerb.self, ShowVerb.self,
+        PauseVerb.self, ResumeVerb.self, StartVerb.self, StopVerb.self, RunVerb.self,
+        RetryVerb.self, SkipNextVerb.self, WhyVerb.self, NextVerb.self, HistoryVerb.self,
+        LogVerb.self, EventsVerb.self, KillVerb.self, AtVerb.self, InVerb.self, CancelVerb.self,
+        ReloadVerb.self, EditVerb.self, ImportVerb.self, NotifyVerb.self, WebVerb.self,
+        FleetVerb.self, APIVerb.self, MetricsVerb.self,
+    ]
 
     /// Only for the help and the shells' completions: options before the command are moved behind
     /// it.
@@ -39,11 +37,7 @@ struct Timerctl: ParsableCommand {
         if let fault = ZoneEnvironment.dropUnusable() { Terminal.complain("Warning: \(fault)") }
         do {
             try expectText()
-            let arguments = WebVerb.withOwner(
-                shielded(verbFirst(CommandLine.arguments.dropFirst())))
-            var command =
-                arguments.first == ImportVerb._commandName
-                ? try ImportVerb.parse(after: arguments.dropFirst()) : try parseAsRoot(arguments)
+            var command = try command(for: CommandLine.arguments.dropFirst())
             try command.run()
             try Terminal.finish()
         } catch let error where exitCode(for: error) == .validationFailure {
@@ -61,6 +55,13 @@ struct Timerctl: ParsableCommand {
         } catch {
             exit(withError: error)
         }
+    }
+
+    /// The command that these arguments mean, with its options.
+    static func command(for arguments: ArraySlice<String>) throws -> any ParsableCommand {
+        let words = WebVerb.withOwner(shielded(verbFirst(arguments)))
+        return words.first == ImportVerb._commandName
+            ? try ImportVerb.parse(after: words.dropFirst()) : try parseAsRoot(words)
     }
 
     /// Swift replaces what is not UTF-8, and something else would be done than was meant.

@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerJSON
+
 extension ConfigReader {
     /// The JSON Schema (draft 7) of all keys with their meaning, for editors. The text ends with a
     /// newline.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerJSON
 
 extension Draft {
     /// The keys of jobs that a fleet of machines shares.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerJSON
 
 extension NotifierDraft: KeyTarget {
     /// Each notifier has exactly one of these.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerJSON
 
 extension Draft {
     /// The keys about when runs start, wait, or are skipped.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TimerFleet
+import TimerJSON
 
 extension EtcdClient {
     // MARK: - Leases
@@ -14,7 +15,7 @@ extension EtcdClient {
     ) throws(EtcdError) -> (lease: LeaseID, seconds: Int64, receipt: EtcdReceipt) {
         let answer = try send(
             Call(
-                path: "/v3/lease/grant", body: .object(["TTL": .text(String(seconds))]),
+                path: "/v3/lease/grant", body: .object(sorted: ["TTL": .string(String(seconds))]),
                 isRepeatable: true))
         let (number, granted) = try reading(answer) { fields throws(ReplyFields.Fault) in
             (try fields.number("ID", as: Int64.self), try fields.number("TTL", as: Int64.self))
@@ -34,7 +35,8 @@ extension EtcdClient {
         do throws(EtcdError) {
             let answer = try send(
                 Call(
-                    path: "/v3/lease/keepalive", body: .object(["ID": .text(String(lease.number))]),
+                    path: "/v3/lease/keepalive",
+                    body: .object(sorted: ["ID": .string(String(lease.number))]),
                     isRepeatable: true, isStream: true))
             let (number, seconds) = try reading(answer) { fields throws(ReplyFields.Fault) in
                 (try fields.number("ID", as: Int64.self), try fields.number("TTL", as: Int64.self))
@@ -58,7 +60,8 @@ extension EtcdClient {
         do throws(EtcdError) {
             _ = try send(
                 Call(
-                    path: "/v3/lease/revoke", body: .object(["ID": .text(String(lease.number))]),
+                    path: "/v3/lease/revoke",
+                    body: .object(sorted: ["ID": .string(String(lease.number))]),
                     isRepeatable: true))
             return true
         } catch {
@@ -101,7 +104,7 @@ extension EtcdClient {
 
     private func ask(_ path: String, _ index: Int) throws(EtcdError) -> Answer {
         try send(
-            Call(path: path, body: .object([:]), isRepeatable: true), to: endpoints[index],
+            Call(path: path, body: .object([]), isRepeatable: true), to: endpoints[index],
             until: Self.deadline(after: options.timeout))
     }
 
@@ -196,12 +199,12 @@ extension EtcdClient {
     private func range(
         from start: [UInt8], to end: [UInt8], limit: Int, at revision: Int64?
     ) -> Call {
-        var body: [String: FleetJSON] = [
-            "key": .text(Base64.encode(start)), "range_end": .text(Base64.encode(end)),
-            "limit": .text(String(limit)),
+        var body: [String: JSONValue] = [
+            "key": .string(Base64.encode(start)), "range_end": .string(Base64.encode(end)),
+            "limit": .string(String(limit)),
         ]
-        if let revision { body["revision"] = .text(String(revision)) }
-        return Call(path: "/v3/kv/range", body: .object(body), isRepeatable: true)
+        if let revision { body["revision"] = .string(String(revision)) }
+        return Call(path: "/v3/kv/range", body: .object(sorted: body), isRepeatable: true)
     }
 
     /// The keys of an answer, which must be in their order: otherwise reading might never end.

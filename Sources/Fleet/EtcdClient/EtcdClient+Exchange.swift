@@ -4,6 +4,7 @@
 import CCurl
 import TimerCore
 import TimerFleet
+import TimerJSON
 
 extension EtcdClient {
     /// Sends a request to one endpoint and waits for the whole answer.
@@ -30,7 +31,7 @@ extension EtcdClient {
     ) throws(EtcdError) -> Exchange {
         try connection.begin(
             EtcdRequest(
-                url: endpoint.url + call.path, token: token, body: Array(call.body.text.utf8),
+                url: endpoint.url + call.path, token: token, body: Array(call.body.line.utf8),
                 replyBytesMax: replyBytesMax))
     }
 
@@ -47,7 +48,7 @@ extension EtcdClient {
         do {
             fields = try ReplyFields(parsing: body)
         } catch {
-            let cause = (error as? FleetFault)?.message ?? "no object"
+            let cause = (error as? JSONDocument.Fault)?.description ?? "no object"
             throw EtcdError(
                 status == 200 ? .notJSON : .notEtcd, at: endpoint.url,
                 "status \(status), \(cause)", effect: .unknown)

@@ -4,6 +4,7 @@
 import CCurl
 import TimerCore
 public import TimerFleet
+import TimerJSON
 
 /// What a watch reports, in the order of the revisions.
 public enum WatchEvent: Sendable {
@@ -64,12 +65,12 @@ extension EtcdClient {
         from revision: Int64, token: String?, at endpoint: EtcdEndpoint, until deadline: Int64
     ) throws(EtcdError) -> WatchStream {
         let (start, end) = coding.allKeys
-        let body = FleetJSON.object([
-            "create_request": .object([
-                "key": .text(Base64.encode(start)), "range_end": .text(Base64.encode(end)),
-                "start_revision": .text(String(revision)), "progress_notify": .flag(true),
+        let body = JSONValue.object(sorted: [
+            "create_request": .object(sorted: [
+                "key": .string(Base64.encode(start)), "range_end": .string(Base64.encode(end)),
+                "start_revision": .string(String(revision)), "progress_notify": .boolean(true),
                 // Otherwise one message can have the changes of a thousand revisions.
-                "fragment": .flag(true),
+                "fragment": .boolean(true),
             ])
         ])
         let call = Call(path: "/v3/watch", body: body, isRepeatable: true, isStream: true)

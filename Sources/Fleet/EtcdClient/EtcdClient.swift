@@ -3,6 +3,7 @@
 
 public import TimerCore
 public import TimerFleet
+import TimerJSON
 
 /// A client of etcd's JSON gateway, with one connection. Its calls wait for the answer, so a thread
 /// that waits for a watch needs a client of its own. Only one thread at a time may use a client; only
@@ -42,7 +43,7 @@ public final class EtcdClient {
     struct Call {
         /// Below the address of the endpoint, such as `/v3/kv/range`.
         var path: String
-        var body: FleetJSON
+        var body: JSONValue
         /// Whether it does no harm if etcd executes it twice.
         var isRepeatable: Bool
         /// Whether the answer is the first message of a stream.
@@ -158,7 +159,8 @@ public final class EtcdClient {
     ) throws(EtcdError) -> String {
         let call = Call(
             path: "/v3/auth/authenticate",
-            body: .object(["name": .text(user), "password": .text(password)]), isRepeatable: true)
+            body: .object(sorted: ["name": .string(user), "password": .string(password)]),
+            isRepeatable: true)
         do throws(EtcdError) {
             let answer = try exchange(call, token: nil, with: endpoint, until: deadline)
             let token = try Self.reading(at: endpoint.url) { () throws(ReplyFields.Fault) in

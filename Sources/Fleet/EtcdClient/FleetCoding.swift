@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerFleet
+import TimerJSON
 
 /// Translates between the fleet's keys, values and transactions and etcd's JSON.
 struct FleetCoding {
@@ -10,8 +11,8 @@ struct FleetCoding {
 
     // MARK: - Keys and values
 
-    private func path(_ key: FleetKey) -> FleetJSON {
-        .text(Base64.encode(key.path(in: fleet).utf8))
+    private func path(_ key: FleetKey) -> JSONValue {
+        .string(Base64.encode(key.path(in: fleet).utf8))
     }
 
     /// The range of all keys of the fleet: the first key, and the first key after them.
@@ -49,13 +50,13 @@ struct FleetCoding {
     /// The body of the request for a transaction: each branch is a transaction within it.
     ///
     /// - Complexity: O(*n*) in the bytes.
-    func request(_ transaction: FleetTransaction) -> FleetJSON {
-        .object([
+    func request(_ transaction: FleetTransaction) -> JSONValue {
+        .object(sorted: [
             "compare": .array(transaction.compares.map(compare)),
             "success": .array(
                 transaction.branches.map { branch in
-                    .object([
-                        "request_txn": .object([
+                    .object(sorted: [
+                        "request_txn": .object(sorted: [
                             "compare": .array(branch.compares.map(compare)),
                             "success": .array(branch.changes.map(change)),
                             "failure": .array(branch.reads.map(read)),
@@ -66,38 +67,38 @@ struct FleetCoding {
         ])
     }
 
-    private func compare(_ compare: FleetCompare) -> FleetJSON {
-        var members: [String: FleetJSON] = ["result": .text("EQUAL")]
+    private func compare(_ compare: FleetCompare) -> JSONValue {
+        var members: [String: JSONValue] = ["result": .string("EQUAL")]
         switch compare {
         case .modified(let key, let revision):
             members["key"] = path(key)
-            members["target"] = .text("MOD")
-            members["mod_revision"] = .text(String(revision))
+            members["target"] = .string("MOD")
+            members["mod_revision"] = .string(String(revision))
         case .lease(let key, let lease):
             members["key"] = path(key)
-            members["target"] = .text("LEASE")
-            members["lease"] = .text(String(lease.number))
+            members["target"] = .string("LEASE")
+            members["lease"] = .string(String(lease.number))
         case .text(let key, let text):
             members["key"] = path(key)
-            members["target"] = .text("VALUE")
-            members["value"] = .text(Base64.encode(text.utf8))
+            members["target"] = .string("VALUE")
+            members["value"] = .string(Base64.encode(text.utf8))
         }
-        return .object(members)
+        return .object(sorted: members)
     }
 
-    private func change(_ change: FleetChange) -> FleetJSON {
+    private func change(_ change: FleetChange) -> JSONValue {
         switch change {
         case .put(let key, let text, let lease):
-            var members = ["key": path(key), "value": FleetJSON.text(Base64.encode(text.utf8))]
-            if let lease { members["lease"] = .text(String(lease.number)) }
-            return .object(["request_put": .object(members)])
+            var members = ["key": path(key), "value": JSONValue.string(Base64.encode(text.utf8))]
+            if let lease { members["lease"] = .string(String(lease.number)) }
+            return .object(sorted: ["request_put": .object(sorted: members)])
         case .delete(let key):
-            return .object(["request_delete_range": .object(["key": path(key)])])
+            return .object(sorted: ["request_delete_range": .object(sorted: ["key": path(key)])])
         }
     }
 
-    private func read(_ key: FleetKey) -> FleetJSON {
-        .object(["request_range": .object(["key": path(key)])])
+    private func read(_ key: FleetKey) -> JSONValue {
+        .object(sorted: ["request_range": .object(sorted: ["key": path(key)])])
     }
 
     /// What etcd answered to a transaction.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerFleet
+import TimerJSON
 
 /// The members of an object of etcd's JSON. Unlike in the values of the fleet, members that are not
 /// known are ignored: later versions of etcd have more of them. A member with the value 0, false, ""
@@ -12,7 +13,7 @@ struct ReplyFields {
         var message: String
     }
 
-    private let members: [String: FleetJSON]
+    private let members: [String: JSONValue]
 
     /// How deep etcd's JSON is nested: nine levels in the answer to a transaction within a
     /// transaction.
@@ -20,15 +21,16 @@ struct ReplyFields {
 
     /// Parses one answer.
     ///
-    /// - Throws: `FleetFault` if it is no JSON; `Fault` if it is no object.
+    /// - Throws: `JSONDocument.Fault` if it is no JSON; `Fault` if it is no object.
     /// - Complexity: O(*n*) in the bytes.
     init(parsing bytes: [UInt8]) throws {
-        try self.init(try FleetJSON(parsing: bytes, depthMax: Self.depthMax))
+        try self.init(try JSONValue(parsing: bytes, depthMax: Self.depthMax))
     }
 
-    private init(_ json: FleetJSON) throws(Fault) {
+    private init(_ json: JSONValue) throws(Fault) {
         guard case .object(let members) = json else { throw Fault(message: "no object") }
-        self.members = members
+        // The parser has refused two members with one name.
+        self.members = Dictionary(members) { $1 }
     }
 
     func has(_ name: String) -> Bool { members[name] != nil }
@@ -36,7 +38,7 @@ struct ReplyFields {
     func text(_ name: String) throws(Fault) -> String {
         switch members[name] {
         case nil: return ""
-        case .text(let text)?: return text
+        case .string(let text)?: return text
         case _?: throw Fault(message: "'\(name)' is no text")
         }
     }
@@ -48,8 +50,8 @@ struct ReplyFields {
         let number: Number?
         switch members[name] {
         case nil: number = 0
-        case .number(let value)?: number = Number(exactly: value)
-        case .text(let text)?: number = Number(text)
+        case .integer(let value)?: number = Number(exactly: value)
+        case .string(let text)?: number = Number(text)
         case _?: number = nil
         }
         guard let number else { throw Fault(message: "'\(name)' is no number of 64 bits") }
@@ -59,7 +61,7 @@ struct ReplyFields {
     func flag(_ name: String) throws(Fault) -> Bool {
         switch members[name] {
         case nil: return false
-        case .flag(let flag)?: return flag
+        case .boolean(let flag)?: return flag
         case _?: throw Fault(message: "'\(name)' is neither true nor false")
         }
     }
@@ -74,7 +76,7 @@ struct ReplyFields {
 
     /// An object within this one; an empty one if it is missing.
     func object(_ name: String) throws(Fault) -> ReplyFields {
-        try ReplyFields(members[name] ?? .object([:]))
+        try ReplyFields(members[name] ?? .object([]))
     }
 
     /// The objects of an array; none if it is missing.
@@ -88,13 +90,15 @@ struct ReplyFields {
     func texts(_ name: String) throws(Fault) -> [String] {
         var texts: [String] = []
         for value in try array(name) {
-            guard case .text(let text) = value else { throw Fault(message: "'\(name)' has others") }
+            guard case .string(let text) = value else {
+                throw Fault(message: "'\(name)' has others")
+            }
             texts.append(text)
         }
         return texts
     }
 
-    private func array(_ name: String) throws(Fault) -> [FleetJSON] {
+    private func array(_ name: String) throws(Fault) -> [JSONValue] {
         switch members[name] {
         case nil: return []
         case .array(let values)?: return values

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+public import TimerJSON
 
 /// A value of the fleet's store. Its text form is strict: a member that is unknown, missing or of
 /// another type is an error, because a version that ignores what it does not understand could start
@@ -11,41 +12,55 @@ public protocol FleetValue: Hashable, Sendable {
     init(reading fields: inout FleetFields) throws(FleetFault)
 
     /// The members to write. A member that is nil is not written.
-    var members: [String: FleetJSON?] { get }
+    var members: [String: JSONValue?] { get }
 }
 
 extension FleetValue {
     /// Parses the text that `text` produces, with any spaces between its parts.
     ///
     /// - Throws: `FleetFault`.
+    /// - Complexity: O(*n*) in the bytes.
     public init(text: String) throws(FleetFault) {
-        try self.init(json: try FleetJSON(parsing: text))
+        guard text.utf8.count <= FleetFields.bytesMax else {
+            throw FleetFault("the value has more than \(FleetFields.bytesMax) bytes")
+        }
+        let json: JSONValue
+        do throws(JSONDocument.Fault) {
+            json = try JSONValue(parsing: Array(text.utf8), depthMax: FleetFields.depthMax)
+        } catch { throw FleetFault(error.description) }
+        try self.init(json: json)
     }
 
-    init(json: FleetJSON) throws(FleetFault) {
+    init(json: JSONValue) throws(FleetFault) {
         var fields = try FleetFields(json)
         try self.init(reading: &fields)
         try fields.finish()
     }
 
-    var json: FleetJSON { .object(members.compactMapValues { $0 }) }
+    var json: JSONValue { .object(sorted: members.compactMapValues { $0 }) }
 
     /// The text of the value, the same for equal values.
-    public var text: String { json.text }
+    public var text: String { json.line }
 
     /// The number of a format. The first one is not written.
-    static func json(_ format: Int64) -> FleetJSON? {
-        format == FleetFormat.first.rawValue ? nil : .number(format)
+    static func json(_ format: Int64) -> JSONValue? {
+        format == FleetFormat.first.rawValue ? nil : .integer(format)
     }
 }
 
 /// The members of an object that were not yet read.
 public struct FleetFields {
-    private var members: [String: FleetJSON]
+    /// The longest text that is read, in bytes. The store accepts at most 1.5 MiB in a request.
+    static let bytesMax = 1 << 20
+    /// How deep arrays and objects may be nested.
+    static let depthMax = 8
 
-    init(_ json: FleetJSON) throws(FleetFault) {
+    private var members: [String: JSONValue]
+
+    init(_ json: JSONValue) throws(FleetFault) {
         guard case .object(let members) = json else { throw FleetFault("must be an object") }
-        self.members = members
+        // The parser has refused two members with one name.
+        self.members = Dictionary(members) { $1 }
     }
 
     /// - Throws: if a member was not read: it is not known.
@@ -65,7 +80,7 @@ public struct FleetFields {
     }
 
     /// Takes a member, which must exist.
-    mutating func take(_ name: String) throws(FleetFault) -> FleetJSON {
+    mutating func take(_ name: String) throws(FleetFault) -> JSONValue {
         guard let value = members.removeValue(forKey: name) else {
             throw FleetFault("the member '\(name)' is missing")
         }
@@ -75,7 +90,7 @@ public struct FleetFields {
     func has(_ name: String) -> Bool { members[name] != nil }
 
     mutating func text(_ name: String) throws(FleetFault) -> String {
-        guard case .text(let text) = try take(name) else {
+        guard case .string(let text) = try take(name) else {
             throw FleetFault("'\(name)' must be a text")
         }
         return text
@@ -88,7 +103,7 @@ public struct FleetFields {
     mutating func number(
         _ name: String, from least: Int64 = .min
     ) throws(FleetFault) -> Int64 {
-        guard case .number(let number) = try take(name), number >= least else {
+        guard case .integer(let number) = try take(name), number >= least else {
             let limit = least == .min ? "" : " of at least \(least)"
             throw FleetFault("'\(name)' must be a whole number\(limit)")
         }
@@ -100,20 +115,20 @@ public struct FleetFields {
     }
 
     mutating func flag(_ name: String) throws(FleetFault) -> Bool {
-        guard case .flag(let flag) = try take(name) else {
+        guard case .boolean(let flag) = try take(name) else {
             throw FleetFault("'\(name)' must be true or false")
         }
         return flag
     }
 
-    mutating func array(_ name: String) throws(FleetFault) -> [FleetJSON] {
+    mutating func array(_ name: String) throws(FleetFault) -> [JSONValue] {
         guard case .array(let values) = try take(name) else {
             throw FleetFault("'\(name)' must be an array")
         }
         return values
     }
 
-    mutating func object(_ name: String) throws(FleetFault) -> [String: FleetJSON] {
+    mutating func object(_ name: String) throws(FleetFault) -> [(String, JSONValue)] {
         guard case .object(let members) = try take(name) else {
             throw FleetFault("'\(name)' must be an object")
         }
@@ -154,10 +169,10 @@ public struct FleetFields {
 
 extension WallInstant {
     /// Microseconds since 1970, as the members `*_us`.
-    var json: FleetJSON { .number(microsecondsSinceEpoch) }
+    var json: JSONValue { .integer(microsecondsSinceEpoch) }
 }
 
 extension Duration {
     /// Nanoseconds, as the members `*_ns`.
-    var json: FleetJSON { .number(wholeNanoseconds) }
+    var json: JSONValue { .integer(wholeNanoseconds) }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TimerCore
+public import TimerJSON
 
 /// Which store this is, at `identity`.
 public struct IdentityValue: FleetValue {
@@ -50,11 +51,11 @@ public struct IdentityValue: FleetValue {
         if format > FleetFormat.newest.rawValue { fields.ignoreRest() }
     }
 
-    public var members: [String: FleetJSON?] {
+    public var members: [String: JSONValue?] {
         [
-            "fleet": .text(fleet), "cluster": .text(cluster), "epoch": .number(epoch),
+            "fleet": .string(fleet), "cluster": .string(cluster), "epoch": .integer(epoch),
             "adopted_us": adopted.json, "format": Self.json(format),
-            "log_lead": logLead.map { .number($0) }, "recovery": recovery.map { .number($0) },
+            "log_lead": logLead.map { .integer($0) }, "recovery": recovery.map { .integer($0) },
         ]
     }
 }
@@ -82,8 +83,8 @@ public struct ClockValue: FleetValue {
         by = try fields.parsed("by", MachineName.init)
     }
 
-    public var members: [String: FleetJSON?] {
-        ["t_ns": time.json, "openings": .number(openings), "by": .text(by.description)]
+    public var members: [String: JSONValue?] {
+        ["t_ns": time.json, "openings": .integer(openings), "by": .string(by.description)]
     }
 }
 
@@ -135,12 +136,12 @@ public struct HoldValue: FleetValue {
         recovered = try fields.optionalPoint("recovered")
     }
 
-    public var members: [String: FleetJSON?] {
+    public var members: [String: JSONValue?] {
         [
-            "held": .flag(isHeld), "t_ns": time.json, "since_us": since?.json,
+            "held": .boolean(isHeld), "t_ns": time.json, "since_us": since?.json,
             "released_us": released?.json,
-            "earlier_ns": earlier == .zero ? nil : earlier.json, "by": .text(by),
-            "note": note.map { .text($0) }, "recovered": recovered.map { .number($0.number) },
+            "earlier_ns": earlier == .zero ? nil : earlier.json, "by": .string(by),
+            "note": note.map { .string($0) }, "recovered": recovered.map { .integer($0.number) },
         ]
     }
 }
@@ -194,14 +195,14 @@ public struct MemberValue: FleetValue {
         incarnation = try fields.parsed("inc", Incarnation.init)
         labels = []
         for label in try fields.array("labels") {
-            guard case .text(let text) = label else {
+            guard case .string(let text) = label else {
                 throw FleetFault("each of 'labels' must be a text")
             }
             labels.append(text)
         }
         definitions = [:]
         for (name, hash) in try fields.object("defs") {
-            guard let job = Job.Name(name), case .text(let hash) = hash else {
+            guard let job = Job.Name(name), case .string(let hash) = hash else {
                 throw FleetFault("'defs' must have a hash for each name of a job")
             }
             definitions[job] = hash
@@ -210,8 +211,8 @@ public struct MemberValue: FleetValue {
         skew = nil
         if fields.has("skew_ms") {
             let bounds = try fields.array("skew_ms")
-            guard bounds.count == 2, case .number(let low) = bounds[0],
-                case .number(let high) = bounds[1], low <= high
+            guard bounds.count == 2, case .integer(let low) = bounds[0],
+                case .integer(let high) = bounds[1], low <= high
             else { throw FleetFault("'skew_ms' must be two numbers, the lower one first") }
             skew = low...high
         }
@@ -221,14 +222,15 @@ public struct MemberValue: FleetValue {
             fields.has("unfit") ? try fields.parsed("unfit", Unfitness.init(rawValue:)) : nil
     }
 
-    public var members: [String: FleetJSON?] {
-        let hashes = definitions.map { ($0.key.description, FleetJSON.text($0.value)) }
+    public var members: [String: JSONValue?] {
+        let hashes = definitions.map { ($0.key.description, JSONValue.string($0.value)) }
         return [
-            "inc": .text(incarnation.description), "labels": .array(labels.map { .text($0) }),
-            "defs": .object(Dictionary(uniqueKeysWithValues: hashes)), "fit": .flag(isFit),
-            "skew_ms": skew.map { .array([.number($0.lowerBound), .number($0.upperBound)]) },
-            "version": .text(version), "format": Self.json(format),
-            "unfit": unfitness.map { .text($0.rawValue) },
+            "inc": .string(incarnation.description), "labels": .array(labels.map { .string($0) }),
+            "defs": .object(sorted: Dictionary(uniqueKeysWithValues: hashes)),
+            "fit": .boolean(isFit),
+            "skew_ms": skew.map { .array([.integer($0.lowerBound), .integer($0.upperBound)]) },
+            "version": .string(version), "format": Self.json(format),
+            "unfit": unfitness.map { .string($0.rawValue) },
         ]
     }
 }

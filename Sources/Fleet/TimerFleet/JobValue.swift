@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TimerCore
+public import TimerJSON
 
 /// What all machines share about a job, at `job/<name>`. Each change compares the revision of the
 /// last one, so the changes of a job are one sequence.
@@ -43,11 +44,11 @@ public struct JobValue: FleetValue {
             isOfTemplate = fields.has("of_template") ? try fields.flag("of_template") : false
         }
 
-        public var members: [String: FleetJSON?] {
+        public var members: [String: JSONValue?] {
             [
-                "since_us": since.json, "until_us": until?.json, "by": .text(by),
-                "note": note.map { .text($0) }, "with_run": .flag(withRun),
-                "of_template": isOfTemplate ? .flag(true) : nil,
+                "since_us": since.json, "until_us": until?.json, "by": .string(by),
+                "note": note.map { .string($0) }, "with_run": .boolean(withRun),
+                "of_template": isOfTemplate ? .boolean(true) : nil,
             ]
         }
     }
@@ -81,10 +82,10 @@ public struct JobValue: FleetValue {
             guard !state.isFinal else { throw FleetFault("a live run cannot be \(state.rawValue)") }
         }
 
-        public var members: [String: FleetJSON?] {
+        public var members: [String: JSONValue?] {
             [
-                "run": .text(run.description), "machine": .text(machine.description),
-                "inc": .text(incarnation.description), "state": .text(state.rawValue),
+                "run": .string(run.description), "machine": .string(machine.description),
+                "inc": .string(incarnation.description), "state": .string(state.rawValue),
             ]
         }
     }
@@ -173,15 +174,15 @@ public struct JobValue: FleetValue {
         recovered = try fields.optionalPoint("recovered")
     }
 
-    public var members: [String: FleetJSON?] {
+    public var members: [String: JSONValue?] {
         [
-            "def": .text(definition), "template": template.map { .text($0.description) },
-            "phase": .text(pause == nil ? "armed" : "paused"),
-            "pause": pause?.json, "cursor_us": cursor.json, "firings": .number(firings),
-            "count": basis == .active ? nil : .text(basis.rawValue), "active_ns": active.json,
-            "accrued_ns": accrued.json, "opened_t": opened?.json, "opening": .number(opening),
-            "skips": .number(skips), "live": .array(live.map(\.json)),
-            "recovered": recovered.map { .number($0.number) },
+            "def": .string(definition), "template": template.map { .string($0.description) },
+            "phase": .string(pause == nil ? "armed" : "paused"),
+            "pause": pause?.json, "cursor_us": cursor.json, "firings": .integer(firings),
+            "count": basis == .active ? nil : .string(basis.rawValue), "active_ns": active.json,
+            "accrued_ns": accrued.json, "opened_t": opened?.json, "opening": .integer(opening),
+            "skips": .integer(skips), "live": .array(live.map(\.json)),
+            "recovered": recovered.map { .integer($0.number) },
         ]
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TimerCore
+public import TimerJSON
 
 /// One attempt at a firing, at `run/<name>/<slot>:<n>`.
 public struct RunValue: FleetValue {
@@ -94,13 +95,13 @@ public struct RunValue: FleetValue {
         }
     }
 
-    public var members: [String: FleetJSON?] {
+    public var members: [String: JSONValue?] {
         [
-            "machine": .text(machine.description), "inc": .text(incarnation.description),
-            "nonce": .text(nonce), "fence": fence.map { .number($0) },
-            "state": .text(state.rawValue), "after_us": after?.json, "missed": .number(missed),
-            "outcome": outcome.map { .text($0.description) },
-            "reason": reason.map { .text($0.stored) }, "claimed_us": claimed.json,
+            "machine": .string(machine.description), "inc": .string(incarnation.description),
+            "nonce": .string(nonce), "fence": fence.map { .integer($0) },
+            "state": .string(state.rawValue), "after_us": after?.json, "missed": .integer(missed),
+            "outcome": outcome.map { .string($0.description) },
+            "reason": reason.map { .string($0.stored) }, "claimed_us": claimed.json,
             "began_us": began?.json, "ended_us": ended?.json,
         ]
     }

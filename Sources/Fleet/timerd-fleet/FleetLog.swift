@@ -5,6 +5,7 @@ import Glibc
 import HostThreads
 import Systemd
 import TimerCore
+import TimerJSON
 import TimerRunnerProtocol
 
 /// The log of this program. Under systemd, standard error is a stream to the journal, which blocks

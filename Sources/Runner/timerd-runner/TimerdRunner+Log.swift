@@ -6,6 +6,7 @@ import HostThreads
 import Synchronization
 import Systemd
 import TimerCore
+import TimerJSON
 
 /// The log of the runner itself, not of its runs.
 extension TimerdRunner {

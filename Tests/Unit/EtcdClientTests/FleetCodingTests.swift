@@ -3,6 +3,7 @@
 
 import TimerCore
 import TimerFleet
+import TimerJSON
 import Testing
 
 @testable import EtcdClient
@@ -33,7 +34,7 @@ import Testing
             ], reads: [.hold])
         let key = { (name: String) in base64("/timerd/prod/\(name)") }
         #expect(
-            Self.coding.request(transaction).text == """
+            Self.coding.request(transaction).line == """
                 {"compare":[{"key":"\(key("member/web1"))","lease":"77","result":"EQUAL",\
                 "target":"LEASE"},{"key":"\(key("identity"))","result":"EQUAL",\
                 "target":"VALUE","value":"\(base64(#"{"a":1}"#))"}],\

@@ -77,7 +77,7 @@ import Testing
         String(repeating: "[", count: 100_000), #"{"header":1}"#,
     ])
     func anythingElseThanAnObjectIsRefused(body: String) throws {
-        let code: EtcdError.Code = body.hasPrefix(#"{"header""#) ? .notEtcd : .notJSON
+        let code: EtcdError.Code = body.hasPrefix(#"{""#) ? .notEtcd : .notJSON
         try expect("unknown", code) { _ in [.json(body)] }
     }
 

@@ -37,6 +37,8 @@ import Testing
             ("Instants", []),
             ("Timekeeping", ["Instants"]),
             ("TimerCore", ["Timekeeping"]),
+            // The only one that writes and reads JSON, for all that do so.
+            ("TimerJSON", ["Glibc"]),
             // For any program: no Foundation, and nothing of the daemon.
             (
                 "PausableTimers",
@@ -46,8 +48,8 @@ import Testing
             (
                 "TimerConfig",
                 [
-                    "TimerCore", "TimerZones", "HostFiles", "HostThreads", "CTomlPlusPlus",
-                    "CLinux", "Glibc", "Synchronization",
+                    "TimerCore", "TimerJSON", "TimerZones", "HostFiles", "HostThreads",
+                    "CTomlPlusPlus", "CLinux", "Glibc", "Synchronization",
                 ]
             ),
             // The machine's zone files, for all that read schedules.
@@ -69,15 +71,18 @@ import Testing
                     "Dispatch", "Synchronization",
                 ]
             ),
-            ("TimerControl", ["TimerCore", "HostFiles", "Glibc"]),
+            ("TimerControl", ["TimerCore", "TimerJSON", "HostFiles", "Glibc"]),
             // A message is a function of what happened: the same bytes each time it is sent.
             ("TimerNotify", ["HostFiles", "TimerCore", "TimerControl"]),
             // Like the core, a function of its arguments: a model runs thousands of fleets in it.
-            ("TimerFleet", ["TimerCore"]),
+            ("TimerFleet", ["TimerCore", "TimerJSON"]),
             // It sends what the fleet decides; the only one that uses libcurl.
             (
                 "EtcdClient",
-                ["CCurl", "Glibc", "HostFiles", "Synchronization", "TimerCore", "TimerFleet"]
+                [
+                    "CCurl", "Glibc", "HostFiles", "Synchronization", "TimerCore", "TimerFleet",
+                    "TimerJSON",
+                ]
             ),
             // The scheduler's side of `timerd-fleet`, in a process without a network.
             (
@@ -93,7 +98,8 @@ import Testing
             (
                 "timerd-runner",
                 [
-                    "TimerRunner", "TimerRunnerProtocol", "TimerConfig", "TimerCore", "Systemd",
+                    "TimerRunner", "TimerRunnerProtocol", "TimerConfig", "TimerCore", "TimerJSON",
+                    "Systemd",
                     "HostFiles", "HostThreads", "ArgumentParser", "CLinux", "Dispatch", "Glibc",
                     "Synchronization",
                 ]
@@ -103,8 +109,8 @@ import Testing
                 "timerd-fleet",
                 [
                     "EtcdClient", "TimerFleet", "TimerFleetLink", "TimerRunnerProtocol",
-                    "TimerConfig", "TimerCore", "Systemd", "HostFiles", "HostThreads", "CLinux",
-                    "Glibc", "Synchronization",
+                    "TimerConfig", "TimerCore", "TimerJSON", "Systemd", "HostFiles",
+                    "HostThreads", "CLinux", "Glibc", "Synchronization",
                 ]
             ),
             // Directories, sockets, changes of files, users and terminals as a daemon must treat them, for all programs.
@@ -130,9 +136,9 @@ import Testing
             (
                 "TimerLog",
                 [
-                    "TimerControl", "TimerCore", "Systemd", "HostThreads", "HostQueues",
-                    "DequeModule",
-                    "Dispatch", "Glibc", "Logging", "NIOCore", "Synchronization",
+                    "TimerControl", "TimerCore", "TimerJSON", "Systemd", "HostThreads",
+                    "HostQueues", "DequeModule", "Dispatch", "Glibc", "Logging", "NIOCore",
+                    "Synchronization",
                 ]
             ),
             // It contains no HTTP; requests of clients come from TimerAPI.
@@ -220,8 +226,8 @@ import Testing
     /// Foundation is 50 MiB, and linked statically its time zones are missing.
     @Test func nothingThatIsInstalledImportsAllOfFoundation() throws {
         for room in [
-            "Instants", "Timekeeping", "PausableTimers", "TimerCore", "TimerConfig", "TimerStore",
-            "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
+            "Instants", "Timekeeping", "PausableTimers", "TimerCore", "TimerJSON", "TimerConfig",
+            "TimerStore", "TimerRunner", "TimerRunnerClient", "TimerRunnerProtocol", "TimerControl",
             "TimerImport", "TimerFleet", "TimerFleetLink", "EtcdClient",
             "Systemd", "SystemdActivation", "HostFiles", "HostQueues", "HostThreads", "timerd",
             "timerd-runner",

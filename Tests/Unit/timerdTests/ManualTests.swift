@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Foundation
+import ManualPages
 import ProjectFiles
 import Testing
 import TimerConfig
@@ -12,82 +13,6 @@ import TimerCore
 @testable import timerctl
 @testable import timerd
 @testable import timerd_runner
-
-@Suite struct VerbFirstTests {
-    @Test(arguments: [
-        (["list"], ["list"]), (["--user", "list", "--json"], ["list", "--user", "--json"]),
-        (["--json", "--socket", "/x", "why", "a"], ["why", "--json", "--socket", "/x", "a"]),
-        (["--socket=/x", "show", "a"], ["show", "--socket=/x", "a"]),
-        (["list", "--user"], ["list", "--user"]), ([], []), (["--user"], ["--user"]),
-        (["--socket", "/x"], ["--socket", "/x"]), (["--version"], ["--version"]),
-        (["--user", "--help"], ["--user", "--help"]),
-        (["--user", "notify", "test", "ops"], ["notify", "test", "--user", "ops"]),
-        (["--user", "notify", "--json"], ["notify", "--user", "--json"]),
-        (["--user", "notify"], ["notify", "--user"]),
-    ])
-    func optionsMayComeBeforeTheVerb(given: [String], read: [String]) {
-        #expect(Timerctl.verbFirst(given[...]) == read)
-    }
-
-    /// `--user` without a name is an option of every command.
-    @Test(arguments: [
-        (["web", "--revoke", "--user", "ann"], ["web", "--revoke", "--owner", "ann"]),
-        (["web", "--user", "ann", "--revoke"], ["web", "--owner", "ann", "--revoke"]),
-        (["web", "--revoke", "--user"], ["web", "--revoke", "--user"]),
-        (["web", "--user", "--revoke"], ["web", "--user", "--revoke"]),
-        (["web", "--user", "ann"], ["web", "--user", "ann"]),
-        (["list", "--user", "--revoke", "ann"], ["list", "--user", "--revoke", "ann"]),
-    ])
-    func theUserWhoseSessionsEndIsNamed(given: [String], read: [String]) throws {
-        #expect(WebVerb.withOwner(given) == read)
-        let own = try Timerctl.parseAsRoot(
-            WebVerb.withOwner(["web", "--revoke", "--user", "ann", "--system"]))
-        let verb = try #require(own as? WebVerb)
-        #expect(verb.owner == "ann" && verb.connection.system && !verb.connection.user)
-        for wrong in [["--revoke", "--all", "--user", "ann"], ["--user", "ann"]] {
-            #expect(throws: (any Error).self) {
-                try Timerctl.parseAsRoot(WebVerb.withOwner(["web"] + wrong))
-            }
-        }
-    }
-
-    /// The parser of command lines would find --help in it.
-    @Test(arguments: [
-        (["at", "-2h", "--", "-1h"], ["at", " -2h", "--", "-1h"]),
-        (["in", "--json", "-1h"], ["in", "--json", " -1h"]), (["in", "-h"], ["in", "-h"]),
-        (["in", "1h", "-", "--"], ["in", "1h", "-", "--"]),
-        (["log", "a", "-n", "-1"], ["log", "a", "-n", "-1"]), ([], []),
-    ])
-    func aNegativeTimeIsNoOption(given: [String], read: [String]) {
-        #expect(Timerctl.shielded(given) == read)
-        #expect(read.map(Timerctl.unshielded) == given)
-    }
-
-    @Test(
-        arguments: [
-            (
-                ["pase", "a"],
-                "unknown command \"pase\" (did you mean \"pause\"?); see `timerctl --help`"
-            ),
-            (
-                ["--user", "nothing-like-it"],
-                "unknown command \"nothing-like-it\"; see `timerctl --help`"
-            ),
-            (["pause", "a"], nil), (["--help"], nil), ([], nil), (["help"], nil),
-            (["--socket", "/x"], nil),
-        ] as [([String], String?)])
-    func anUnknownCommandIsNamed(given: [String], text: String?) {
-        #expect(Timerctl.unknownCommand(given[...]) == text.map { "timerctl: \($0)" })
-    }
-
-    @Test func onlyOneDaemonIsAsked() throws {
-        #expect(throws: (any Error).self) {
-            try Timerctl.parseAsRoot(["list", "--user", "--socket", "/x"])
-        }
-        let verb = try #require(try Timerctl.parseAsRoot(["list", "--user"]) as? ListVerb)
-        #expect(verb.connection.user)
-    }
-}
 
 /// Compares the pages in man/ with the programs. In them `.It Ic` starts the description of a
 /// command or a key, and `.It Fl` that of an option.
@@ -113,99 +38,6 @@ import TimerCore
         #expect(
             items.sorted()
                 == (keys.daemon + ConfigReader.settingsTables.flatMap(\.keys) + keys.job).sorted())
-    }
-
-    /// A command, as `--experimental-dump-help` describes it.
-    private struct Tool: Decodable {
-        var command: Command
-
-        struct Command: Decodable {
-            var commandName: String
-            var aliases: [String]?
-            var arguments: [Argument]?
-            var subcommands: [Command]?
-        }
-
-        struct Argument: Decodable {
-            var kind: String
-            var names: [Name]?
-            var shouldDisplay: Bool
-        }
-
-        struct Name: Decodable {
-            var kind: String
-            var name: String
-        }
-
-        init(_ help: String) throws {
-            self = try JSONDecoder().decode(Tool.self, from: Data(help.utf8))
-        }
-
-        var verbs: [Command] {
-            (command.subcommands ?? []).filter { $0.commandName != "help" }
-        }
-
-        /// Such as `--socket` and `-n`, without the first dash, as after `.Fl`.
-        var options: Set<String> {
-            let nested = verbs.flatMap { $0.subcommands ?? [] }.filter { $0.commandName != "help" }
-            let arguments = ([command] + verbs + nested).flatMap { $0.arguments ?? [] }
-            let names = arguments.filter { $0.kind != "positional" && $0.shouldDisplay }
-                .flatMap { $0.names ?? [] }
-            return Set(names.map { $0.kind == "long" ? "-\($0.name)" : $0.name })
-        }
-    }
-
-    @Test func theClientsPageExplainsEveryVerbAndOption_andNoOther() throws {
-        let tool = try Tool(Timerctl._dumpHelp())
-        #expect(
-            try items("Ic", in: "timerctl.1").sorted() == tool.verbs.map(\.commandName).sorted())
-        #expect(try Set(items("Fl", in: "timerctl.1")) == tool.options)
-        let text = try text(of: "man/timerctl.1")
-        for alias in tool.verbs.flatMap({ $0.aliases ?? [] }) {
-            #expect(text.contains(".Ic \(alias)"), "\(alias)")
-        }
-    }
-
-    /// The synopsis of a verb, or of one below it, has all of its options.
-    @Test func theSynopsisHasTheOptionsOfEachVerb() throws {
-        let page = try text(of: "man/timerctl.1").replacing("\\-", with: "-")
-        let start = try #require(page.range(of: ".Sh SYNOPSIS\n"))
-        let synopsis = page[start.upperBound...].components(separatedBy: "\n.Pp\n")[0]
-        var flags: [String: Set<String>] = [:]
-        for block in synopsis.components(separatedBy: ".Nm\n").dropFirst() {
-            let words = block.split { $0 == " " || $0 == "\n" }.map(String.init)
-            let options = zip(words, words.dropFirst()).filter { [".Fl", "Fl"].contains($0.0) }.map(
-                \.1)
-            for line in block.split(separator: "\n") where line.hasPrefix(".Cm ") {
-                // Such as `list | status`, `at Ar TIME | Cm in Ar SPAN` and `import crontab`.
-                for part in line.dropFirst(4).components(separatedBy: " | ") {
-                    let name = part.split(separator: " ").filter { $0 != "Cm" }
-                        .prefix { $0 != "Ar" && $0 != "Op" }.joined(separator: " ")
-                    flags[name, default: []].formUnion(options)
-                }
-            }
-        }
-        let common: Set = ["socket", "user", "system", "json", "version", "help"]
-        let tool = try Tool(Timerctl._dumpHelp())
-        for verb in tool.verbs {
-            let nested = (verb.subcommands ?? []).filter { $0.commandName != "help" }
-            for command in nested.isEmpty ? [verb] : nested {
-                let name =
-                    nested.isEmpty ? verb.commandName : "\(verb.commandName) \(command.commandName)"
-                // The one that is meant without a name.
-                let known = flags[name] ?? flags[verb.commandName]
-                for argument in command.arguments ?? []
-                where argument.kind != "positional" && argument.shouldDisplay {
-                    let names = (argument.names ?? []).map(\.name)
-                    guard common.isDisjoint(with: names) else { continue }
-                    let isThere = names.contains { name in
-                        known?.contains(name.count > 1 ? "-\(name)" : name) == true
-                    }
-                    #expect(isThere, "\(name): \(names)")
-                }
-                #expect(known != nil, "\(name)")
-            }
-        }
     }
 
     /// Each kind of warning of `timerd check` is in its page.

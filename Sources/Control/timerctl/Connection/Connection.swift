@@ -213,7 +213,9 @@ extension CompletionKind {
 
 /// The name of a job as an argument.
 struct JobArgument: ParsableArguments {
-    @Argument(help: "The job's name.", completion: .jobNames, transform: Self.name)
+    @Argument(
+        help: ArgumentHelp(
+            "The job's name.", valueName: "job"), completion: .jobNames, transform: Self.name)
     var job: Job.Name
 
     static func name(_ text: String) throws -> Job.Name {

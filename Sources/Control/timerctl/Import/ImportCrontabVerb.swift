@@ -21,7 +21,9 @@ struct ImportCrontabVerb: ParsableCommand {
         help: "The crontab; - is standard input.", completion: .file())
     var file: String?
 
-    @Option(help: "The crontab of this user.")
+    @Option(
+        help: ArgumentHelp(
+            "The crontab of this user.", valueName: "name"))
     var user: String?
 
     @Flag(help: "The crontabs of the system, whose lines name a user.")

@@ -26,7 +26,9 @@ struct ImportSystemdVerb: ParsableCommand {
     @Flag(help: "All timers, and the enabled instances of templates.")
     var all = false
 
-    @Option(help: "The instance of a template such as backup@.timer.")
+    @Option(
+        help: ArgumentHelp(
+            "The instance of a template such as backup@.timer.", valueName: "name"))
     var instance: String?
 
     @Option(

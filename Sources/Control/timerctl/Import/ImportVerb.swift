@@ -3,7 +3,7 @@
 
 import ArgumentParser
 
-struct ImportVerb: ParsableCommand {
+struct ImportVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "import", _superCommandName: "timerctl",
         abstract: "Make jobs of crontabs and other schedules.",
@@ -17,6 +17,7 @@ struct ImportVerb: ParsableCommand {
             ImportCrontabVerb.self, ImportAnacrontabVerb.self, ImportFcrontabVerb.self,
             ImportSystemdVerb.self,
         ])
+    static let reading = Reading.all
 
     /// Parses the arguments after `import`. Timerctl itself would take `--user` and `--system`, which name a crontab
     /// here, for the daemon to ask.

@@ -5,13 +5,14 @@ import ArgumentParser
 import TimerControl
 import TimerCore
 
-struct TopVerb: ParsableCommand {
+struct TopVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "top", abstract: "All jobs, live, with keys to control them.",
         discussion: """
             The keys are listed by ?: pause, resume, run, skip or stop the selected job, show its output, and choose \
             which jobs are shown. While timerd is away, it is waited for.
             """)
+    static let reading = Reading.part("without its commands")
 
     /// The values of `--interval`: the time between two lists.
     static let intervals: ClosedRange<Duration> = .milliseconds(100) ... .seconds(3600)
@@ -21,11 +22,14 @@ struct TopVerb: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How often the table is updated: a time span such as 500ms or 5s.", valueName: "span"),
+            "How often the table is updated: a time span from 100ms to 1h (default: 1s).",
+            valueName: "span"),
         transform: Self.span)
     var interval = Duration.seconds(1)
 
-    @Option(help: "When to use colors.")
+    @Option(
+        help: ArgumentHelp(
+            "When to use colors.", valueName: "when"))
     var color = Screen.ColorChoice.auto
 
     private static func span(_ text: String) throws -> Duration {

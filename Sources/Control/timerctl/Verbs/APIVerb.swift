@@ -6,7 +6,7 @@ import Glibc
 import HostFiles
 import TimerControl
 
-struct APIVerb: ParsableCommand {
+struct APIVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "api", abstract: "Send one HTTP request to the daemon and print the answer.",
         discussion: """
@@ -14,6 +14,7 @@ struct APIVerb: ParsableCommand {
             as it comes, also that of an error. Exit status: 0 for a status of 2xx, 4 for 404, 1 for any other, 3 if \
             no daemon answers.
             """)
+    static let reading = Reading.part("for requests that change nothing")
 
     /// The most bytes of a body: the limit of the daemon.
     private static let bodyBytesMax = ControlRequest.orderBytesMax

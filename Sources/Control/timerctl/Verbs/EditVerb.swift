@@ -7,7 +7,7 @@ import Glibc
 import TimerControl
 import TimerCore
 
-struct EditVerb: ParsableCommand {
+struct EditVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "edit",
         abstract:
@@ -16,6 +16,7 @@ struct EditVerb: ParsableCommand {
             A copy is opened with $VISUAL, $EDITOR, sensible-editor or vi. If it has an error, the file is not \
             changed, and you can edit the copy again.
             """)
+    static let reading = Reading.nothing
 
     @OptionGroup var connection: Connection
 

@@ -6,7 +6,7 @@ import Glibc
 import TimerControl
 import TimerCore
 
-struct EventsVerb: ParsableCommand {
+struct EventsVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "events",
         abstract: "What happened to the jobs since the daemon started: each event of its journal.",
@@ -14,6 +14,7 @@ struct EventsVerb: ParsableCommand {
             The daemon keeps the last \(EventQuery.kept) events, whatever its log level and the key log of jobs are. \
             The output of jobs is not among them: see timerctl log. With --json, each event is a line of JSON.
             """)
+    static let reading = Reading.all
 
     /// How long to wait before asking again, in microseconds.
     private static let pause: UInt32 = 500_000
@@ -21,16 +22,20 @@ struct EventsVerb: ParsableCommand {
 
     @OptionGroup var connection: Connection
 
-    @Flag(name: .shortAndLong, help: "Follow the events until interrupted.")
+    @Flag(
+        name: .shortAndLong,
+        help: "Follow the events, over restarts of the daemon, until interrupted.")
     var follow = false
 
     @Option(
         name: [.customShort("n"), .customLong("lines")],
-        help: "How many of the last events to show first.")
+        help: ArgumentHelp(
+            "How many of the last events to show first, from 0 to \(EventQuery.kept) (default: \(Self.linesShown)).",
+            valueName: "count"))
     var lines: Int?
 
     @Option(
-        help: ArgumentHelp("Only events of this job.", valueName: "name"),
+        help: ArgumentHelp("Only events of this job.", valueName: "job"),
         completion: .jobNames, transform: JobArgument.name)
     var job: Job.Name?
 

@@ -5,11 +5,12 @@ import ArgumentParser
 import TimerControl
 import TimerCore
 
-struct FailuresVerb: ParsableCommand {
+struct FailuresVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "failures",
         abstract:
             "The jobs whose last run failed: since when, how often, and the end of the output.")
+    static let reading = Reading.all
 
     @OptionGroup var connection: Connection
 
@@ -18,12 +19,15 @@ struct FailuresVerb: ParsableCommand {
     @OptionGroup var times: PeriodOptions
 
     @Option(
-        help:
-            "How many jobs at most, those that failed last (default: as many as the terminal has room for, at most 20)."
+        help: ArgumentHelp(
+            "How many jobs at most, from 1 to 1000, those that failed last (default: as many as the terminal has room for, at most 20).",
+            valueName: "count")
     )
     var limit: Int?
 
-    @Option(help: "How many lines of output to show of each.")
+    @Option(
+        help: ArgumentHelp(
+            "How many lines of output to show of each.", valueName: "count"))
     var lines = 3
 
     func validate() throws {

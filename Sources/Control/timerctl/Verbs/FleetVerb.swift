@@ -5,7 +5,7 @@ import ArgumentParser
 import TimerControl
 import TimerCore
 
-struct FleetVerb: ParsableCommand {
+struct FleetVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "fleet",
         abstract: "Show the fleet that this machine belongs to, or control it.",
@@ -15,6 +15,7 @@ struct FleetVerb: ParsableCommand {
             was restored or replaced, after a question. define uses this machine's definition of a job in the whole \
             fleet. forget removes a job that no machine is configured with.
             """)
+    static let reading = Reading.part("without a command")
 
     @OptionGroup var connection: Connection
 

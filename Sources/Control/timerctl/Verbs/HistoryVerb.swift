@@ -5,14 +5,18 @@ import ArgumentParser
 import TimerControl
 import TimerCore
 
-struct HistoryVerb: ParsableCommand {
+struct HistoryVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "history",
         abstract: "Finished runs, the latest first, with the end of their output.")
+    static let reading = Reading.all
 
     @OptionGroup var connection: Connection
 
-    @Argument(help: "Only runs of this job.", completion: .jobNames, transform: JobArgument.name)
+    @Argument(
+        help: ArgumentHelp(
+            "Only runs of this job.", valueName: "job"), completion: .jobNames,
+        transform: JobArgument.name)
     var job: Job.Name?
 
     @Flag(help: "Only runs that failed.")
@@ -20,10 +24,14 @@ struct HistoryVerb: ParsableCommand {
 
     @OptionGroup var times: PeriodOptions
 
-    @Option(help: "How many runs at most.")
+    @Option(
+        help: ArgumentHelp(
+            "How many runs at most, from 1 to \(HistoryQuery.limitMax).", valueName: "count"))
     var limit = 20
 
-    @Option(help: "How many lines of output to show of each run.")
+    @Option(
+        help: ArgumentHelp(
+            "How many lines of output to show of each run.", valueName: "count"))
     var lines = 3
 
     func validate() throws {

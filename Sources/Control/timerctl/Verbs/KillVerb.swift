@@ -5,7 +5,7 @@ import ArgumentParser
 import TimerControl
 import TimerCore
 
-struct KillVerb: ParsableCommand {
+struct KillVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "kill",
         abstract: "Stop the runs of a job, or one run; or send them a signal.",
@@ -15,16 +15,21 @@ struct KillVerb: ParsableCommand {
             the previous run, only one that is named is cancelled. A signal goes to every process of the run's \
             group; timerd does not enforce how the run ends.
             """)
+    static let reading = Reading.nothing
 
     @OptionGroup var connection: Connection
 
     @Argument(
-        help: "The job's name, or a run as `timerctl show` names it.", completion: .jobNames,
+        help: ArgumentHelp(
+            "The job's name, or a run as `timerctl show` names it.", valueName: "job|run"),
+        completion: .jobNames,
         transform: RunTarget.read)
     var target: RunTarget
 
     @Option(
-        help: "The name of a signal, such as HUP.",
+        help: ArgumentHelp(
+            "Send this signal, such as HUP, to every process of the run's group, and do nothing else.",
+            valueName: "name"),
         completion: .list(KillBody.signals.map(\.name)), transform: Self.signal)
     var signal: String?
 

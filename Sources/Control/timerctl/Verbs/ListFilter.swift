@@ -16,7 +16,9 @@ struct ListFilter: ParsableArguments {
         case armed, running, retrying, paused, stopped, finished
     }
 
-    @Option(help: "Sort by this (default: the order of the configuration).")
+    @Option(
+        help: ArgumentHelp(
+            "Sort by this (default: the order of the configuration).", valueName: "key"))
     var sort: Order?
 
     @Option(help: "Only jobs in this state; may be given more than once.")

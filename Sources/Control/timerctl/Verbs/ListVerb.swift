@@ -5,13 +5,14 @@ import ArgumentParser
 import Glibc
 import TimerControl
 
-struct ListVerb: ParsableCommand {
+struct ListVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "All jobs in a table.",
         discussion: """
             On a terminal the table fits its width: times are written shorter, and the columns that matter least are \
             left out.
             """, aliases: ["status"])
+    static let reading = Reading.all
 
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case table, json, jsonl, csv, names
@@ -24,12 +25,14 @@ struct ListVerb: ParsableCommand {
         help: ArgumentHelp(
             "Show these columns, separated by commas: "
                 + JobColumn.allCases.map(\.rawValue).joined(separator: ", ") + ".",
-            valueName: "columns"), transform: Self.columns)
+            valueName: "list"), transform: Self.columns)
     var columns: [JobColumn]?
 
     @Option(
         name: .shortAndLong,
-        help: "What to print: a table, JSON, a line of JSON for each job, CSV, or names alone.")
+        help: ArgumentHelp(
+            "What to print: a table, JSON, a line of JSON for each job, CSV, or names alone.",
+            valueName: "format"))
     var output: Format?
 
     @Flag(help: "Print the names alone, one a line; the same as -o names.")
@@ -38,7 +41,9 @@ struct ListVerb: ParsableCommand {
     @Flag(name: .shortAndLong, help: "Show the table again every 2 seconds, until interrupted.")
     var watch = false
 
-    @Option(help: "When to use colors.")
+    @Option(
+        help: ArgumentHelp(
+            "When to use colors.", valueName: "when"))
     var color = Screen.ColorChoice.auto
 
     private static func columns(_ text: String) throws -> [JobColumn] {

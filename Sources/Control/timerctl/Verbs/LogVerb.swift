@@ -7,7 +7,7 @@ import TimerControl
 import TimerCore
 import TimerZones
 
-struct LogVerb: ParsableCommand {
+struct LogVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "log",
         abstract: "The output of a job's active run, or the end of the output of its last one.",
@@ -18,6 +18,7 @@ struct LogVerb: ParsableCommand {
             run, recent output since the daemon started. The journal has all of it that was not dropped: journalctl \
             -t JOB.
             """)
+    static let reading = Reading.all
 
     /// How long to wait before the next request, in microseconds.
     private static let pause: UInt32 = 500_000
@@ -27,28 +28,40 @@ struct LogVerb: ParsableCommand {
     @OptionGroup var connection: Connection
 
     @Argument(
-        help: "The job's name, or a run as `timerctl history` names it.", completion: .jobNames,
+        help: ArgumentHelp(
+            "The job's name, or a run as `timerctl history` names it.", valueName: "job|run"),
+        completion: .jobNames,
         transform: RunTarget.read)
     var target: RunTarget?
 
     @Option(
-        name: .customLong("run"), help: "This run; the job need not be named.",
+        name: .customLong("run"),
+        help: ArgumentHelp(
+            "This run; the job need not be named.", valueName: "run"),
         transform: RunTarget.run)
     var wanted: Run.ID?
 
     @Option(
         name: [.customShort("n"), .customLong("lines")],
-        help: "The last lines only; they may be those of several runs.")
+        help: ArgumentHelp(
+            "The last lines only; they may be those of up to 100 runs. With --follow also 0.",
+            valueName: "count"))
     var lines: Int?
 
     @OptionGroup var times: PeriodOptions
 
-    @Flag(name: .shortAndLong, help: "Follow the output, over the ends of runs, until interrupted.")
+    @Flag(
+        name: .shortAndLong,
+        help:
+            "Follow the output, over the ends of runs and restarts of the daemon, until interrupted; that of one run until it ends."
+    )
     var follow = false
 
     @Option(
         name: .shortAndLong,
-        help: "text, cat (what the job wrote and nothing else) or json (one line for each line).")
+        help: ArgumentHelp(
+            "What to print: text, what the job wrote and nothing else (cat), or a line of JSON for each line.",
+            valueName: "format"))
     var output = LogPrinter.Format.text
 
     func validate() throws {

@@ -7,7 +7,10 @@ import TimerCore
 
 /// Arguments that select jobs: names, patterns of names, or all jobs.
 struct MatchedJobs: ParsableArguments {
-    @Argument(help: "The jobs' names.", completion: .jobNames, transform: JobArgument.name)
+    @Argument(
+        help: ArgumentHelp(
+            "The jobs' names.", valueName: "job"), completion: .jobNames,
+        transform: JobArgument.name)
     var jobs: [Job.Name] = []
 
     @Flag(help: "Every job of the configuration.")

@@ -5,13 +5,14 @@ import ArgumentParser
 import Glibc
 import TimerControl
 
-struct MetricsVerb: ParsableCommand {
+struct MetricsVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "metrics", abstract: "Print metrics for Prometheus.",
         discussion: """
             With --output they are written to a file for the textfile collector of node_exporter. The file is \
             replaced at once, so that a reader never sees a part of it; if no daemon answers, it stays as it is.
             """)
+    static let reading = Reading.all
 
     @OptionGroup var connection: Connection
 

@@ -6,29 +6,42 @@ import TimerControl
 public import TimerCore
 import TimerZones
 
-struct NextVerb: ParsableCommand {
+struct NextVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "next", abstract: "When a job, or a schedule, runs next.",
         discussion: """
             With --calendar, --cron or --every no daemon is needed: try a schedule before you write it into
             the configuration.
             """)
+    static let reading = Reading.all
 
     @OptionGroup var connection: Connection
 
-    @Argument(help: "The job's name.", completion: .jobNames)
+    @Argument(
+        help: ArgumentHelp(
+            "The job's name.", valueName: "job"), completion: .jobNames)
     var job: String?
 
-    @Option(help: "A calendar event of systemd, such as \"Mon..Fri 08:30\".")
+    @Option(
+        help: ArgumentHelp(
+            "A calendar event as in systemd.time(7), such as \"Mon..Fri 08:30\".",
+            valueName: "event"))
     var calendar: String?
 
-    @Option(help: "A crontab line without its command, such as \"*/5 * * * *\".")
+    @Option(
+        help: ArgumentHelp(
+            "A crontab line without its command, such as \"*/5 * * * *\".", valueName: "line"))
     var cron: String?
 
-    @Option(help: "A time span, such as \"6h\".")
+    @Option(
+        help: ArgumentHelp(
+            "A time span, such as \"6h\".", valueName: "span"))
     var every: String?
 
-    @Option(help: "The time zone, such as Europe/Berlin (default: the machine's).")
+    @Option(
+        help: ArgumentHelp(
+            "The time zone to read times in and to show them in, such as Europe/Berlin (default: the machine's).",
+            valueName: "zone"))
     var timezone: String?
 
     @Option(
@@ -38,15 +51,23 @@ struct NextVerb: ParsableCommand {
             valueName: "time"))
     var from: String?
 
-    @Option(name: .customLong("dst-gap"), help: "What happens at times that a clock change skips.")
+    @Option(
+        name: .customLong("dst-gap"),
+        help: ArgumentHelp(
+            "What happens at times that a clock change skips.", valueName: "rule"))
     var gap: DSTRule.Gap?
 
     @Option(
-        name: .customLong("dst-overlap"), help: "What happens at times that a clock change repeats."
+        name: .customLong("dst-overlap"),
+        help: ArgumentHelp(
+            "What happens at times that a clock change repeats.", valueName: "rule")
     )
     var overlap: DSTRule.Overlap?
 
-    @Option(name: .customShort("n"), help: "How many times to show.")
+    @Option(
+        name: .customShort("n"),
+        help: ArgumentHelp(
+            "How many times to show, from 1 to 1000.", valueName: "count"))
     var count = 5
 
     func validate() throws {

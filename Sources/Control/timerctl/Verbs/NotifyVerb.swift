@@ -5,12 +5,13 @@ import ArgumentParser
 import TimerControl
 import TimerCore
 
-struct NotifyVerb: ParsableCommand {
+struct NotifyVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "notify",
         abstract: "See who is notified about jobs, send a test, send a message again.",
         subcommands: [NotifyListVerb.self, NotifyTestVerb.self, NotifyRetryVerb.self],
         defaultSubcommand: NotifyListVerb.self)
+    static let reading = Reading.part("without a command")
 }
 
 struct NotifyListVerb: ParsableCommand {
@@ -21,20 +22,25 @@ struct NotifyListVerb: ParsableCommand {
     @OptionGroup var connection: Connection
 
     @Option(
-        help: "Only messages about this job.", completion: .jobNames,
+        help: ArgumentHelp(
+            "Only messages about this job.", valueName: "job"), completion: .jobNames,
         transform: JobArgument.name)
     var job: Job.Name?
 
     @Option(
-        help: "Only messages in this state: waiting, sent or dead.",
+        help: ArgumentHelp(
+            "Only messages in this state: waiting, sent or dead.", valueName: "state"),
         completion: .list(NotificationQuery.State.allCases.map(\.rawValue)),
         transform: NotifyListVerb.state)
     var state: NotificationQuery.State?
 
-    @Option(help: "How many messages at most.")
+    @Option(
+        help: ArgumentHelp(
+            "How many messages at most, from 1 to \(NotificationQuery.limits.upperBound).",
+            valueName: "count"))
     var limit = NotificationQuery.limitDefault
 
-    @Flag(help: "Print the names of the notifiers alone, one a line.")
+    @Flag(help: "Print the names of the notifiers alone, one a line; not with --json.")
     var names = false
 
     func validate() throws {
@@ -82,7 +88,8 @@ struct NotifyTestVerb: ParsableCommand {
     @OptionGroup var connection: Connection
 
     @Argument(
-        help: "The notifier's name.",
+        help: ArgumentHelp(
+            "The notifier's name.", valueName: "notifier"),
         completion: .shellCommand("timerctl notify list --names 2>/dev/null"),
         transform: NotifyTestVerb.name)
     var notifier: Notifier.Name?
@@ -133,7 +140,9 @@ struct NotifyRetryVerb: ParsableCommand {
 
     @OptionGroup var connection: Connection
 
-    @Argument(help: "The message's number, as notify list shows it.")
+    @Argument(
+        help: ArgumentHelp(
+            "The message's number, as notify list shows it.", valueName: "message"))
     var message: Int64
 
     func validate() throws {

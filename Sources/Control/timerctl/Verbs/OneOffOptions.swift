@@ -10,20 +10,27 @@ import TimerCore
 /// The definition of a one-off job, except its time.
 struct OneOffOptions: ParsableArguments {
     @Option(
-        help: "The job's name (default: made from the command, such as restic-1).",
+        help: ArgumentHelp(
+            "The job's name (default: made from the command, such as restic-1).", valueName: "name"),
         transform: JobArgument.name)
     var name: Job.Name?
 
-    @Option(help: "What it is for; shown by show.")
+    @Option(
+        help: ArgumentHelp(
+            "What it is for; shown by show.", valueName: "text"))
     var note: String?
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Do not run it if it would start later than this after its time.", valueName: "span"))
+            "Do not run it if it would start later than this after its time, because the machine was off; at least 1s.",
+            valueName: "span"))
     var startingDeadline: String?
 
-    @Argument(parsing: .postTerminator, help: "The command and its arguments, after --.")
+    @Argument(
+        parsing: .postTerminator,
+        help: ArgumentHelp(
+            "The command and its arguments, after --.", valueName: "command"))
     var command: [String] = []
 
     func validate() throws {

@@ -6,13 +6,14 @@ import TimerControl
 import TimerCore
 import TimerZones
 
-struct AtVerb: ParsableCommand {
+struct AtVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "at", abstract: "Run a command once, at a time.",
         discussion: """
             The command runs as the user who asks, in the current directory, with the environment of any other job. \
             It also runs if the daemon is down at that time: as soon as it is up again.
             """)
+    static let reading = Reading.nothing
 
     @OptionGroup var connection: Connection
 
@@ -29,13 +30,14 @@ struct AtVerb: ParsableCommand {
     }
 }
 
-struct InVerb: ParsableCommand {
+struct InVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "in", abstract: "Run a command once, after a time span.",
         discussion: """
             The same as at: the span is counted by the wall clock, and the command also runs if the daemon is down \
             at that time.
             """)
+    static let reading = Reading.nothing
 
     @OptionGroup var connection: Connection
 
@@ -52,17 +54,20 @@ struct InVerb: ParsableCommand {
     }
 }
 
-struct CancelVerb: ParsableCommand {
+struct CancelVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "cancel", abstract: "Remove one-off jobs.",
         discussion:
             "If one of them cannot be cancelled, nothing changes. An active run continues; timerctl kill RUN stops it."
     )
+    static let reading = Reading.nothing
 
     @OptionGroup var connection: Connection
 
     @Argument(
-        help: "The jobs' names.", completion: .jobNames, transform: JobArgument.name)
+        help: ArgumentHelp(
+            "The jobs' names.", valueName: "job"), completion: .jobNames,
+        transform: JobArgument.name)
     var jobs: [Job.Name]
 
     func run() throws {

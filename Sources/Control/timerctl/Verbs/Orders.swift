@@ -8,7 +8,8 @@ import TimerCore
 /// Arguments that select jobs: names, or all jobs.
 struct JobsArgument: ParsableArguments {
     @Argument(
-        help: "The jobs' names.", completion: .jobNames,
+        help: ArgumentHelp(
+            "The jobs' names.", valueName: "job"), completion: .jobNames,
         transform: { text in
             guard let name = Job.Name(text) else {
                 throw ValidationError(

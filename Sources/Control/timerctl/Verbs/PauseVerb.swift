@@ -6,7 +6,7 @@ import TimerControl
 import TimerCore
 import TimerZones
 
-struct PauseVerb: ParsableCommand {
+struct PauseVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "pause", abstract: "Pause jobs without losing any of their elapsed time.",
         discussion: """
@@ -14,6 +14,7 @@ struct PauseVerb: ParsableCommand {
             daemon and of the machine, and reloads of the configuration. If a job is already paused, the given \
             options change its pause, and the others stay as they are.
             """)
+    static let reading = Reading.nothing
 
     @OptionGroup var connection: Connection
     @OptionGroup var argument: MatchedJobs
@@ -28,10 +29,12 @@ struct PauseVerb: ParsableCommand {
         help: ArgumentHelp("Until when: a time such as \(TimeParser.examples).", valueName: "time"))
     var until: String?
 
-    @Option(help: "Why it is paused; shown by show and why.")
+    @Option(
+        help: ArgumentHelp(
+            "Why it is paused, in at most 1000 bytes; shown by show and why.", valueName: "text"))
     var note: String?
 
-    @Flag(help: "Suspend its active runs as well, and their timeouts.")
+    @Flag(help: "Suspend its active runs as well (SIGSTOP), and their timeouts.")
     var withRun = false
 
     func validate() throws {

@@ -4,7 +4,7 @@
 import ArgumentParser
 import TimerControl
 
-struct ReloadVerb: ParsableCommand {
+struct ReloadVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "reload",
         abstract: "Reload the configuration, and wait for the result.",
@@ -12,6 +12,7 @@ struct ReloadVerb: ParsableCommand {
             A file of jobs.d with an error is refused, and its jobs stay as they are; everything else is \
             reloaded, and the exit status is 1. With any other error nothing changes.
             """)
+    static let reading = Reading.part("--dry-run")
 
     @OptionGroup var connection: Connection
 

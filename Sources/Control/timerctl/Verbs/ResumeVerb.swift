@@ -7,7 +7,7 @@ import HostFiles
 import TimerControl
 import TimerCore
 
-struct ResumeVerb: ParsableCommand {
+struct ResumeVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "resume", abstract: "Resume paused jobs, as each job's on-resume says.",
         discussion: """
@@ -15,6 +15,7 @@ struct ResumeVerb: ParsableCommand {
             they refuse to end a pause of another user. --by and --note choose pauses, and --yes does not ask. A \
             pause that has changed meanwhile is not ended.
             """)
+    static let reading = Reading.nothing
 
     @OptionGroup var connection: Connection
     @OptionGroup var argument: MatchedJobs
@@ -63,10 +64,14 @@ struct ResumeVerb: ParsableCommand {
 
 /// Options that select pauses by what they say.
 struct PauseFilter: ParsableArguments {
-    @Option(help: "Only jobs that this user paused.")
+    @Option(
+        help: ArgumentHelp(
+            "Only jobs that this user paused.", valueName: "user"))
     var by: String?
 
-    @Option(help: "Only paused jobs whose note contains this text.")
+    @Option(
+        help: ArgumentHelp(
+            "Only paused jobs whose note contains this text.", valueName: "text"))
     var note: String?
 
     /// Whether there is no option, so that every job is selected, paused or not.

@@ -6,13 +6,14 @@ import Glibc
 import TimerControl
 import TimerCore
 
-struct RunVerb: ParsableCommand {
+struct RunVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Run jobs now; their schedules do not change.",
         discussion: """
             The run replaces a retry that waits for its delay, unless concurrency is allow. With --wait the exit \
             status is that of the run.
             """)
+    static let reading = Reading.nothing
 
     @OptionGroup var connection: Connection
     @OptionGroup var argument: JobsArgument
@@ -68,17 +69,21 @@ struct RunVerb: ParsableCommand {
     }
 }
 
-struct RetryVerb: ParsableCommand {
+struct RetryVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "retry", abstract: "Run jobs again, now, whose last run failed.",
         discussion: """
             A retry that waits for its delay is replaced, as with `timerctl run`. Jobs whose last run did not fail \
             are not run.
             """)
+    static let reading = Reading.nothing
 
     @OptionGroup var connection: Connection
 
-    @Argument(help: "The jobs' names.", completion: .jobNames, transform: JobArgument.name)
+    @Argument(
+        help: ArgumentHelp(
+            "The jobs' names.", valueName: "job"), completion: .jobNames,
+        transform: JobArgument.name)
     var jobs: [Job.Name] = []
 
     @Flag(help: "Every job whose last run failed.")

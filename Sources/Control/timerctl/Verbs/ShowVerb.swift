@@ -5,18 +5,23 @@ import ArgumentParser
 import TimerControl
 import TimerCore
 
-struct ShowVerb: ParsableCommand {
+struct ShowVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Everything about one job, or about one run.")
+    static let reading = Reading.all
 
     @OptionGroup var connection: Connection
 
     @Argument(
-        help: "The job's name, or a run as `timerctl history` names it.", completion: .jobNames,
+        help: ArgumentHelp(
+            "The job's name, or a run as `timerctl history` names it.", valueName: "job|run"),
+        completion: .jobNames,
         transform: RunTarget.read)
     var target: RunTarget
 
-    @Option(help: "Of a run: how many lines of its output to show.")
+    @Option(
+        help: ArgumentHelp(
+            "Of a run: how many lines of its output to show.", valueName: "count"))
     var lines = 10
 
     func validate() throws {

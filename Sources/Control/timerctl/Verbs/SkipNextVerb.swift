@@ -5,15 +5,18 @@ import ArgumentParser
 import TimerCore
 import TimerControl
 
-struct SkipNextVerb: ParsableCommand {
+struct SkipNextVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "skip-next", abstract: "Skip the next runs of a job.",
         discussion: "The number replaces an earlier one; 0 cancels it.")
+    static let reading = Reading.nothing
 
     @OptionGroup var connection: Connection
     @OptionGroup var argument: JobArgument
 
-    @Argument(help: "How many runs.")
+    @Argument(
+        help: ArgumentHelp(
+            "How many runs, up to \(OrderBody.countMax).", valueName: "count"))
     var count = 1
 
     func validate() throws {

@@ -4,9 +4,10 @@
 import ArgumentParser
 import TimerCore
 
-struct StartVerb: ParsableCommand {
+struct StartVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "start", abstract: "Restart the timer of a stopped or finished job.")
+    static let reading = Reading.nothing
 
     @OptionGroup var connection: Connection
     @OptionGroup var argument: JobsArgument

@@ -4,9 +4,10 @@
 import ArgumentParser
 import TimerCore
 
-struct StopVerb: ParsableCommand {
+struct StopVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "stop", abstract: "Stop a job's timer and drop its elapsed time.")
+    static let reading = Reading.nothing
 
     @OptionGroup var connection: Connection
     @OptionGroup var argument: JobsArgument

@@ -6,7 +6,7 @@ import TimerControl
 import TimerCore
 import TimerZones
 
-struct UpcomingVerb: ParsableCommand {
+struct UpcomingVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "upcoming", abstract: "What runs next, over all jobs.",
         discussion: """
@@ -14,6 +14,7 @@ struct UpcomingVerb: ParsableCommand {
             skipped or delayed because of what happens until then, such as a previous run that is still active. \
             Without -n, a job that runs more than three times is listed once, with the number of its further runs.
             """)
+    static let reading = Reading.all
 
     @OptionGroup var connection: Connection
 
@@ -32,12 +33,16 @@ struct UpcomingVerb: ParsableCommand {
 
     @Option(
         name: .customShort("n"),
-        help: "How many runs at most (default: as many as the terminal has room for, else 50).")
+        help: ArgumentHelp(
+            "How many runs at most (default: as many as the terminal has room for, else 50).",
+            valueName: "count"))
     var count: Int?
 
     @OptionGroup var names: NamePatterns
 
-    @Option(help: "When to use colors.")
+    @Option(
+        help: ArgumentHelp(
+            "When to use colors.", valueName: "when"))
     var color = Screen.ColorChoice.auto
 
     func validate() throws {

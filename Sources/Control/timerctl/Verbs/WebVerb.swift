@@ -4,7 +4,7 @@
 import ArgumentParser
 import TimerControl
 
-struct WebVerb: ParsableCommand {
+struct WebVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "web",
         abstract: "Print a link to the status page, with which you are logged in.",
@@ -13,6 +13,7 @@ struct WebVerb: ParsableCommand {
             who runs this command. A session ends 12 hours after its last request, after 7 days, when the daemon stops, \
             when the user may not connect to the daemon any more, or with --revoke.
             """)
+    static let reading = Reading.part("for their own sessions")
 
     /// The hidden name of the option that is written `--user NAME`.
     static let ownerOption = "--owner"

@@ -4,10 +4,11 @@
 import ArgumentParser
 import TimerControl
 
-struct WhyVerb: ParsableCommand {
+struct WhyVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "why",
         abstract: "Why a job has not run, when it will, and what could stop it.")
+    static let reading = Reading.all
 
     @OptionGroup var connection: Connection
     @OptionGroup var argument: JobArgument

@@ -5,6 +5,7 @@ import HostQueues
 import HostThreads
 import Logging
 import TimerCore
+import TimerJSON
 
 /// Writes log entries to standard error as JSON, one object per line: `time` in UTC, `level`,
 /// `message`, and the fields of the journal, without `TIMERD_` and in lower case. The output of a

@@ -69,9 +69,17 @@ struct JSONDecoding: Decoder, SingleValueDecodingContainer {
     /// A whole number in any notation: 60, 6e1.
     private func integer<Value: FixedWidthInteger>(_: Value.Type) throws -> Value {
         guard found.kind == .number else { throw mismatch(Value.self) }
-        let digits = document.bytes[Int(found.start)..<Int(found.end)]
-        let text = String(decoding: digits, as: UTF8.self)
-        guard let number = Value(text) ?? Double(text).flatMap({ Value(exactly: $0) }) else {
+        let text = document.digits(found)
+        // Parsing each type of integer by itself would make each program 16 kB larger.
+        let exact: Value? =
+            if let number = Int64(text) {
+                Value(exactly: number)
+            } else if let number = UInt64(text) {
+                Value(exactly: number)
+            } else {
+                Double(text).flatMap { Value(exactly: $0) }
+            }
+        guard let number = exact else {
             throw corrupted("\(text) is not a valid \(Value.self)")
         }
         return number
@@ -79,8 +87,7 @@ struct JSONDecoding: Decoder, SingleValueDecodingContainer {
 
     private func decimal() throws -> Double {
         guard found.kind == .number else { throw mismatch(Double.self) }
-        let digits = document.bytes[Int(found.start)..<Int(found.end)]
-        guard let number = Double(String(decoding: digits, as: UTF8.self)), number.isFinite else {
+        guard let number = Double(document.digits(found)), number.isFinite else {
             throw corrupted("not a number of 64 bits")
         }
         return number

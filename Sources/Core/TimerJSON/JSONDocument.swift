@@ -4,9 +4,9 @@
 /// A parsed JSON text (RFC 8259). Its nodes are in the order of the text: an array or an object
 /// comes before its contents, and the name of a member before its value. Strings and numbers stay
 /// bytes until they are read.
-final class JSONDocument: Sendable {
+package final class JSONDocument: Sendable {
     /// How deep arrays and objects may be nested.
-    static let depthMax = 128
+    package static let depthMax = 128
 
     enum Kind: UInt8 {
         case object, array, text, escapedText, number, yes, no, null
@@ -22,29 +22,40 @@ final class JSONDocument: Sendable {
     }
 
     /// Why a text is not JSON, and where: in bytes from the start.
-    struct Fault: Error, CustomStringConvertible {
+    package struct Fault: Error, CustomStringConvertible {
         var offset: Int
         var message: String
 
-        var description: String { "at byte \(offset): \(message)" }
+        package var description: String { "at byte \(offset): \(message)" }
     }
 
     let bytes: [UInt8]
     let nodes: [Node]
 
+    /// Parses a text.
+    ///
+    /// - Throws: if it is no JSON, or nested deeper than this. Whether its strings are UTF-8 is
+    ///   checked when they are read.
     /// - Complexity: O(*n*) in the bytes.
-    init(_ bytes: [UInt8]) throws(Fault) {
+    package init(_ bytes: [UInt8], depthMax: Int = depthMax) throws(Fault) {
         self.bytes = bytes
         guard bytes.count < Int(UInt32.max) else {
             throw Fault(offset: bytes.count, message: "too long")
         }
-        var reader = JSONReader(bytes: bytes)
+        var reader = JSONReader(bytes: bytes, depthMax: depthMax)
         try reader.readValue(depth: 0)
         reader.skipSpace()
         guard reader.at == bytes.count else {
             throw reader.fault("unexpected text after the value")
         }
         nodes = reader.nodes
+    }
+
+    /// The value of the whole document.
+    ///
+    /// - Throws: `DecodingError` if it is not such a value.
+    package func decode<Value: Decodable>(_: Value.Type) throws -> Value {
+        try JSONDecoding(document: self, node: 0).value(Value.self)
     }
 
     /// The value of a name or a string; nil if it is not UTF-8 or has half of a surrogate pair.
@@ -54,10 +65,15 @@ final class JSONDocument: Sendable {
         return Self.unescaped(raw).flatMap { String(validating: $0, as: UTF8.self) }
     }
 
+    /// The text of a number.
+    func digits(_ node: Node) -> String {
+        String(decoding: bytes[Int(node.start)..<Int(node.end)], as: UTF8.self)
+    }
+
     /// The names of the object's members, in the order of the text; nil if the value is no object.
     /// A name that is not valid UTF-8 is an empty one.
     /// - Complexity: O(*n*) in the members.
-    var memberNames: [String]? {
+    package var memberNames: [String]? {
         guard let object = nodes.first, object.kind == .object else { return nil }
         var names: [String] = []
         var at = 1
@@ -70,7 +86,7 @@ final class JSONDocument: Sendable {
 
     /// The first member of the object whose value is null; nil if there is none.
     /// - Complexity: O(*n*) in the members.
-    var nullMember: String? {
+    package var nullMember: String? {
         guard let object = nodes.first, object.kind == .object else { return nil }
         var at = 1
         while at < Int(object.next) {

@@ -4,10 +4,15 @@
 /// Parses the text of a JSON document from its beginning to its end.
 struct JSONReader {
     let bytes: [UInt8]
+    /// How deep arrays and objects may be nested.
+    let depthMax: Int
     var at = 0
     var nodes: [JSONDocument.Node] = []
 
-    init(bytes: [UInt8]) { self.bytes = bytes }
+    init(bytes: [UInt8], depthMax: Int) {
+        self.bytes = bytes
+        self.depthMax = depthMax
+    }
 
     func fault(_ message: String) -> JSONDocument.Fault {
         JSONDocument.Fault(offset: at, message: message)
@@ -43,8 +48,8 @@ struct JSONReader {
     private mutating func begin(
         _ kind: JSONDocument.Kind, depth: Int
     ) throws(JSONDocument.Fault) -> Int {
-        guard depth < JSONDocument.depthMax else {
-            throw fault("more than \(JSONDocument.depthMax) nested values")
+        guard depth < depthMax else {
+            throw fault("more than \(depthMax) nested values")
         }
         nodes.append(JSONDocument.Node(kind: kind, start: UInt32(at), end: 0, next: 0))
         at += 1

@@ -4,11 +4,10 @@
 import Foundation
 import SeededRandom
 import Testing
-import TimerCore
 
-@testable import TimerControl
+@testable import TimerJSON
 
-/// Compares the API's JSON with Foundation's.
+/// Compares what is encoded and decoded with Foundation's.
 @Suite struct JSONTests {
     private static func foundation(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
@@ -42,7 +41,16 @@ import TimerCore
     }
 
     private static func ours(_ value: some Encodable) throws -> String {
-        String(decoding: try ControlJSON.encode(value), as: UTF8.self)
+        String(decoding: try JSON.encode(value), as: UTF8.self)
+    }
+
+    private struct Texts: Codable, Hashable {
+        var texts: [String]
+    }
+
+    private struct Body: Codable, Hashable {
+        var signal: String?
+        var forUsec: Int64?
     }
 
     /// A value of each kind, in an order that is not alphabetical.
@@ -80,23 +88,23 @@ import TimerCore
         let value = Everything()
         let text = try Self.ours(value)
         #expect(text == (try Self.foundation(value)))
-        #expect(try ControlJSON.decode(Everything.self, from: Array(text.utf8)) == value)
+        #expect(try JSON.decode(Everything.self, from: Array(text.utf8)) == value)
         #expect(try Self.ours([Int]()) == "[]")
         #expect(try Self.ours([1, -20, 300]) == "[1,-20,300]")
     }
 
     @Test func aNumberThatIsNoneIsNotWritten() {
-        #expect(throws: EncodingError.self) { try ControlJSON.encode([1, Double.nan]) }
-        #expect(throws: EncodingError.self) { try ControlJSON.encode([Float.infinity]) }
+        #expect(throws: EncodingError.self) { try JSON.encode([1, Double.nan]) }
+        #expect(throws: EncodingError.self) { try JSON.encode([Float.infinity]) }
     }
 
     @Test func everyCharacterIsWrittenAsFoundationWritesIt_andComesBack() throws {
         let scalars = (0...0x2030).compactMap { Unicode.Scalar(UInt32($0)) }
         let texts = scalars.map { "a\($0)b" } + ["\u{10FFFF}", "\u{FEFF}x", "e\u{301}", "\u{FFFD}"]
-        let reply = KillReply(changed: true, signalled: texts)
+        let reply = Texts(texts: texts)
         let text = try Self.ours(reply)
         #expect(text == (try Self.foundation(reply)))
-        #expect(try ControlJSON.decode(KillReply.self, from: Array(text.utf8)) == reply)
+        #expect(try JSON.decode(Texts.self, from: Array(text.utf8)) == reply)
     }
 
     @Test(arguments: [
@@ -109,8 +117,8 @@ import TimerCore
     ])
     func reads(text: String, signal: String?) throws {
         let bytes = Array(text.utf8)
-        #expect(try ControlJSON.decode(KillBody.self, from: bytes).signal == signal)
-        #expect(try Self.foundation(KillBody.self, from: bytes).signal == signal)
+        #expect(try JSON.decode(Body.self, from: bytes).signal == signal)
+        #expect(try Self.foundation(Body.self, from: bytes).signal == signal)
     }
 
     @Test(arguments: [
@@ -125,17 +133,17 @@ import TimerCore
     ])
     func refuses(text: String) {
         let bytes = Array(text.utf8)
-        #expect(throws: DecodingError.self) { try ControlJSON.decode(KillBody.self, from: bytes) }
+        #expect(throws: DecodingError.self) { try JSON.decode(Body.self, from: bytes) }
         // Foundation accepts a comma that nothing follows.
         guard !Self.hasIdleComma(bytes) else { return }
-        #expect(throws: (any Error).self) { try Self.foundation(KillBody.self, from: bytes) }
+        #expect(throws: (any Error).self) { try Self.foundation(Body.self, from: bytes) }
     }
 
     @Test func whatIsNoUTF8IsRefused() {
         for bytes: [UInt8] in [[0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xe2, 0x82]] {
             let text = Array(#"{"signal":""#.utf8) + bytes + Array(#""}"#.utf8)
             #expect(throws: DecodingError.self) {
-                try ControlJSON.decode(KillBody.self, from: text)
+                try JSON.decode(Body.self, from: text)
             }
         }
     }
@@ -146,7 +154,7 @@ import TimerCore
     ])
     func aWholeNumberMayBeWrittenInAnyWay(text: String, number: Int64?) {
         let body = Array(#"{"for_usec":\#(text)}"#.utf8)
-        #expect((try? ControlJSON.decode(OrderBody.self, from: body))?.forUsec == number)
+        #expect((try? JSON.decode(Body.self, from: body))?.forUsec == number)
     }
 
     /// A body of nothing but brackets must not use up the stack of the thread that parses it.
@@ -157,7 +165,7 @@ import TimerCore
             let ends = [UInt8](repeating: UInt8(ascii: "]"), count: depth - 1)
             let text = Array(#"{"x":"#.utf8) + lists + ends + Array("}".utf8)
             #expect(
-                ((try? ControlJSON.decode(KillBody.self, from: text)) != nil)
+                ((try? JSON.decode(Body.self, from: text)) != nil)
                     == (isGood && depth > 1))
         }
     }
@@ -181,7 +189,7 @@ import TimerCore
         let reply = Plain(
             added: [.init(job: "a"), .init(job: "b\n\u{e9}")], changed: [],
             removed: ["\u{1F600}/\\\""], kept: 12)
-        let good = try ControlJSON.encode(reply)
+        let good = try JSON.encode(reply)
         let characters = Array(#"{}[],:"\ntfu0129eE+-. "#.utf8)
         for _ in 0..<40_000 {
             var bytes = good
@@ -194,7 +202,7 @@ import TimerCore
                 default: bytes.remove(at: at)
                 }
             }
-            let found = try? ControlJSON.decode(Plain.self, from: bytes)
+            let found = try? JSON.decode(Plain.self, from: bytes)
             let wanted = try? Self.foundation(Plain.self, from: bytes)
             if found == nil, Self.hasIdleComma(bytes) || Self.hasRepeatedName(bytes) { continue }
             #expect(
@@ -212,73 +220,11 @@ import TimerCore
                             Unicode.Scalar(UInt32.random(in: 0...0x2ff, using: &random))
                         }))
             }
-            let reply = KillReply(changed: true, signalled: texts)
+            let reply = Texts(texts: texts)
             let text = try Self.ours(reply)
             #expect(text == (try Self.foundation(reply)))
             #expect(
-                try ControlJSON.decode(KillReply.self, from: Array(text.utf8)) == reply)
-        }
-    }
-}
-
-/// A part of the encoding is written by hand; this test finds a forgotten field.
-@Suite struct ListingTests {
-    private static func now(_ seconds: Int64 = 1_795_000_000) -> Now {
-        Now(
-            wall: WallInstant(secondsSinceEpoch: seconds), awake: AwakeInstant(nanoseconds: 0),
-            boot: BootInstant(nanoseconds: 0), bootID: BootID(String(repeating: "0", count: 32))!)
-    }
-
-    /// Three jobs, of which one is paused and one runs.
-    private static func snapshot() -> Snapshot {
-        let jobs = ["a", "b", "c"].map { name in
-            Job(
-                name: Job.Name(name)!, command: .shell("true"), schedule: .every(.seconds(60)),
-                first: name == "c" ? .zero : nil)
-        }
-        var agenda = Agenda.load(
-            JobSet(jobs), RecoveredState(instance: 1), concurrentRunsMax: 1, at: now()
-        ).agenda
-        _ = agenda.handle(
-            .order(Order(.pause, jobs[1].name, by: .user("me"), note: "why")), at: now())
-        _ = agenda.handle(.wake(jobs[2].name), at: now())
-        return agenda.snapshot(at: now())
-    }
-
-    @Test func aListingIsWrittenAsTheStatusItStandsFor() throws {
-        let snapshot = Self.snapshot()
-        var status = DaemonStatus(
-            version: "1", pid: 2, since: "3", now: "4", config: "5", rejected: ["6"],
-            failingNotifiers: ["7"],
-            jobs: [])
-        let listing = try ControlJSON.encode(DaemonStatus.Listing(status, jobs: snapshot))
-        status.jobs = snapshot.jobs.map { JobStatus($0) }
-        #expect(status.jobs.contains { !$0.running.isEmpty })
-        #expect(listing == (try ControlJSON.encode(status)))
-        let table = try ControlJSON.decode(JobTable.self, from: listing)
-        #expect(table.jobs.map(\.job) == ["a", "b", "c"])
-        #expect(table.jobs.map(\.state) == status.jobs.map(\.state))
-        #expect(table.jobs.map(\.running) == status.jobs.map(\.running))
-        #expect(
-            try ControlJSON.decode(JobNames.self, from: listing).jobs.map(\.job) == ["a", "b", "c"])
-    }
-
-    @Test func everyFieldOfAJobAndARunIsWritten_inTheOrderOfTheNames() throws {
-        let snapshot = try #require(Self.snapshot().jobs.last)
-        let status = JobStatus(snapshot)
-        let fields = Mirror(reflecting: status).children.compactMap(\.label)
-        #expect(Set(JobStatus.CodingKeys.allCases.map(\.stringValue)) == Set(fields))
-        let run = try #require(status.running.first)
-        let parts = Mirror(reflecting: run).children.compactMap(\.label)
-        #expect(Set(RunStatus.CodingKeys.allCases.map(\.stringValue)) == Set(parts))
-        for keys in [
-            JobStatus.CodingKeys.allCases.map(\.stringValue),
-            RunStatus.CodingKeys.allCases.map(\.stringValue),
-        ] {
-            let names = keys.map { key in
-                key.map { $0.isUppercase ? "_\($0.lowercased())" : String($0) }.joined()
-            }
-            #expect(names == names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
+                try JSON.decode(Texts.self, from: Array(text.utf8)) == reply)
         }
     }
 }

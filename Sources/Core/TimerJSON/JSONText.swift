@@ -58,7 +58,8 @@ struct JSONText {
                 bytes.append(UInt8(ascii: "_"))
                 bytes.append(byte | 0x20)
             } else {
-                writeEscaped(byte)
+                // The bytes of other characters than those of ASCII stay as they are.
+                byte < 0x80 ? bytes.append(json: Unicode.Scalar(byte), .short) : bytes.append(byte)
             }
         }
         bytes.append(UInt8(ascii: "\""))
@@ -87,38 +88,7 @@ struct JSONText {
         bytes[start...].reverse()
     }
 
-    mutating func write(_ text: String) {
-        bytes.append(UInt8(ascii: "\""))
-        let isPlain = text.utf8.allSatisfy { !Self.isEscaped($0) }
-        if isPlain {
-            bytes += text.utf8
-        } else {
-            for byte in text.utf8 { writeEscaped(byte) }
-        }
-        bytes.append(UInt8(ascii: "\""))
-    }
-
-    private static func isEscaped(_ byte: UInt8) -> Bool {
-        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
-    }
-
-    private mutating func writeEscaped(_ byte: UInt8) {
-        guard Self.isEscaped(byte) else { return bytes.append(byte) }
-        switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-        case 0x08: bytes += "\\b".utf8
-        case 0x09: bytes += "\\t".utf8
-        case 0x0a: bytes += "\\n".utf8
-        case 0x0c: bytes += "\\f".utf8
-        case 0x0d: bytes += "\\r".utf8
-        default:
-            bytes += "\\u00".utf8
-            for digit in [byte >> 4, byte & 15] {
-                bytes.append(
-                    digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-            }
-        }
-    }
+    mutating func write(_ text: String) { bytes.append(json: text, .short) }
 
     // MARK: - Order
 
