@@ -185,7 +185,7 @@ function sentence(text) {
 // 3  Jobs in words, as timerctl says them
 
 /** Whether a run is active or starts as soon as max-concurrent allows it. Other runs wait for a delay or another run. */
-const isActive = (run) => run.waits === undefined || run.waits === 'capacity';
+const isActive = (run) => run.waits === undefined || run.waits === 'capacity' || run.waits === 'slot';
 const isRunning = (job) => job.running.some(isActive);
 const stateWord = (job) => (job.state === 'armed' && isRunning(job) ? 'running' : job.state);
 const isPaused = (job) => job.state === 'paused';
@@ -199,7 +199,7 @@ const ERRORS = {
 const LOST = { reboot: 'the machine', daemon: 'timerd', runner: 'the runner' };
 const SKIPPED = {
   'still-running': 'the previous run was still running', 'concurrency-max': 'concurrency-max was reached',
-  'queue-full': 'another run was waiting already', missed: 'it was missed', 'catch-up-max': 'too many were missed',
+  'queue-full': 'another run was waiting already', 'slot-busy': 'a slot of it was taken', missed: 'it was missed', 'catch-up-max': 'too many were missed',
   deadline: 'it was later than starting-deadline allows', 'clock-set': 'the wall clock was set',
   'by-order': 'skipped on request', paused: 'the job was paused', held: 'the fleet was held',
   redefined: 'the job was changed', adopted: 'it was due before the fleet was adopted',
@@ -244,6 +244,7 @@ function cause(run) {
 function waiting(run) {
   switch (run.waits) {
     case 'capacity': return 'waits for max-concurrent';
+    case 'slot': return `waits for the slot ${printable(run.slot ?? '?')}`;
     case 'previous-run': return 'waits for the previous run to end';
     case 'retry-delay': return run.starts_at ? `retries at ${clock(msOf(run.starts_at))}` : 'waits for its delay';
     default: return run.waits === undefined ? null : `waits (${printable(run.waits)})`;

@@ -7,6 +7,8 @@ import TimerCore
 public struct Explanation {
     /// The most important one first, which is the answer to the question.
     public private(set) var reasons: [WhyReply.Reason] = []
+    /// How many runs that hold a slot are named.
+    private static let holdersMax = 3
     /// The reasons for people, in the same order.
     public var sentences: [String] { reasons.map(\.text) }
     let reply: WhyReply
@@ -50,6 +52,7 @@ public struct Explanation {
                 .waitsForCapacity,
                 "Run \(run.id) waits for max-concurrent: \(reply.activeRuns) of at most "
                     + "\(reply.maxConcurrent) runs are active.", run: run.id)
+        case "slot": explainSlot(of: run)
         case "previous-run" where job.state == "paused":
             add(.waitsForResume, "Run \(run.id) waits for the end of the pause.", run: run.id)
         case "previous-run":
@@ -76,6 +79,25 @@ public struct Explanation {
                 "Run \(run.id) has been running\(place) since \(show(began))\(away(began)).",
                 at: began, run: run.id)
         }
+    }
+
+    private mutating func explainSlot(of run: RunStatus) {
+        guard let slot = reply.slots?.first(where: { $0.slot == run.slot }) else {
+            return add(
+                .waitsForSlot, "Run \(run.id) waits for the slot \(run.slot ?? "?").", run: run.id)
+        }
+        let holders = slot.holders.prefix(Self.holdersMax).map { holder in
+            holder.job + (holder.began.map { " holds since \(show($0))" } ?? " takes now")
+        }
+        let more = slot.holders.count - holders.count
+        let others = more > 0 ? ", and \(plural(more, "run")) more" : ""
+        let place = slot.waiting.firstIndex(of: run.id) ?? 0
+        let before = place > 0 ? " \(plural(place, "run waits", "runs wait")) before it." : ""
+        add(
+            .waitsForSlot,
+            "Run \(run.id) waits for the slot \(slot.slot) (\(slot.max))"
+                + (holders.isEmpty ? "." : ", which \(holders.joined(separator: ", "))\(others).")
+                + before, run: run.id)
     }
 
     private mutating func explainLast(of job: JobStatus) {
@@ -115,6 +137,7 @@ public struct Explanation {
         case "concurrency-max":
             "as many of its runs as concurrency-max allows were still running"
         case "queue-full": "another run was already waiting (concurrency)"
+        case "slot-busy": "a slot that it needs was taken (on-busy-slot = \"skip\")"
         case "missed": "it was missed (on-missed = \"skip\")"
         case "clock-set": "the wall clock was set past it"
         case "catch-up-max": "too many runs were missed to catch up with all of them"

@@ -32,7 +32,10 @@ extension JobStatus {
         activeUsec = snapshot.active.wholeMicroseconds
         firings = snapshot.firings
         if case .paused(let pause) = snapshot.phase { paused = PauseStatus(pause) }
-        running = snapshot.live.map { RunStatus($0, of: job.name, at: snapshot.at) }
+        running = snapshot.live.map {
+            RunStatus(
+                $0, of: job.name, waitingFor: snapshot.awaitedSlots[$0.id], at: snapshot.at)
+        }
         last = snapshot.lastRun.map { RunStatus($0, of: job.name) }
         checkpoint = snapshot.checkpoint.rfc3339Micros
         if job.schedule.counts { count = job.count.rawValue }
@@ -127,6 +130,8 @@ extension PolicyStatus {
         onResume = policy.onResume?.rawValue
         if policy.concurrency != plain.concurrency { concurrency = policy.concurrency.rawValue }
         if policy.concurrency == .allow { concurrencyMax = policy.concurrencyMax }
+        if !policy.slots.isEmpty { slots = policy.slots.map { SlotUse($0) } }
+        if policy.onBusySlot != plain.onBusySlot { onBusySlot = policy.onBusySlot.rawValue }
         if policy.accuracy > .zero { accuracyUsec = policy.accuracy.wholeMicroseconds }
         if policy.randomDelay > .zero { randomDelayUsec = policy.randomDelay.wholeMicroseconds }
         if policy.randomOffset > .zero { randomOffsetUsec = policy.randomOffset.wholeMicroseconds }

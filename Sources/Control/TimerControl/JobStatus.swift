@@ -123,6 +123,10 @@ public struct PolicyStatus: Codable, Hashable, Sendable {
     public var concurrency: String?
     /// How many runs of the job may run at once.
     public var concurrencyMax: Int?
+    /// What each active run of the job takes of slots.
+    public var slots: [SlotUse]?
+    /// `skip`; by default `wait`.
+    public var onBusySlot: String?
     /// How much later it may fire to share a wake-up.
     public var accuracyUsec: Int64?
     /// The most random delay, drawn for each run.
@@ -169,8 +173,8 @@ public struct SkipStatus: Codable, Hashable, Sendable {
     public var scheduled: String
     /// How many were skipped at once, at least 1.
     public var skippedCount: Int
-    /// Why: `still-running`, `concurrency-max`, `queue-full`, `missed`, `catch-up-max`, `deadline`, `clock-set` or
-    /// `by-order`.
+    /// Why: `still-running`, `concurrency-max`, `queue-full`, `missed`, `catch-up-max`, `deadline`, `clock-set`,
+    /// `by-order` or `slot-busy`.
     public var reason: String
     /// When it was decided to skip it, RFC 3339.
     public var at: String

@@ -40,9 +40,11 @@ public struct RunStatus: Codable, Hashable, Sendable {
     /// The largest resident set; absent if it is not known, because it was not more than the
     /// runner's own.
     public var peakBytes: Int64?
-    /// Why it waits: `capacity`, `previous-run` or `retry-delay`; absent once it was sent to the
-    /// runner.
+    /// Why it waits: `capacity`, `slot`, `previous-run` or `retry-delay`; absent once it was sent to
+    /// the runner.
     public var waits: String?
+    /// The slot that it waits for; the first, if it waits for several.
+    public var slot: String?
     /// When it starts, if it waits for the delay of a retry.
     public var startsAt: String?
     /// The machine that has it, for a run of a job that a fleet shares; absent if that is the one that was
@@ -61,7 +63,7 @@ public struct RunStatus: Codable, Hashable, Sendable {
     enum CodingKeys: CodingKey, CaseIterable {
         case began, cause, detail, elapsedUsec, ended, exitCode, failed, id, job, machine, missed,
             outcome
-        case output, peakBytes, reason, requestedBy, scheduled, signal, startsAt, succeeded
+        case output, peakBytes, reason, requestedBy, scheduled, signal, slot, startsAt, succeeded
         case systemUsec, userUsec, waits
     }
 }
@@ -80,7 +82,12 @@ extension RunStatus {
     }
 
     /// An active or waiting run. Spans are counted up to `now`.
-    public init(_ run: ActiveRun, of job: Job.Name, at now: Now) {
+    ///
+    /// - Parameter slot: the slot that it waits for.
+    public init(
+        _ run: ActiveRun, of job: Job.Name, waitingFor slot: RunSlot.Name? = nil, at now: Now
+    ) {
+        self.slot = slot?.description
         id = run.id.description
         self.job = job.description
         scheduled = run.id.firing.scheduled.rfc3339Micros
@@ -88,6 +95,7 @@ extension RunStatus {
         note(run.firing.cause)
         switch run.wait {
         case .capacity: waits = "capacity"
+        case .slot: waits = "slot"
         case .previousRun: waits = "previous-run"
         case .retryDelay(let instant):
             waits = "retry-delay"

@@ -55,6 +55,7 @@ public enum RunWords {
     public static func wait(_ run: RunStatus, instant: (String) -> String) -> String? {
         switch run.waits {
         case "capacity": "waits for max-concurrent"
+        case "slot": "waits for the slot \(Printable.text(run.slot ?? "?"))"
         case "previous-run": "waits for the previous run to end"
         case "retry-delay":
             "waits for its delay" + (run.startsAt.map { ", until \(instant($0))" } ?? "")

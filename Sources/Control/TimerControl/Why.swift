@@ -18,6 +18,7 @@ public struct WhyReply: Codable, Hashable, Sendable {
             case accuracy
             case running, starting
             case waitsForCapacity = "waits-for-capacity"
+            case waitsForSlot = "waits-for-slot"
             case waitsForPreviousRun = "waits-for-previous-run"
             case waitsForRetryDelay = "waits-for-retry-delay"
             case waitsForResume = "waits-for-resume"
@@ -66,14 +67,17 @@ public struct WhyReply: Codable, Hashable, Sendable {
     public var reasons: [Reason]
     /// The errors of the job, if its configuration was not accepted.
     public var rejection: Rejection?
+    /// The slots that its runs wait for.
+    public var slots: [SlotStatus]?
     /// The job; absent if it is not loaded because of an error.
     public var status: JobStatus?
 
     /// The data from which `explained` computes the reasons.
     public init(
         job: String, now: String, status: JobStatus?, rejection: Rejection?, activeRuns: Int,
-        maxConcurrent: Int
+        maxConcurrent: Int, slots: [SlotStatus]? = nil
     ) {
+        self.slots = slots
         self.job = job
         self.now = now
         self.status = status

@@ -140,7 +140,7 @@ extension SkipKind {
     /// distinguishes.
     var stored: String {
         switch self {
-        case .stillRunning, .concurrencyMax, .queueFull: "overlap"
+        case .stillRunning, .concurrencyMax, .queueFull, .slotBusy: "overlap"
         case .missed, .catchUpMax, .clockSet: "missed"
         case .byOrder: "skip-next"
         case .deadline, .paused, .held, .redefined, .adopted, .away: word

@@ -103,6 +103,7 @@ struct MessageSheet {
         case "still-running": "the previous run is still running"
         case "concurrency-max": "as many runs are active as concurrency-max allows"
         case "queue-full": "another run is already waiting"
+        case "slot-busy": "a slot that it needs is taken"
         case "missed": "it was missed"
         case "catch-up-max": "too many runs were missed"
         case "deadline": "it was too late to start (starting-deadline)"

@@ -167,7 +167,7 @@ extension Store {
     func insert(_ skip: SkippedFiring) throws(StoreError) {
         let values: [Value] = [
             .text(skip.firing.id.job.description), .text(skip.reason.word),
-            Value(skip.reason.blockedBy?.description),
+            Value(skip.reason.blockedBy),
             .integer(Int64(skip.firing.missed.keepable) + 1), Value(skip.firing.id.scheduled),
             Value(skip.at),
         ]
@@ -191,10 +191,11 @@ extension Store {
 }
 
 extension Notice.SkipReason {
-    /// The run because of which a firing was skipped; nil if there was none.
-    fileprivate var blockedBy: Run.ID? {
+    /// The run or the slot because of which a firing was skipped; nil if there was none.
+    fileprivate var blockedBy: String? {
         switch self {
-        case .stillRunning(let run), .queueFull(let run): run
+        case .stillRunning(let run), .queueFull(let run): run.description
+        case .slotBusy(let slot): slot.description
         case .concurrencyMax, .missed, .catchUpMax, .deadline, .clockSet, .byOrder: nil
         }
     }

@@ -59,6 +59,7 @@ extension Checker {
         skippedWallRange = nil
         waiting = []
         places = 0
+        slots.restart()
         var open = takeOpenRuns()
         for job in states.indices where states[job].isKnown {
             states[job].lastLabel = states[job].writtenLabel
@@ -153,6 +154,7 @@ extension Checker {
         if states[run.job].isPresent {
             run.told = states[run.job].spec
             states[run.job].runs.append(run)
+            slots.take(run)
         } else {
             run.told = nil
             orphans.append(run)

@@ -145,7 +145,8 @@ extension Checker {
             case .replace: false
             case .allow: started >= spec.concurrencyMax ?? .max
             }
-        if isRefused, !takesPlace {
+        let startsNow = takesPlace || runs.isEmpty || spec.concurrency == .allow
+        if isRefused && !takesPlace || startsNow && isSlotBusy(spec) {
             answer = Seen.Answer.refused
             return
         }

@@ -20,6 +20,7 @@ extension Checker {
         _ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool, isRequested: Bool = false
     ) -> Int? {
         let spec = states[job].spec
+        let mustBeFree = spec.skipsBusy && startsNow(job, isCatchUp: isCatchUp)
         if !states[job].runs.isEmpty, !isCatchUp {
             let others = states[job].runs.filter { !$0.isRetry }
             switch spec.concurrency {
@@ -28,18 +29,25 @@ extension Checker {
                 if states[job].runs.contains(where: { $0.wait == .turn }) {
                     return Seen.Reason.queueFull
                 }
-            case .replace: replace(job)
+            case .replace: break
             case .allow:
                 if others.count >= spec.concurrencyMax ?? .max { return Seen.Reason.concurrencyMax }
             }
         }
+        if mustBeFree, isSlotBusy(spec) { return Seen.Reason.slotBusy }
+        let place = spec.concurrency == .replace && !isCatchUp ? replace(job) : nil
         // A new firing replaces a waiting retry, if runs may not be active at the same time.
         if spec.concurrency == .forbid, states[job].runs.allSatisfy(\.isRetry) {
             cancelPending(job, .replaced)
         }
         let isFirst = states[job].runs.isEmpty
         let number = add(job, label, missed: missed, isRequested: isRequested)
-        if spec.concurrency == .allow ? !isFull(job) : isFirst { admit(number, job) }
+        if let place { slots.insert(number, states[job].spec.slots, at: place) }
+        if spec.concurrency == .allow ? !isFull(job) : isFirst {
+            admit(number, job)
+        } else {
+            slots.leave(number)
+        }
         return nil
     }
 
@@ -63,13 +71,30 @@ extension Checker {
         return states[job].runs.count(where: \.isStarted) >= most
     }
 
+    /// Whether no other run of the job delays a firing that is not skipped because of one.
+    private func startsNow(_ job: Int, isCatchUp: Bool = false) -> Bool {
+        switch states[job].spec.concurrency {
+        case .replace where isCatchUp: states[job].runs.isEmpty
+        case .forbid, .replace: states[job].runs.allSatisfy(\.isRetry)
+        case .queue: states[job].runs.isEmpty
+        case .allow: !isFull(job)
+        }
+    }
+
+    func isSlotBusy(_ spec: PlainJob) -> Bool {
+        spec.skipsBusy && !slots.areFree(spec.slots, for: nil)
+    }
+
     /// Closes the waiting runs, and asks the active ones to end.
-    private func replace(_ job: Int) {
+    /// - Returns: the place in the queues of the slots that the new run takes over.
+    private func replace(_ job: Int) -> Int? {
+        let place = slots.place(of: states[job].runs, ifThisTakes: states[job].spec.slots)
         cancelPending(job, .replaced)
         for index in states[job].runs.indices where states[job].runs[index].endsAs == nil {
             states[job].runs[index].endsAs = .replaced
             acts.append(act(.end, states[job].runs[index]))
         }
+        return place
     }
 
     func cancelPending(
@@ -77,6 +102,7 @@ extension Checker {
     ) {
         for run in states[job].runs where run.wait != .none && isChosen(run) {
             waiting.removeAll { $0 == run.number }
+            slots.leave(run.number)
             acts.append(act(.close, run, outcome))
         }
         states[job].runs.removeAll { $0.wait != .none && isChosen($0) }
@@ -95,8 +121,15 @@ extension Checker {
     /// Starts the run if there is capacity, or queues it: first come, first served.
     func admit(_ number: Int, _ job: Int) {
         guard let index = index(of: number, job) else { return }
+        let uses = states[job].runs[index].slots
+        guard slots.areFree(uses, for: number) else {
+            slots.wait(number, uses)
+            states[job].runs[index].wait = .slot
+            return
+        }
         guard places < runsMax, waiting.isEmpty, !isShutDown else {
             waiting.append(number)
+            slots.wait(number, uses)
             states[job].runs[index].wait = .place
             return
         }
@@ -108,6 +141,7 @@ extension Checker {
         states[job].runs[index].wait = .none
         states[job].runs[index].isBegun = true
         states[job].runs[index].boot = bootNumber
+        slots.take(states[job].runs[index])
         starts.append(act(.start, states[job].runs[index]))
     }
 
@@ -119,13 +153,40 @@ extension Checker {
             guard let job = jobSet.first(where: { index(of: number, $0) != nil }),
                 let index = index(of: number, job)
             else { continue }
-            let run = states[job].runs[index]
-            if states[job].phase == .paused, !run.isRequested || run.attempt > 1 {
-                states[job].runs[index].wait = .turn
-            } else if !expire(index, job) {
-                start(index, job)
+            startWaiting(index, job)
+        }
+    }
+
+    private func startWaiting(_ index: Int, _ job: Int) {
+        let run = states[job].runs[index]
+        if states[job].phase == .paused, !run.isRequested || run.attempt > 1 {
+            states[job].runs[index].wait = .turn
+            slots.leave(run.number)
+        } else if !expire(index, job) {
+            start(index, job)
+        }
+    }
+
+    /// Starts the runs that wait for slots and can have them, in the order in which they began to wait.
+    func fillSlots() {
+        while !isShutDown, let number = slots.next(isWaiting: { self.waitsForSlot($0) != nil }),
+            let (index, job) = waitsForSlot(number)
+        {
+            if places < runsMax, waiting.isEmpty {
+                startWaiting(index, job)
+            } else {
+                states[job].runs[index].wait = .place
+                waiting.append(number)
             }
         }
+    }
+
+    private func waitsForSlot(_ number: Int) -> (index: Int, job: Int)? {
+        for job in jobSet {
+            guard let index = index(of: number, job) else { continue }
+            return states[job].runs[index].wait == .slot ? (index, job) : nil
+        }
+        return nil
     }
 
     /// Closes a first attempt that waited past its starting deadline.
@@ -135,6 +196,7 @@ extension Checker {
             wall - run.label > deadline + told.accuracy + told.randomDelay
         else { return false }
         states[job].runs.remove(at: index)
+        slots.leave(run.number)
         acts.append(act(.close, run, .lostDeadline))
         skip(job, run.label, Int(run.missed) + 1, Seen.Reason.deadline)
         return true
@@ -167,6 +229,7 @@ extension Checker {
         if let index = orphans.firstIndex(where: isIt) {
             let run = orphans.remove(at: index)
             places -= 1
+            slots.giveBack(run)
             let outcome = run.endsAs ?? told
             acts.append(act(.close, run, outcome))
             fillPlaces()
@@ -177,6 +240,7 @@ extension Checker {
         else { return }
         let run = states[job].runs.remove(at: index)
         places -= 1
+        slots.giveBack(run)
         let outcome = run.endsAs ?? told
         acts.append(act(.close, run, outcome))
         if let spec = run.told, outcome.isRetried(spec), run.attempt <= spec.retries,
@@ -207,7 +271,7 @@ extension Checker {
     /// not defined, so it is taken from the observations.
     ///
     /// - Parameter isAhead: whether the instant is a moment ahead. Then a pause and a job with a
-    ///   run may wait for the instant itself; nothing else may.
+    ///   run or with slots may wait for the instant itself; nothing else may.
     func wake(_ seen: ArraySlice<Seen>, isAhead: Bool = false) {
         var isDueJob = 0
         for job in jobSet where isDue(job) || isPauseOver(job) { isDueJob |= 1 << job }
@@ -231,7 +295,12 @@ extension Checker {
         }
         if isDueJob != 0 {
             for job in jobSet where isDueJob & (1 << job) != 0 {
-                if isAhead, states[job].phase == .paused || !states[job].runs.isEmpty { continue }
+                if isAhead,
+                    states[job].phase == .paused || !states[job].runs.isEmpty
+                        || !states[job].spec.slots.isEmpty
+                {
+                    continue
+                }
                 fail(.missed, "job \(job) is due and was passed over")
             }
         }

@@ -21,7 +21,7 @@ extension Checker {
     enum Phase: Int { case armed, paused, stopped, finished }
 
     enum Wait: Equatable {
-        case none, place, turn
+        case none, place, slot, turn
         case retry(Int64)
     }
 
@@ -48,7 +48,8 @@ extension Checker {
         var endsAs: PlainOutcome?
 
         var isRetry: Bool { if case .retry = wait { true } else { false } }
-        var isStarted: Bool { wait == .none || wait == .place }
+        var isStarted: Bool { wait == .none || wait == .place || wait == .slot }
+        var slots: [PlainJob.Use] { told?.slots ?? [] }
     }
 
     struct State {

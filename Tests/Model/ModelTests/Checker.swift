@@ -15,6 +15,7 @@ final class Checker {
     /// The order of the jobs in the configuration.
     var jobSet: [Int] = []
     let runsMax: Int
+    var slots: SlotChecker
     let seed: UInt64
     var wall: Int64
     var awake: Int64
@@ -68,6 +69,7 @@ final class Checker {
     init(_ timeline: Timeline, names: Int) {
         states = Array(repeating: State(), count: names)
         runsMax = timeline.runsMax
+        slots = SlotChecker(timeline.slots)
         seed = timeline.seed
         wall = timeline.wall
         awake = timeline.awake
@@ -77,7 +79,7 @@ final class Checker {
     /// The first fault in a timeline.
     /// - Parameter checksWatches: whether the laws of `WatchChecker` are checked too.
     static func judge(_ timeline: Timeline, names: Int, checksWatches: Bool = false) -> (
-        fault: Fault?, firings: Int, skips: Int
+        fault: Fault?, firings: Int, skips: Int, waits: Int
     ) {
         let checker = Checker(timeline, names: names)
         for index in timeline.lines.indices {
@@ -104,7 +106,7 @@ final class Checker {
             checker.fault = Fault(kind: .incident, text: text)
             checker.fault?.line = timeline.lines.count - 1
         }
-        return (checker.fault, checker.firings, checker.skips)
+        return (checker.fault, checker.firings, checker.skips, checker.slots.waits)
     }
 
     func fail(_ kind: Fault.Kind, _ text: String) {
@@ -241,6 +243,7 @@ final class Checker {
             case .shutdown: isShutDown = true
             }
         }
+        fillSlots()
         settleIntervals(seen)
         if fault == nil { compare(seen) }
         for job in jobSet where states[job].runs.isEmpty { states[job].mayOverlap = false }

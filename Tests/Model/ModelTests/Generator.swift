@@ -5,6 +5,8 @@
 /// on the number of the case.
 struct Generator {
     private var state: UInt64
+    /// The limits of the slots of the case.
+    private var slots: [Int] = []
 
     init(_ number: UInt64) { state = number }
 
@@ -36,6 +38,8 @@ struct Generator {
         var script = Script()
         script.seed = next()
         script.runsMax = oneIn(3) ? 1 + below(3) : 64
+        if oneIn(2) { script.slots = [1 + below(2), 1 + below(3)] }
+        slots = script.slots
         script.wall = seconds(1_795_000_000, 1_795_100_000)
         let count = 1 + below(5)
         for name in 0..<count { script.jobs.append(job(name, at: script.wall)) }
@@ -61,7 +65,16 @@ struct Generator {
         job.paused = oneIn(12)
         if oneIn(2) { policy(&job) }
         watch(&job)
+        if !oneIn(4) { takeSlots(&job) }
         return job
+    }
+
+    private mutating func takeSlots(_ job: inout PlainJob) {
+        for (slot, most) in slots.enumerated() where !oneIn(3) {
+            job.slots.append(PlainJob.Use(slot: slot, weight: 1 + below(most)))
+        }
+        if oneIn(2) { job.slots.reverse() }
+        job.skipsBusy = oneIn(5)
     }
 
     private mutating func watch(_ job: inout PlainJob) {

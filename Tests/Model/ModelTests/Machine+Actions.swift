@@ -145,6 +145,7 @@ extension Machine {
                 case .deadline: Seen.Reason.deadline
                 case .byOrder: Seen.Reason.byOrder
                 case .clockSet: Seen.Reason.clockSet
+                case .slotBusy: Seen.Reason.slotBusy
                 }
             timeline.seen.append(
                 Seen(

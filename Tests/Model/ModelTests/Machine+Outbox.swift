@@ -32,7 +32,11 @@ extension Machine {
 
     /// The configuration, as the parser would create it.
     func jobSet(_ jobs: [PlainJob]) -> JobSet {
-        JobSet(jobs.map(Job.init), notifiers: Self.notifiers)
+        JobSet(
+            jobs.map(Job.init), notifiers: Self.notifiers,
+            slots: timeline.slots.enumerated().map {
+                RunSlot(name: Self.slotNames[$0.offset], max: $0.element)
+            })
     }
 
     func observeEnd(_ ended: RunSummary) {

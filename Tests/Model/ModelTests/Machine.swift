@@ -28,6 +28,7 @@ final class Machine {
     }
 
     static let names = 8
+    static let slotNames = ["disk", "net"].compactMap { RunSlot.Name($0) }
     static let allNames: [Job.Name] = (0..<names).compactMap { Job.Name(Script.letter($0)) }
     static let initiator = Initiator.user("ada")
 
@@ -152,6 +153,7 @@ final class Machine {
         timeline.wall = wall
         timeline.awake = awake
         timeline.runsMax = script.runsMax
+        timeline.slots = script.slots
         timeline.seed = script.seed
         began = Now(
             wall: WallInstant(microsecondsSinceEpoch: 0), awake: AwakeInstant(nanoseconds: 0),

@@ -37,7 +37,7 @@ import Testing
         let end = Self.number("TIMERD_TEST_HOURS").map { Date().addingTimeInterval($0 * 3600) }
         let cases = end == nil ? Int(Self.number("TIMERD_TEST_CASES") ?? 10_000) : .max
         var counts = Machine.Counts()
-        var (done, firings, skips, failed) = (0, 0, 0, 0)
+        var (done, firings, skips, waits, failed) = (0, 0, 0, 0, 0)
         while done < cases, end.map({ Date() < $0 }) ?? true {
             let script = Self.script(seed, done)
             let (timeline, one) = Machine.run(script)
@@ -45,13 +45,17 @@ import Testing
             counts += one
             firings += verdict.firings
             skips += verdict.skips
+            waits += verdict.waits
             done += 1
             guard let fault = verdict.fault else { continue }
             Self.report(script, fault, "case \(done - 1)", seed, checksWatches: false)
             failed += 1
             if failed >= Int(Self.number("TIMERD_TEST_FAILURES") ?? 1) { break }
         }
-        print("model: \(done) job sets, \(firings) firings, \(skips) skipped, \(counts)")
+        print(
+            "model: \(done) job sets, \(firings) firings, \(skips) skipped, "
+                + "\(waits) waited for slots, \(counts)")
+        if done >= 1000 { #expect(waits >= done / 2) }
         if failed == 0 { Self.expectMany(counts, firings: firings, skips: skips, of: done) }
     }
 

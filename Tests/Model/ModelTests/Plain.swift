@@ -57,6 +57,15 @@ struct PlainJob: Equatable {
     var staleAfter: Int64?
     var pausedAfter: Int64?
     var renamedFrom: Int?
+    /// What each run takes of the slots, which are numbers from 0.
+    var slots: [Use] = []
+    /// Whether a firing is skipped while one of them is taken.
+    var skipsBusy = false
+
+    struct Use: Equatable {
+        var slot: Int
+        var weight: Int
+    }
 
     var restartsAtEnd: Bool { kind == .every && isFromEnd }
 
@@ -183,6 +192,7 @@ struct Seen: Equatable {
         static let byOrder = 6
         static let concurrencyMax = 7
         static let clockSet = 8
+        static let slotBusy = 9
     }
     enum Answer {
         static let done: Int64 = 1
@@ -212,5 +222,7 @@ struct Timeline {
     var wall: Int64 = 0
     var awake: Int64 = 0
     var runsMax = 1
+    /// The limit of each slot.
+    var slots: [Int] = []
     var seed: UInt64 = 0
 }

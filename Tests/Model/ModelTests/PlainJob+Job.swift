@@ -26,6 +26,10 @@ extension Job {
         }
         policy.concurrency = [.forbid, .queue, .replace, .allow][Int(plain.concurrency.rawValue)]
         policy.concurrencyMax = plain.concurrencyMax
+        policy.slots = plain.slots.map {
+            RunSlot.Use(Machine.slotNames[$0.slot], weight: $0.weight)
+        }
+        policy.onBusySlot = plain.skipsBusy ? .skip : .wait
         policy.accuracy = .nanoseconds(plain.accuracy)
         policy.randomDelay = .nanoseconds(plain.randomDelay)
         policy.randomOffset = .nanoseconds(plain.randomOffset)

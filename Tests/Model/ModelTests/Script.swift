@@ -6,6 +6,8 @@ struct Script {
     var jobs: [PlainJob] = []
     var steps: [Step] = []
     var runsMax = 64
+    /// The limit of each slot.
+    var slots: [Int] = []
     /// The seed for the jitter of the jobs, and for how long runs take and how they end.
     var seed: UInt64 = 0
     /// The reading of the wall clock at the start.
@@ -45,7 +47,9 @@ enum Gap: Equatable {
 extension Script {
     /// The case as text, one line for each step.
     var text: String {
-        var lines = ["seed \(seed), at most \(runsMax) runs, it is \(Script.span(wall))"]
+        var lines = [
+            "seed \(seed), at most \(runsMax) runs, slots \(slots), it is \(Script.span(wall))"
+        ]
         for job in jobs { lines.append("  job " + Script.text(of: job)) }
         for step in steps { lines.append("  " + Script.text(of: step)) }
         return lines.joined(separator: "\n")
@@ -97,6 +101,8 @@ extension Script {
             words.append("\(name)-after \(self.span(span))")
         }
         if job.isTwoFine != plain.isTwoFine { words.append("2 is a success") }
+        for use in job.slots { words.append("takes \(use.weight) of slot \(use.slot)") }
+        if job.skipsBusy { words.append("on-busy-slot skip") }
         if let old = job.renamedFrom { words.append("renamed-from \(letter(old))") }
         return words.joined(separator: " ")
     }

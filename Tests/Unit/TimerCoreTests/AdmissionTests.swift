@@ -36,7 +36,8 @@ import Testing
         case .wait: "wait"
         case .replaceRetries: "instead"
         case .replaceAll: "replace"
-        case .skip(.stillRunning), .skip(.queueFull), .skip(.concurrencyMax): "skip"
+        case .skip(.stillRunning), .skip(.queueFull), .skip(.concurrencyMax), .skip(.slotBusy):
+            "skip"
         }
     }
 

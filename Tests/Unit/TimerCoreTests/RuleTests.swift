@@ -181,7 +181,7 @@ import TimerCore
         #expect(
             SkipKind.counted.map(\.word) == [
                 "still-running", "concurrency-max", "queue-full", "missed", "catch-up-max",
-                "deadline", "clock-set", "by-order",
+                "deadline", "clock-set", "by-order", "slot-busy",
             ])
         let counts = SkipCounts()
         #expect(SkipKind.allCases.allSatisfy { counts[$0] == 0 })

@@ -13,6 +13,7 @@ import Testing
 
     private static let states: [(name: String, state: RunState)] = [
         ("waiting", .waiting(.capacity)), ("waiting", .waiting(.previousRun)),
+        ("waiting", .waiting(.slot)),
         ("waiting", .waiting(.retryDelay(until: AwakeInstant(nanoseconds: 1)))),
         ("starting", .starting), ("running", .running(since: instant)),
         ("stopping", .stopping(.stopped, since: nil)),

@@ -46,6 +46,8 @@ struct World {
     var notices: [Notice] = []
     /// The notifiers of the configuration, what they were asked to tell, and the stored incidents.
     var notifiers: [Notifier] = []
+    /// The slots of the configuration.
+    var slots: [RunSlot] = []
     var outbox: [JobNotification] = []
     var incidents: [IncidentRecord.ID: IncidentRecord] = [:]
     var incidentTimer: WallInstant?
@@ -92,7 +94,7 @@ struct World {
         unstored = canSave ? nil : (past.unstored(), now.awake)
         let actions: [Action]
         (agenda, actions) = Agenda.load(
-            JobSet(jobs, notifiers: notifiers), past, concurrentRunsMax: concurrentRunsMax,
+            JobSet(jobs, notifiers: notifiers, slots: slots), past, concurrentRunsMax: concurrentRunsMax,
             seed: seed, at: now)
         (closes, skips) = (0, 0)
         count(actions)

@@ -40,7 +40,7 @@ enum Text {
             let since =
                 run.waits.map {
                     job.state == "paused"
-                        ? "waits for the end of the pause" : waiting($0, run.startsAt)
+                        ? "waits for the end of the pause" : waiting($0, run)
                 }
                 ?? run.began.map { "started \(instant($0))" } ?? "is being started"
             let what = "\(run.id), \(since)\(place(of: run))"
@@ -78,11 +78,12 @@ enum Text {
         }.joined(separator: "\n")
     }
 
-    private static func waiting(_ word: String, _ startsAt: String?) -> String {
+    private static func waiting(_ word: String, _ run: RunStatus) -> String {
         switch word {
         case "capacity": "waits for max-concurrent"
+        case "slot": "waits for the slot \(run.slot ?? "?")"
         case "previous-run": "waits for the previous run"
-        default: "starts" + (startsAt.map { " at \(instant($0))" } ?? " after a delay")
+        default: "starts" + (run.startsAt.map { " at \(instant($0))" } ?? " after a delay")
         }
     }
 
@@ -96,12 +97,18 @@ enum Text {
             length("starting-deadline", policy.startingDeadlineUsec),
             word("on-resume", policy.onResume), word("concurrency", policy.concurrency),
             policy.concurrencyMax.map { "concurrency-max \($0)" },
+            policy.slots.map { "slots " + $0.map(slot).joined(separator: " ") },
+            word("on-busy-slot", policy.onBusySlot),
             length("accuracy", policy.accuracyUsec),
             length("random-delay", policy.randomDelayUsec),
             length("random-offset", policy.randomOffsetUsec),
             policy.retries.map { "retries \($0)" },
             policy.historyRuns.map { "history-runs \($0)" },
         ].compactMap { $0 }.joined(separator: ", ")
+    }
+
+    private static func slot(_ use: SlotUse) -> String {
+        use.weight == 1 ? use.slot : "\(use.slot) (\(use.weight))"
     }
 
     /// Such as ` (12 s ago)`.
@@ -175,7 +182,7 @@ enum Text {
 
     /// Whether one of them is active or starting; a run that waits in the queue does not count.
     static func areActive(_ runs: [RunStatus]) -> Bool {
-        runs.contains { $0.waits == nil || $0.waits == "capacity" }
+        runs.contains { $0.waits == nil || $0.waits == "capacity" || $0.waits == "slot" }
     }
 
     private static func schedule(_ job: JobStatus) -> String? {

@@ -8,6 +8,7 @@ extension Agenda {
     mutating func replace(
         _ slot: Int, _ entry: inout JobEntry, by run: Run, into batch: inout Batch
     ) {
+        runs.passPlace(slot, to: run)
         cancelPending(slot, &entry, .replaced, into: &batch)
         for active in runs[slot] where !active.state.isStopping {
             end(

@@ -60,7 +60,8 @@ extension Agenda {
     }
 
     private func mayFireAhead(_ slot: Int, _ entry: JobEntry) -> Bool {
-        guard entry.phase == .armed, !entry.isShared,
+        // A run that holds a slot may end until then.
+        guard entry.phase == .armed, !entry.isShared, entry.job.policy.slots.isEmpty,
             case .start = admission(of: .due, slot, entry)
         else { return false }
         return true
@@ -176,7 +177,10 @@ extension Agenda {
             let firing = entry.firing(
                 points[index], missed: 0, at: now,
                 cause: index < missed - surplus ? .catchUp : .schedule)
-            if before != nil, case .skip(let obstacle) = admission(of: candidate, slot, entry) {
+            if before != nil,
+                case .skip(let obstacle) = entry.job.policy.admission(
+                    of: candidate, beside: runs[slot])
+            {
                 skip(firing, obstacle.skipReason, &entry, at: now, into: &batch)
                 continue
             }

@@ -18,13 +18,7 @@ extension Agenda {
             cause: .claimed(claimed.claim))
         let run = entry.run(firing, attempt: claimed.id.attempt)
         var batch = Batch()
-        if hasRoom {
-            record(run, .starting, slot, into: &batch)
-            batch.start.append(run)
-            noteStart(run.id, slot, &entry, into: &batch)
-        } else {
-            record(run, .waiting(.capacity), slot, into: &batch)
-        }
+        recordAndStart(run, slot, &entry, into: &batch)
         let late = max(.zero, now.wall - claimed.id.firing.scheduled)
         if claimed.id.attempt == 1, case .schedule = claimed.claim.cause {
             counts.lateness.add(late)

@@ -19,6 +19,7 @@ extension Agenda {
         swap(&archive, &credited.archive)
 
         watching.use(jobSet.notifiers)
+        runs.configure(jobSet.slots)
         watching.recover(past.incidents)
         // Jobs that run once in each boot may have done so.
         let start = past.isRestored ? nil : past.start(at: now)

@@ -28,6 +28,7 @@ extension Agenda {
         // A reload that is still running is finished before the new one starts.
         while isReloading { actions += reloadMore(at: now) }
         let changesNotifiers = watching.use(jobSet.notifiers)
+        runs.configure(jobSet.slots)
         stage = .reloading(
             Reloading(
                 jobSet, portion: portion, places: entries.order.count,

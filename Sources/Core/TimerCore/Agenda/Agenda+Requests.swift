@@ -35,6 +35,9 @@ extension Agenda {
         if let fault = variables.fault(allowed: entry.job.execution.runVariables) { return fault }
         switch admission(of: .requested, slot, entry) {
         case .start, .replaceRetries, .skip:
+            if let slot = runs.slots.busy(entry.job.policy.slots, for: nil) {
+                return "a run with variables cannot wait, and the slot \(slot) is taken"
+            }
             return hasRoom
                 ? nil
                 : "a run with variables cannot wait, and the limit of max-concurrent is reached"
@@ -135,11 +138,13 @@ extension Obstacle where Other == ActiveRun {
             switch run.wait {
             case nil: "its run \(run.id) is still running"
             case .capacity: "its run \(run.id) waits for max-concurrent"
+            case .slot: "its run \(run.id) waits for a slot"
             case .previousRun, .retryDelay: "its run \(run.id) waits for the previous run"
             }
         case .concurrencyMax(let most):
             "\(plural(most, "run")) of it \(most == 1 ? "is" : "are") still running, the limit of "
                 + "concurrency-max"
+        case .slotBusy(let slot): "the slot \(slot) is taken, and on-busy-slot is skip"
         }
     }
 }

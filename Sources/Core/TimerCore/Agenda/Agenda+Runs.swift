@@ -27,10 +27,15 @@ extension Agenda {
         }
     }
 
-    /// Decides what to do with a run, given the other runs of the job.
+    /// Decides what to do with a run, given the other runs of the job and who holds its slots.
     func admission(of candidate: Candidate, _ slot: Int, _ entry: JobEntry) -> Admission<ActiveRun>
     {
-        entry.job.policy.admission(of: candidate, beside: runs[slot])
+        let admission = entry.job.policy.admission(of: candidate, beside: runs[slot])
+        guard !entry.job.policy.slots.isEmpty, entry.job.policy.onBusySlot == .skip,
+            candidate.isNew, admission.startsNow(beside: runs[slot]),
+            let busy = runs.slots.busy(entry.job.policy.slots, for: nil)
+        else { return admission }
+        return .skip(.slotBusy(busy))
     }
 
     /// Records a run and starts it, or queues it behind the runs before it, as `concurrency` says.
@@ -52,19 +57,34 @@ extension Agenda {
             replace(slot, &entry, by: run, into: &batch)
             mayStart = runs[slot].isEmpty
         }
-        if !mayStart {
-            record(run, .waiting(.previousRun), slot, into: &batch)
-        } else if hasRoom {
-            record(run, .starting, slot, into: &batch)
-            batch.start.append(run)
-            noteStart(run.id, slot, &entry, into: &batch)
+        if mayStart {
+            recordAndStart(run, slot, &entry, into: &batch)
         } else {
-            record(run, .waiting(.capacity), slot, into: &batch)
+            record(run, .waiting(.previousRun), slot, into: &batch)
         }
         // The job's record is written together with the run, so it says that the run is awaited.
         if entry.countsFromEnd { entry.awaitEnd(at: now) }
         noteChange(slot, entry)
         return nil
+    }
+
+    /// Records a run that no other run of its job delays. It starts, unless it waits for its slots or
+    /// for `max-concurrent`.
+    mutating func recordAndStart(
+        _ run: Run, _ slot: Int, _ entry: inout JobEntry, into batch: inout Batch
+    ) {
+        if let wait = waitOfStart(of: run) {
+            return record(run, .waiting(wait), slot, into: &batch)
+        }
+        record(run, .starting, slot, into: &batch)
+        batch.start.append(run)
+        noteStart(run.id, slot, &entry, into: &batch)
+    }
+
+    /// What a run waits for that no other run of its job delays; nil: it can start.
+    private func waitOfStart(of run: Run) -> RunState.Wait? {
+        if runs.busySlot(for: run) != nil { return .slot }
+        return hasRoom ? nil : .capacity
     }
 
     /// Records a run of the job and adds it to the runs that have not ended.
@@ -80,17 +100,17 @@ extension Agenda {
         runs.startedCount < concurrentRunsMax && runs.capacityCount == 0 && !isShutDown
     }
 
-    /// Starts a recorded run, or queues it for `max-concurrent`.
+    /// Starts a recorded run, or queues it for its slots or `max-concurrent`.
     private mutating func startOrQueue(
         _ active: ActiveRun, _ slot: Int, _ entry: inout JobEntry, into batch: inout Batch
     ) {
         guard let run = active.run else { return }
-        if hasRoom {
+        if let wait = waitOfStart(of: run) {
+            _ = runs.apply(.wait(wait), to: run.id, of: .slot(slot))
+        } else {
             _ = runs.apply(.start(event: hold.event), to: run.id, of: .slot(slot))
             batch.start.append(run)
             noteStart(run.id, slot, &entry, into: &batch)
-        } else {
-            _ = runs.apply(.wait(.capacity), to: run.id, of: .slot(slot))
         }
     }
 
@@ -200,8 +220,28 @@ extension Agenda {
                 let active = runs[slot].first(where: { $0.id == id && $0.wait == .capacity }),
                 let run = active.run
             else { continue }
+            // A reload may have made its slot smaller meanwhile.
+            guard runs.busySlot(for: run) == nil else {
+                _ = runs.apply(.wait(.slot), to: id, of: .slot(slot))
+                continue
+            }
             start(run, at: now, into: &batch)
         }
+    }
+
+    /// Starts the runs that wait for slots, in their order, as far as the slots are free.
+    mutating func admitWaitingForSlots(at now: Now) -> [Action] {
+        guard runs.slots.hasChanged, !isShutDown else { return [] }
+        var batch = Batch()
+        while let id = runs.nextForSlots() {
+            guard let slot = slot(of: id), let run = runs[id, of: .slot(slot)]?.run else { break }
+            if hasRoom {
+                start(run, at: now, into: &batch)
+            } else {
+                _ = runs.apply(.wait(.capacity), to: id, of: .slot(slot))
+            }
+        }
+        return batch.actions
     }
 
     /// Starts a recorded run, unless its deadline has passed, or its job has been paused meanwhile: a pause holds what
@@ -229,7 +269,7 @@ extension Agenda {
     /// run that waits for the previous run.
     mutating func release(_ slot: Int, at now: Now, into batch: inout Batch) {
         // This is a fast path: in nearly all cases there is nothing to do.
-        let isWaiting = runs[slot].contains { $0.wait != nil && $0.wait != .capacity }
+        let isWaiting = runs[slot].contains { $0.wait != nil && !$0.isStarted }
         if !isWaiting, alarms.retry(of: slot) == nil { return }
         guard !isShutDown, var entry = entries[slot] else {
             alarms.setRetry(slot, to: nil)

@@ -40,7 +40,8 @@ extension Agenda {
         switch reason {
         // A user requested it, or the run that was too late ends as lost.
         case .byOrder, .deadline: return []
-        case .stillRunning, .concurrencyMax, .queueFull, .missed, .catchUpMax, .clockSet:
+        case .stillRunning, .concurrencyMax, .queueFull, .missed, .catchUpMax, .clockSet,
+            .slotBusy:
             return advanceWatch(after: .skipped(firing, reason), slot, &entry)
         }
     }

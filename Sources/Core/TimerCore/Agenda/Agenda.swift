@@ -86,6 +86,7 @@ public struct Agenda: Sendable {
         hold.beginEvent()
         let stepped = noteClocks(at: now)
         var decided = decide(event, at: now)
+        decided += admitWaitingForSlots(at: now)
         let (timers, records) = settleIntervals(at: now)
         if !timers.isEmpty { decided += timers }
         if !records.isEmpty { decided.append(.save(records, durable: false)) }
@@ -164,8 +165,11 @@ public struct Agenda: Sendable {
     /// How many of the jobs are one-off jobs, so that their limit is checked without a loop.
     public var oneOffs: Int { entries.oneOffs }
 
-    /// The number of runs that were started and have not ended, or that wait for `max-concurrent`.
-    public var pendingRuns: Int { runs.startedCount + runs.capacityCount }
+    /// The number of runs that were started and have not ended, or that wait for slots or
+    /// `max-concurrent`.
+    public var pendingRuns: Int {
+        runs.startedCount + runs.capacityCount + runs.slots.waitingCount
+    }
 
     /// The number of runs that were started and have not ended.
     public var liveRuns: Int { runs.startedCount }

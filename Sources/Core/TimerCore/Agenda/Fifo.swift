@@ -8,7 +8,15 @@ struct Fifo<Element: Sendable>: Sendable {
 
     var count: Int { elements.count - head }
 
+    var first: Element? { head < elements.count ? elements[head] : nil }
+
+    /// - Complexity: O(*n*) in the elements before it.
+    func first(where isIt: (Element) -> Bool) -> Element? { elements[head...].first(where: isIt) }
+
     mutating func append(_ element: Element) { elements.append(element) }
+
+    /// - Complexity: O(*n*).
+    func filter(_ isIt: (Element) -> Bool) -> [Element] { elements[head...].filter(isIt) }
 
     /// Changes each element in place.
     /// - Complexity: O(*n*).

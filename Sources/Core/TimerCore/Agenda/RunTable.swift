@@ -28,6 +28,8 @@ struct RunTable: Sendable {
     /// The runs that wait for `max-concurrent`, in the order in which they were due. It may contain
     /// runs that have been cancelled.
     private var capacityQueue = Fifo<Run.ID>()
+    /// Who holds the slots, and who waits for them.
+    private(set) var slots = RunSlots()
     /// The number of runs that were started and have not ended.
     private(set) var startedCount = 0
     /// The number of runs that wait for `max-concurrent`.
@@ -138,6 +140,9 @@ struct RunTable: Sendable {
             capacityCount += 1
             capacityQueue.append(run.id)
         }
+        if let job = run.job, !job.wrappedValue.policy.slots.isEmpty {
+            slots.note(from: before, to: run, job.wrappedValue.policy.slots)
+        }
     }
 
     /// Notes that the job in this slot depends on when its last run ends.
@@ -152,6 +157,30 @@ struct RunTable: Sendable {
         defer { changed.removeAll(keepingCapacity: true) }
         return changed
     }
+
+    /// Uses the limits of a configuration for the slots.
+    mutating func configure(_ configured: [RunSlot]) { slots.configure(configured) }
+
+    /// The first slot that a run, which may wait already, cannot take now; nil if it can start as far
+    /// as slots are concerned.
+    func busySlot(for run: Run) -> RunSlot.Name? {
+        let uses = run.boxedJob.wrappedValue.policy.slots
+        return uses.isEmpty ? nil : slots.busy(uses, for: run.id)
+    }
+
+    /// Gives the place of the first run in this slot that waits for the slots of its job to a new run
+    /// that replaces it, if that has the same slots.
+    mutating func passPlace(_ slot: Int, to run: Run) {
+        let uses = run.boxedJob.wrappedValue.policy.slots
+        guard !uses.isEmpty, let old = bySlot[slot].first(where: { slots.hasPlace($0.id) }),
+            old.job?.wrappedValue.policy.slots == uses
+        else { return }
+        slots.rename(old.id, to: run.id)
+    }
+
+    /// The run that has waited longest of those that can take their slots now. It must be started,
+    /// or wait for `max-concurrent`, before the next call.
+    mutating func nextForSlots() -> Run.ID? { slots.nextToStart() }
 
     /// Removes the run that has waited longest for `max-concurrent` from the queue. It may have
     /// been cancelled.
@@ -234,6 +263,7 @@ extension RunTable {
             if wait == .capacity {
                 capacityQueue.update { if $0 == run.id { $0 = $0.renamed(job) } }
             }
+            slots.rename(run.id, to: run.id.renamed(job))
         }
         return waiting
     }

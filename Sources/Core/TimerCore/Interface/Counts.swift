@@ -63,13 +63,13 @@ public struct LastSkip: Hashable, Sendable {
 /// How many firings were skipped, by reason (`SkipKind.counted`). A firing stands for those that were
 /// missed before it.
 public struct SkipCounts: Hashable, Sendable {
-    private var numbers = SIMD8<UInt32>.zero
+    private var numbers = SIMD16<UInt32>.zero
 
     public init() {}
 
     /// How many firings were skipped for this reason; 0 for one that only a fleet has.
     public subscript(kind: SkipKind) -> UInt32 {
-        kind.rawValue < SIMD8<UInt32>.scalarCount ? numbers[kind.rawValue] : 0
+        kind.rawValue < SIMD16<UInt32>.scalarCount ? numbers[kind.rawValue] : 0
     }
 
     /// Counts one firing, however many missed ones it stands for.

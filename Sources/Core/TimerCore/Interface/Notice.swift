@@ -89,6 +89,8 @@ public enum Notice: Hashable, Sendable {
         case concurrencyMax(Int)
         /// One firing already waits for the previous run to end.
         case queueFull(Run.ID)
+        /// This slot of the job was taken, or another run waited for it.
+        case slotBusy(RunSlot.Name)
         /// It was missed, and the job does not catch up missed firings.
         case missed
         /// It was missed, and more firings were missed than are caught up.

@@ -37,6 +37,8 @@ public struct JobSnapshot: Hashable, Sendable {
     public var firings: Int
     /// The runs that have not ended, oldest first.
     public var live: [ActiveRun]
+    /// The slots that its runs wait for.
+    public var awaitedSlots: [Run.ID: RunSlot.Name] = [:]
     /// The latest run that ended, also of an earlier instance; nil if none is known.
     public var lastRun: RunSummary?
     /// What was skipped latest; nil if nothing of the history was.

@@ -217,18 +217,22 @@ public struct JobSet: Hashable, Sendable {
     public let names: Set<Job.Name>
     /// The notifiers that the jobs can name in `notify`. Their names are unique.
     public let notifiers: [Notifier]
+    /// The slots that the jobs can name in `slots`. Their names are unique.
+    public let slots: [RunSlot]
     /// The positions of the jobs with `renamed-from`, by the names they had before.
     let renames: [Job.Name: Int]
 
-    /// Creates a set of jobs. Traps if two jobs or two notifiers have the same name: the
+    /// Creates a set of jobs. Traps if two jobs, notifiers or slots have the same name: the
     /// configuration parser must refuse that, because it can say where the error is.
     /// - Complexity: O(*n*) in the number of jobs.
-    public init(_ jobs: [Job] = [], notifiers: [Notifier] = []) {
+    public init(_ jobs: [Job] = [], notifiers: [Notifier] = [], slots: [RunSlot] = []) {
         names = Set(jobs.map(\.name))
         precondition(names.count == jobs.count, "a job set has each name once")
         precondition(
             Set(notifiers.map(\.name)).count == notifiers.count, "a job set has each notifier once")
+        precondition(Set(slots.map(\.name)).count == slots.count, "a job set has each slot once")
         self.notifiers = notifiers
+        self.slots = slots
         var renames: [Job.Name: Int] = [:]
         for (index, job) in jobs.enumerated() {
             if let old = job.renamedFrom { renames[old] = index }

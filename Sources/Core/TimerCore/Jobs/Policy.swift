@@ -16,6 +16,10 @@ public struct Policy: Hashable, Sendable {
     /// beyond that is skipped. Nil: only the limit for all jobs together applies. A job from a
     /// configuration file always has a number, so that it cannot use the whole limit alone.
     public var concurrencyMax: Int?
+    /// What each of its active runs takes of slots; each slot once.
+    public var slots: [RunSlot.Use] = []
+    /// What to do with a firing while a slot of the job is taken.
+    public var onBusySlot = BusySlot.wait
     /// What must be saved, and how safely, before a run starts.
     public var startDurability = StartDurability.strict
     /// How much a firing may be delayed to share a wake-up with others. Not negative.
@@ -86,6 +90,14 @@ public struct Policy: Hashable, Sendable {
         case replace
         /// Both run.
         case allow
+    }
+
+    /// What to do with a firing while a slot of the job is taken.
+    public enum BusySlot: String, CaseIterable, Hashable, Sendable {
+        /// Its run waits until the slot is free.
+        case wait
+        /// The firing is skipped.
+        case skip
     }
 
     /// What to do after a failed run: try the same firing again, after a delay.

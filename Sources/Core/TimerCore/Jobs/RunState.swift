@@ -24,6 +24,8 @@ public enum RunState: Hashable, Sendable {
     public enum Wait: Hashable, Sendable {
         /// The limit `max-concurrent`.
         case capacity
+        /// A slot of the job is taken, or an earlier run waits for it.
+        case slot
         /// The end of the previous run of the job, or the end of a pause.
         case previousRun
         /// The end of the delay before a retry, or the end of a pause.
@@ -160,10 +162,11 @@ public struct ActiveRun: Hashable, Sendable {
         if case .waiting(.retryDelay(let until)) = state { until } else { nil }
     }
 
-    /// Whether it was started, or waits only for `max-concurrent`.
+    /// Whether it was started, or waits only for slots or `max-concurrent`.
     public var isStarted: Bool {
         switch state {
-        case .waiting(.capacity), .starting, .running, .stopping, .stoppingAtStart: true
+        case .waiting(.capacity), .waiting(.slot), .starting, .running, .stopping, .stoppingAtStart:
+            true
         case .waiting(.previousRun), .waiting(.retryDelay), .ended: false
         }
     }

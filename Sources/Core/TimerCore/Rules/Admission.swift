@@ -20,6 +20,14 @@ public enum Candidate: Sendable {
     case firstInLine
     /// It is a recorded retry whose delay has passed.
     case retry
+
+    /// Whether it is not recorded yet, and can be skipped.
+    var isNew: Bool {
+        switch self {
+        case .due, .caughtUp, .caughtUpByFleet, .requested: true
+        case .firstInLine, .retry: false
+        }
+    }
 }
 
 /// What the rule about overlap must know of another run of the job that has not ended.
@@ -28,7 +36,7 @@ public protocol OtherRun {
     var id: Run.ID { get }
     /// Whether it is a retry whose delay has not passed, so that nothing is running.
     var isRetry: Bool { get }
-    /// Whether it was started, or waits only for `max-concurrent`.
+    /// Whether it was started, or waits only for slots or `max-concurrent`.
     var isStarted: Bool { get }
     /// Whether it waits for the previous run of the job.
     var isQueued: Bool { get }
@@ -40,7 +48,7 @@ extension ActiveRun: OtherRun {
 
 /// The decision about a run that a `Candidate` asks for.
 public enum Admission<Other: OtherRun> {
-    /// It starts, if `max-concurrent` leaves room.
+    /// It starts, if its slots and `max-concurrent` leave room.
     case start
     /// It waits for the previous run.
     case wait
@@ -51,9 +59,18 @@ public enum Admission<Other: OtherRun> {
     case replaceAll
     /// The run is not made.
     case skip(Obstacle<Other>)
+
+    /// Whether none of these runs of the job delays it.
+    func startsNow(beside runs: [Other]) -> Bool {
+        switch self {
+        case .start, .replaceRetries: true
+        case .replaceAll: runs.allSatisfy(\.isRetry)
+        case .wait, .skip: false
+        }
+    }
 }
 
-/// The other runs of the job that are the reason why a run is not made.
+/// The other runs that are the reason why a run is not made.
 public enum Obstacle<Other: OtherRun> {
     /// This one has not ended.
     case stillRunning(Other)
@@ -61,6 +78,8 @@ public enum Obstacle<Other: OtherRun> {
     case queueFull(Other)
     /// This many runs are active, which is the maximum.
     case concurrencyMax(Int)
+    /// This slot of the job is taken, or another run waits for it.
+    case slotBusy(RunSlot.Name)
 
     /// The reason, as the log has it.
     public var skipReason: Notice.SkipReason {
@@ -68,6 +87,7 @@ public enum Obstacle<Other: OtherRun> {
         case .stillRunning(let run): .stillRunning(run.id)
         case .queueFull(let run): .queueFull(run.id)
         case .concurrencyMax(let most): .concurrencyMax(most)
+        case .slotBusy(let slot): .slotBusy(slot)
         }
     }
 }

@@ -6,6 +6,8 @@
 public enum SkipKind: Int, CaseIterable, Sendable {
     // Rules that apply on one machine; all but a few of them apply in a fleet as well.
     case stillRunning, concurrencyMax, queueFull, missed, catchUpMax, deadline, clockSet, byOrder
+    /// A slot of the job was taken.
+    case slotBusy
     /// The job was paused. A machine alone keeps no record of what was due during a pause.
     case paused
     /// The fleet was held.
@@ -32,6 +34,7 @@ public enum SkipKind: Int, CaseIterable, Sendable {
         case .deadline: "deadline"
         case .clockSet: "clock-set"
         case .byOrder: "by-order"
+        case .slotBusy: "slot-busy"
         case .paused: "paused"
         case .held: "held"
         case .redefined: "redefined"
@@ -59,6 +62,7 @@ extension Notice.SkipReason {
         case .deadline: .deadline
         case .clockSet: .clockSet
         case .byOrder: .byOrder
+        case .slotBusy: .slotBusy
         }
     }
 }

@@ -114,7 +114,7 @@ struct CrontabReading {
         case "RUN_PARTS": return .unneeded("only the generator of systemd-cron uses it")
         case "CRON_BATCH_THROTTLE_GROUP":
             return .noted(
-                "jobs of a group that wait for each other are not possible; the jobs can run at the same time"
+                "to let the jobs of a group wait for each other, give them a slot in common, see SLOTS in timerd.toml(5)"
             )
         case "PERSISTENT", "BATCH":
             special[name] = value.lowercased()

@@ -69,7 +69,7 @@ struct FcronOptions: Hashable {
         var found: [String] = []
         if isOn("serial") {
             found.append(
-                "jobs that wait for each other (serial) are not possible; they can run at the same time"
+                "to let jobs wait for each other (serial), give them a slot in common, see SLOTS in timerd.toml(5)"
             )
         }
         let loads = ["lavg", "lavg1", "lavg5", "lavg15"].filter { name in

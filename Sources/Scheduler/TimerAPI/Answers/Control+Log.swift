@@ -39,7 +39,10 @@ extension Control {
                     ($0 == ended || loop.owner(of: $0) == job) && (wanted == nil || $0 == wanted)
                 })
             let now = loop.clocks.now()
-            parts.active = active.map { RunStatus($0, of: job, at: now) }
+            parts.active = active.map {
+                RunStatus(
+                    $0, of: job, waitingFor: snapshot?.awaitedSlots[$0.id], at: now)
+            }
             if let snapshot {
                 parts.lastEnded = ended?.description
                 parts.outputTail = snapshot.job.execution.outputTail
@@ -169,7 +172,8 @@ private struct RunFrame: Sendable {
     }
 
     func reply(_ active: ActiveRun, at now: Now) -> RunReply {
-        var status = RunStatus(active, of: view.job, at: now)
+        var status = RunStatus(
+            active, of: view.job, waitingFor: view.snapshot?.awaitedSlots[active.id], at: now)
         status.missed = active.firing.missed
         return make(state: active.state.word, status)
     }

@@ -76,6 +76,7 @@ struct MetricsPage {
         text.begin("runs_waiting", .gauge, "The number of runs that wait, by what they wait for.")
         for (cause, count) in [
             ("capacity", measures.waitingForCapacity),
+            ("slot", measures.waitingForSlots),
             ("previous-run", states.waitingForPreviousRun),
             ("retry-delay", states.waitingForRetry),
         ] {

@@ -85,13 +85,28 @@ extension Loop {
         let rejection =
             config.rejection(of: job) ?? template.flatMap { config.reasonOutdated($0) }
         guard found != nil || rejection != nil else { return (nil, namesForHints) }
+        let awaited = Set(found?.awaitedSlots.values.map { $0 } ?? [])
         return (
             WhyReply(
                 job: job.description, now: now.wall.rfc3339Micros,
                 status: found.map { JobStatus($0) },
                 rejection: rejection, activeRuns: agenda.liveRuns,
-                maxConcurrent: agenda.concurrentRunsMax), []
+                maxConcurrent: agenda.concurrentRunsMax,
+                slots: awaited.isEmpty ? nil : awaited.sorted().compactMap { slot($0) }), []
         )
+    }
+
+    /// All slots of the configuration, by name.
+    package func slots() -> [SlotStatus] { agenda.slotNames.compactMap { slot($0) } }
+
+    private func slot(_ name: RunSlot.Name) -> SlotStatus? {
+        agenda.slot(name).map { view in
+            SlotStatus(view) {
+                agenda.owner(of: $0)
+            } began: {
+                agenda.activeRun($0)?.began
+            }
+        }
     }
 }
 

@@ -18,6 +18,7 @@ extension Loop {
         package var live: Int
         package var liveMax: Int
         package var waitingForCapacity: Int
+        package var waitingForSlots: Int
         /// How many jobs are not as the configuration says, because of an error.
         package var rejected: Int
         package var isConfigAccepted: Bool
@@ -63,6 +64,7 @@ final class MeasureWork: LongWork {
             states: states,
             counts: agenda.counts, live: agenda.liveRuns, liveMax: agenda.concurrentRunsMax,
             waitingForCapacity: agenda.waitingForCapacity,
+            waitingForSlots: agenda.waitingForSlots,
             rejected: loop.config.rejected.count + loop.config.outdated.count,
             isConfigAccepted: loop.config.refusal == nil, configAccepted: loop.config.accepted)
     }

@@ -49,6 +49,7 @@ extension Facts {
         let fields = self.firing(firing) + [.text("TIMERD_REASON", reason.word)]
         switch reason {
         case .stillRunning(let run), .queueFull(let run): return fields + [.blockedBy(run)]
+        case .slotBusy(let slot): return fields + [.text("TIMERD_SLOT", slot)]
         case .concurrencyMax, .missed, .catchUpMax, .deadline, .clockSet, .byOrder: return fields
         }
     }

@@ -69,6 +69,8 @@ extension LogEntry {
             )
         case .queueFull(let run):
             (.warning, "\(these) skipped: run \(run) is already waiting")
+        case .slotBusy(let slot):
+            (.notice, "\(these) skipped: the slot \(slot) is taken (on-busy-slot)")
         case .missed: (.notice, "\(these) skipped: missed while nothing could start (on-missed)")
         case .catchUpMax:
             (

@@ -1,0 +1,186 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Who holds the slots, and who waits for them in which order.
+///
+/// A run that waits holds nothing, and takes all of its slots at once. It joins the queues of all its
+/// slots at the same time, so that two runs are in the same order in each of them: the one that has
+/// waited longest of all is the first in each of its queues, and starts when the runs that hold them
+/// have ended. So no two runs can wait for each other.
+struct RunSlots: Sendable {
+    private struct Slot {
+        /// Without a limit if the configuration does not have the slot any more, but a run names it.
+        var max = Int.max
+        var held = 0
+        /// The runs that hold it, in the order in which they took it.
+        var holders: [RunSlotView.Holder] = []
+        /// The runs that wait for it. It may contain runs that do not wait any more.
+        var queue = Fifo<Waiter>()
+
+        mutating func note(_ run: Run.ID, _ use: RunSlot.Use, holds: Bool) {
+            held += holds ? use.weight : -use.weight
+            if holds {
+                holders.append(RunSlotView.Holder(run: run, weight: use.weight))
+            } else if let index = holders.firstIndex(where: { $0.run == run }) {
+                holders.remove(at: index)
+            }
+        }
+    }
+
+    private struct Waiter {
+        var ticket: UInt64
+        var run: Run.ID
+        var uses: [RunSlot.Use]
+    }
+
+    private struct Place {
+        var ticket: UInt64
+        /// Whether it waits for `max-concurrent` only. It keeps its place in the queues.
+        var hasSlots: Bool
+    }
+
+    private var slots: [RunSlot.Name: Slot] = [:]
+    /// The runs that wait.
+    private var places: [Run.ID: Place] = [:]
+    private var lastTicket: UInt64 = 0
+    /// The slots whose first run may be able to start.
+    private var changed: [RunSlot.Name] = []
+
+    /// Whether a run that waits may be able to start.
+    var hasChanged: Bool { !changed.isEmpty }
+
+    /// The number of runs that wait for a slot, without those that wait for `max-concurrent` only.
+    private(set) var waitingCount = 0
+
+    /// Uses the limits of a configuration. What is held stays held.
+    mutating func configure(_ configured: [RunSlot]) {
+        for name in slots.keys.sorted() {
+            slots[name]?.max = Int.max
+            changed.append(name)
+        }
+        for slot in configured {
+            slots[slot.name, default: Slot()].max = slot.max
+            changed.append(slot.name)
+        }
+    }
+
+    /// The first of these slots that a run cannot take now: it is taken, or an earlier run waits for
+    /// it. Nil if it can take all of them.
+    ///
+    /// - Parameter run: a run that waits, or nil for one that would have to wait behind the others.
+    ///
+    /// - Complexity: O(*s*) in the slots, and in the runs that stopped waiting in this event.
+    func busy(_ uses: [RunSlot.Use], for run: Run.ID?) -> RunSlot.Name? {
+        let ticket = run.flatMap { places[$0]?.ticket }
+        return uses.first { use in
+            guard let slot = slots[use.name] else { return false }
+            let first = slot.queue.first(where: waits)?.ticket
+            let isTurn = first == nil || first == ticket
+            // After a reload the limit can be less than what a run of before needs. It starts alone.
+            return !isTurn || slot.held > slot.max - min(use.weight, slot.max)
+        }?.name
+    }
+
+    /// Whether a run waits for its slots, or keeps its place while it waits for `max-concurrent`.
+    func hasPlace(_ run: Run.ID) -> Bool { places[run] != nil }
+
+    private func waits(_ waiter: Waiter) -> Bool { places[waiter.run]?.ticket == waiter.ticket }
+
+    /// Applies the change of a run that has slots.
+    mutating func note(from before: RunState?, to run: ActiveRun, _ uses: [RunSlot.Use]) {
+        let held = before?.takesPlace == true
+        if held != run.state.takesPlace {
+            for use in uses { slots[use.name, default: Slot()].note(run.id, use, holds: !held) }
+            if held { changed += uses.map(\.name) }
+        }
+        switch run.state {
+        case .waiting(.slot): wait(run.id, uses, hasSlots: false)
+        case .waiting(.capacity): wait(run.id, uses, hasSlots: true)
+        case .waiting, .starting, .running, .stopping, .stoppingAtStart, .ended:
+            guard let place = places.removeValue(forKey: run.id) else { return }
+            if !place.hasSlots { waitingCount -= 1 }
+            changed += uses.map(\.name)
+        }
+    }
+
+    private mutating func wait(_ run: Run.ID, _ uses: [RunSlot.Use], hasSlots: Bool) {
+        if let place = places[run] {
+            places[run]?.hasSlots = hasSlots
+            if place.hasSlots != hasSlots { waitingCount += hasSlots ? -1 : 1 }
+            return
+        }
+        lastTicket += 1
+        places[run] = Place(ticket: lastTicket, hasSlots: hasSlots)
+        if !hasSlots { waitingCount += 1 }
+        for use in uses {
+            slots[use.name, default: Slot()].queue.append(
+                Waiter(ticket: lastTicket, run: run, uses: uses))
+        }
+    }
+
+    /// The run that has waited longest of those that can take their slots now. It must be started,
+    /// or wait for `max-concurrent`, or be removed, before the next call.
+    ///
+    /// - Complexity: O(*s*) in the slots that changed.
+    mutating func nextToStart() -> Run.ID? {
+        var best: Waiter?
+        var left: [RunSlot.Name] = []
+        for name in changed where !left.contains(name) {
+            guard let first = first(of: name), places[first.run]?.hasSlots == false,
+                busy(first.uses, for: first.run) == nil
+            else { continue }
+            left.append(name)
+            if first.ticket < best?.ticket ?? .max { best = first }
+        }
+        changed = left
+        return best?.run
+    }
+
+    /// Changes the identity of a run that waits.
+    /// - Complexity: O(*n*) in the runs that wait for its slots.
+    mutating func rename(_ run: Run.ID, to new: Run.ID) {
+        guard let place = places.removeValue(forKey: run) else { return }
+        places[new] = place
+        for name in slots.keys {
+            slots[name]?.queue.update { if $0.run == run { $0.run = new } }
+        }
+    }
+
+    /// The first run that waits for a slot. Those that stopped waiting are removed.
+    private mutating func first(of name: RunSlot.Name) -> Waiter? {
+        while let first = slots[name]?.queue.first, !waits(first) {
+            _ = slots[name]?.queue.popFirst()
+        }
+        return slots[name]?.queue.first
+    }
+}
+
+extension RunSlots {
+    /// The slots of the configuration, by name.
+    var names: [RunSlot.Name] { slots.filter { $0.value.max < .max }.keys.sorted() }
+
+    /// Nil if the configuration does not have the slot.
+    /// - Complexity: O(*n*) in the runs that wait for it.
+    func view(of name: RunSlot.Name) -> RunSlotView? {
+        guard let slot = slots[name], slot.max < .max else { return nil }
+        return RunSlotView(
+            slot: RunSlot(name: name, max: slot.max), held: slot.held, holders: slot.holders,
+            waiting: slot.queue.filter(waits).map(\.run))
+    }
+}
+
+/// Who holds a slot, and who waits for it.
+public struct RunSlotView: Sendable {
+    public var slot: RunSlot
+    /// How much of it is held. It can be more than its limit after a reload that lowered that.
+    public var held: Int
+    /// The runs that hold it, in the order in which they took it.
+    public var holders: [Holder]
+    /// The runs that wait for it, in their order.
+    public var waiting: [Run.ID]
+
+    public struct Holder: Sendable {
+        public var run: Run.ID
+        public var weight: Int
+    }
+}
