@@ -12,6 +12,7 @@ public struct ConfigChange: Sendable {
     public let origins: ConfigOrigins
     private let pieces: JobPieces
     private let notifiers: [Notifier]
+    private let slots: [RunSlot]
 
     /// - Parameters:
     ///   - reading: a reading with `unchanged` files.
@@ -37,6 +38,7 @@ public struct ConfigChange: Sendable {
         self.pieces = pieces
         self.origins = next
         notifiers = reading.jobSet.notifiers
+        slots = reading.jobSet.slots
     }
 
     /// The whole configuration.
@@ -46,6 +48,6 @@ public struct ConfigChange: Sendable {
     ///   - eachJob: called after each job, so that the caller can pause.
     /// - Complexity: O(*n*) in the number of jobs.
     public func jobSet(keeping jobs: [Job], eachJob: () -> Void = {}) -> JobSet {
-        JobSet(pieces.jobs(keeping: jobs, eachJob: eachJob), notifiers: notifiers)
+        JobSet(pieces.jobs(keeping: jobs, eachJob: eachJob), notifiers: notifiers, slots: slots)
     }
 }

@@ -7,19 +7,20 @@ public import TimerZones
 /// What a configuration without errors was read from, so that the next reading need not parse files
 /// that did not change.
 ///
-/// Only files of `jobs.d` are in it whose jobs depend on nothing in other files but the settings and
-/// the notifiers. What depends on the machine, such as a time zone, is compared by
+/// Only files of `jobs.d` are in it whose jobs depend on nothing in other files but the settings, the
+/// notifiers and the slots. What depends on the machine, such as a time zone, is compared by
 /// `ConfigReader.holds`.
 public struct ConfigContents: Sendable {
     /// The hashes of the files that need not be parsed again, by their paths.
     var files: [String: Int]
     var settings: DaemonSettings
     var notifiers: [Notifier]
+    var slots: [RunSlot]
 
-    /// Whether the jobs of unchanged files are the same beside these settings and notifiers.
+    /// Whether the jobs of unchanged files are the same beside these settings, notifiers and slots.
     func allows(_ reading: ConfigReading) -> Bool {
         reading.contents != nil && reading.settings == settings
-            && reading.jobSet.notifiers == notifiers
+            && reading.jobSet.notifiers == notifiers && reading.jobSet.slots == slots
     }
 
     /// A hash of the contents of a file, which is valid only in this process.

@@ -109,6 +109,8 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
         public static let relativePath = Code(rawValue: "relative-path")
         /// A crontab line that Debian's cron reads in another way, or does not accept.
         public static let differsFromCron = Code(rawValue: "differs-from-cron")
+        /// No job names the slot.
+        public static let unusedSlot = Code(rawValue: "unused-slot")
 
         /// All codes, those about schedules first.
         public static let all =
@@ -117,6 +119,7 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
                 unknownUser, unknownGroup, unknownPamService, missingProgram, missingDirectory,
                 missingFile, missingZone, missingPrivilege, limitTooLow, limitLowered, runsAsRoot,
                 relativePath, notChecked, highestLimit, notExamined, differsFromCron,
+                unusedSlot,
             ]
 
         /// Whether it is only information, and not a warning.

@@ -54,6 +54,7 @@ public struct ConfigPart: Sendable {
     private let pieces: JobPieces
     private let jobsMax: Int
     private let notifiers: [Notifier]
+    private let slots: [RunSlot]
 
     /// The configuration with the unchanged jobs in the places of their files.
     ///
@@ -81,7 +82,7 @@ public struct ConfigPart: Sendable {
                     "its job \"\(old)\" stays as it is, so job \"\(job.name)\" cannot be renamed from it; "
                     + "correct this file first")
         }
-        return JobSet(jobs, notifiers: notifiers)
+        return JobSet(jobs, notifiers: notifiers, slots: slots)
     }
 
     fileprivate init(
@@ -128,6 +129,7 @@ public struct ConfigPart: Sendable {
         self.origins = next
         jobsMax = reading.settings.jobsMax
         notifiers = reading.jobSet.notifiers
+        slots = reading.jobSet.slots
     }
 }
 

@@ -283,10 +283,12 @@ public enum ConfigReader {
         (DaemonKey.all.map(\.name), JobKey.all.map(\.name))
     }
 
-    /// The names of the other tables, with the names of their keys. The table `notify` contains
-    /// tables with these keys.
+    /// The names of the other tables, with the names of their keys. The tables `notify` and `slot`
+    /// contain tables with these keys.
     public static var settingsTables: [(name: String, keys: [String])] {
         SettingsTable.all.filter { $0.name != "daemon" }.map { ($0.name, $0.keys.map(\.name)) }
-            + [("notify", NotifierKey.all.map(\.name))]
+            + [
+                ("notify", NotifierKey.all.map(\.name)), ("slot", SlotDraft.keys.map(\.name)),
+            ]
     }
 }

@@ -30,6 +30,7 @@ enum ConfigSchema {
                         ),
                         ("job", jobs),
                         ("notify", notifiers),
+                        ("slot", slots),
                     ])
             ),
         ])
@@ -48,6 +49,13 @@ enum ConfigSchema {
         )
     }
 
+    private static var slots: JSONValue {
+        named(
+            "Limits on how many runs are active at the same time, by the names that jobs give in slots.",
+            members(of: "A slot.", SlotDraft.keys.map(member))
+                + [("required", .array([.string("max")]))], [])
+    }
+
     /// The schema of a table whose keys are names, each with a table of one kind.
     private static func named(
         _ help: String, _ one: [(String, JSONValue)], _ rules: [JSONValue]
@@ -58,10 +66,13 @@ enum ConfigSchema {
             (
                 "propertyNames",
                 .object([
-                    ("pattern", .string("^[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}$"))
+                    ("pattern", .string(ValueShape.name))
                 ])
             ),
-            ("additionalProperties", .object(one + [("allOf", .array(rules))])),
+            (
+                "additionalProperties",
+                .object(one + (rules.isEmpty ? [] : [("allOf", .array(rules))]))
+            ),
         ])
     }
 

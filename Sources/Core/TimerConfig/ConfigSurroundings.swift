@@ -14,6 +14,9 @@ public struct ConfigSurroundings: Sendable {
     let notifiers: [Notifier]
     /// The names of all notifiers, including those with an error.
     let notifierNames: Set<String>
+    let slots: [RunSlot]
+    /// The names of all slots, including those with an error.
+    let slotNames: Set<String>
 
     init(_ decoder: Decoder, main: String) {
         self.main = main
@@ -21,6 +24,8 @@ public struct ConfigSurroundings: Sendable {
         hasFleet = decoder.hasFleet
         notifiers = decoder.notifiers
         notifierNames = Set(decoder.notifierPlaces.keys)
+        slots = decoder.slots
+        slotNames = Set(decoder.slotPlaces.keys)
     }
 }
 

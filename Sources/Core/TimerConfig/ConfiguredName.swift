@@ -15,6 +15,8 @@ extension Job.Name: ConfiguredName {}
 
 extension Notifier.Name: ConfiguredName {}
 
+extension RunSlot.Name: ConfiguredName {}
+
 extension ConfiguredName {
     /// Reads a name that is written at `mark`.
     static func read(_ text: String, at mark: SourceMark) throws(Fault) -> Self {

@@ -39,19 +39,21 @@ extension Decoder {
         leavePlaces(&kept)
         let shares = shares(of: kept)
         nameForMachine(&kept)
+        let unused = unusedSlots()
         // Who is in a group may change at any time. Two names of files may be equal as texts and differ
         // in their bytes.
         let isLasting =
             errors.isEmpty && settings.allowedUsers?.groups.isEmpty ?? true
             && Set(ends.map(\.file)).count == ends.count
         return ConfigReading(
-            jobSet: JobSet(kept, notifiers: notifiers), shares: shares,
+            jobSet: JobSet(kept, notifiers: notifiers, slots: slots), shares: shares,
             settings: settings, errors: errors,
-            errorCount: errors.count + unlisted, rejected: rejected, warnings: warnings,
-            warningCount: warningCount, noteCount: noteCount, faults: faults,
+            errorCount: errors.count + unlisted, rejected: rejected, warnings: warnings + unused,
+            warningCount: warningCount + unused.count, noteCount: noteCount, faults: faults,
             settingsFiles: settingsFiles,
             contents: isLasting
-                ? ConfigContents(files: lasting, settings: settings, notifiers: notifiers) : nil,
+                ? ConfigContents(
+                    files: lasting, settings: settings, notifiers: notifiers, slots: slots) : nil,
             unchanged: unchanged, zones: zones.known, missingZones: zones.missing,
             lacksTables: found.lacksTables)
     }
@@ -102,6 +104,7 @@ extension Decoder {
         leaveOutDisallowed(&found)
         leaveOutWithoutFleet(&found)
         leaveOutWithWrongNotifiers(&found)
+        leaveOutWithWrongSlots(&found)
         return found
     }
 

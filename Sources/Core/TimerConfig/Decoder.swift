@@ -25,6 +25,11 @@ struct Decoder {
     /// The notifiers without an error, and the places of all, by their names.
     var notifiers: [Notifier] = []
     var notifierPlaces: [String: (file: String, mark: SourceMark, excerpt: String?)] = [:]
+    /// The slots without an error, and the places of all, by their names.
+    var slots: [RunSlot] = []
+    var slotPlaces: [String: (file: String, mark: SourceMark, excerpt: String?)] = [:]
+    /// Where the `slots` are written that count for a job, by the job's name.
+    private(set) var slotUsePlaces: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     private(set) var settings: DaemonSettings
     /// Whether the file that is being read was written by a command.
     private(set) var isOneOff = false
@@ -145,9 +150,13 @@ struct Decoder {
             case "notify":
                 settingsFiles.insert(document.file)
                 readNotifiers(entry, &reader)
+            case "slot":
+                settingsFiles.insert(document.file)
+                readSlots(entry, &reader)
             default:
                 reader.unknown(
-                    entry, "table", among: tables.map(\.name) + ["defaults", "job", "notify"],
+                    entry, "table",
+                    among: tables.map(\.name) + ["defaults", "job", "notify", "slot"],
                     subject: nil)
             }
         }
@@ -324,6 +333,9 @@ struct Decoder {
         }
         if let mark = draft.notifyMark, !draft.policy.notify.isEmpty {
             notifyPlaces[name] = (mark, reader.document.text.excerpt(at: mark))
+        }
+        if let mark = draft.slotsMark, !draft.policy.slots.isEmpty {
+            slotUsePlaces[name] = (mark, reader.document.text.excerpt(at: mark))
         }
         if let mark = draft.fleetMark {
             fleetPlaces[name] = (mark, reader.document.text.excerpt(at: mark))

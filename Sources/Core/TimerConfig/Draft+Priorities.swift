@@ -79,6 +79,9 @@ extension Draft {
             ) { draft, _ in
                 draft.policy.concurrency == .allow
             },
+            "on-busy-slot": Companion(partner: "slots", keys: ["slots"]) { draft, _ in
+                !draft.policy.slots.isEmpty
+            },
             "io-priority": Companion(
                 partner: "io-class = \"best-effort\" or \"realtime\"", keys: ["io-class"]
             ) { draft, _ in draft.ioClass != .some(.none)

@@ -46,6 +46,8 @@ struct Draft: Sendable {
     var fleet = FleetPolicy()
     /// Where `notify` is written, for errors about its notifiers; nil: it is not.
     var notifyMark: SourceMark?
+    /// Where `slots` is written, for errors about them; nil: it is not.
+    var slotsMark: SourceMark?
     /// The keys whose values are not known, because they are wrong.
     var refused: Set<String> = []
     /// Whether a key is unknown, and nothing tells what it was meant for.

@@ -20,7 +20,7 @@ extension Draft {
             "With fleet: the labels that a machine must have to start the job."),
         JobKey(
             \.fleet.prefer, "prefer",
-            .list(of: .pattern(ValueShape.nameOfFleet), min: 1) { (node) throws(Fault) in
+            .list(of: .pattern(ValueShape.name), min: 1) { (node) throws(Fault) in
                 try node.machineNames()
             },
             "With fleet: the machines that start the job first, in this order."),
@@ -102,7 +102,7 @@ extension Key where Target == FleetSettings {
 
 extension KeyShape where Value == Set<String> {
     fileprivate static var labels: Self {
-        list(of: .pattern(ValueShape.nameOfFleet), min: 1) { (node) throws(Fault) in
+        list(of: .pattern(ValueShape.name), min: 1) { (node) throws(Fault) in
             try node.labels()
         }
     }
@@ -110,7 +110,7 @@ extension KeyShape where Value == Set<String> {
 
 extension KeyShape where Value == String {
     fileprivate static var fleetName: Self {
-        Self(.pattern(ValueShape.nameOfFleet), type: "NAME") { (node) throws(Fault) in
+        Self(.pattern(ValueShape.name), type: "NAME") { (node) throws(Fault) in
             let text = try node.string()
             guard let name = Job.Name(text) else {
                 throw Fault(node.mark, "\"\(text)\" is not a name; it has the form of a job name")
@@ -122,13 +122,8 @@ extension KeyShape where Value == String {
 
 extension KeyShape where Value == MachineName {
     fileprivate static var machine: Self {
-        Self(.pattern(ValueShape.nameOfFleet), type: "NAME") { (node) throws(Fault) in
+        Self(.pattern(ValueShape.name), type: "NAME") { (node) throws(Fault) in
             try node.machineName()
         }
     }
-}
-
-extension ValueShape {
-    /// A name or a label of a fleet.
-    static let nameOfFleet = "^[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}$"
 }

@@ -66,7 +66,7 @@ extension Draft {
     /// The keys of a job that are about notifications.
     static let notifications: [JobKey] = [
         JobKey(
-            "notify", .array(.pattern("^[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}$"), min: 0),
+            "notify", .array(.pattern(ValueShape.name), min: 0),
             "The notifiers that tell people about the job, by the names of their tables.",
             standard: { .array([]) }
         ) { node, draft throws(Fault) in

@@ -31,6 +31,8 @@ indirect enum ValueShape: Sendable {
     static let path = ValueShape.pattern("^/")
     static let url = ValueShape.pattern("^[Hh][Tt][Tt][Pp][Ss]?://")
     static let account = ValueShape.pattern("^[A-Za-z_][A-Za-z0-9_-]{0,30}$")
+    /// The name of a table such as `[notify.NAME]`, or of a machine.
+    static let name = "^[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}$"
     static let variable = "^[A-Za-z_][A-Za-z0-9_]*$"
     /// The same for one that begins with `RunVariables.ownPrefix`.
     static let ownVariable = "^RUN_[A-Za-z0-9_]+$"

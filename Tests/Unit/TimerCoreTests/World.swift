@@ -94,7 +94,8 @@ struct World {
         unstored = canSave ? nil : (past.unstored(), now.awake)
         let actions: [Action]
         (agenda, actions) = Agenda.load(
-            JobSet(jobs, notifiers: notifiers, slots: slots), past, concurrentRunsMax: concurrentRunsMax,
+            JobSet(jobs, notifiers: notifiers, slots: slots), past,
+            concurrentRunsMax: concurrentRunsMax,
             seed: seed, at: now)
         (closes, skips) = (0, 0)
         count(actions)

@@ -150,23 +150,6 @@ extension Agenda {
         return some.count
     }
 
-    /// The slots of the configuration, by name.
-    public var slotNames: [RunSlot.Name] { runs.slots.names }
-
-    /// Who holds a slot, and who waits for it; nil if the configuration does not have it.
-    /// - Complexity: O(*n*) in the runs that wait for it.
-    public func slot(_ name: RunSlot.Name) -> RunSlotView? { runs.slots.view(of: name) }
-
-    /// The slot that a run waits for: the first of those of its job that it cannot take. Nil if it waits
-    /// for none.
-    public func slot(awaitedBy run: ActiveRun) -> RunSlot.Name? {
-        guard run.wait == .slot, let uses = run.job?.wrappedValue.policy.slots else { return nil }
-        return runs.slots.busy(uses, for: run.id)
-    }
-
-    /// The number of runs that wait for slots.
-    public var waitingForSlots: Int { runs.slots.waitingCount }
-
     /// The number of runs that wait for `max-concurrent`.
     public var waitingForCapacity: Int { runs.capacityCount }
 

@@ -229,21 +229,6 @@ extension Agenda {
         }
     }
 
-    /// Starts the runs that wait for slots, in their order, as far as the slots are free.
-    mutating func admitWaitingForSlots(at now: Now) -> [Action] {
-        guard runs.slots.hasChanged, !isShutDown else { return [] }
-        var batch = Batch()
-        while let id = runs.nextForSlots() {
-            guard let slot = slot(of: id), let run = runs[id, of: .slot(slot)]?.run else { break }
-            if hasRoom {
-                start(run, at: now, into: &batch)
-            } else {
-                _ = runs.apply(.wait(.capacity), to: id, of: .slot(slot))
-            }
-        }
-        return batch.actions
-    }
-
     /// Starts a recorded run, unless its deadline has passed, or its job has been paused meanwhile: a pause holds what
     /// the schedule makes, and not what a user has requested.
     mutating func start(_ run: Run, at now: Now, into batch: inout Batch) {
