@@ -4,7 +4,7 @@
 public import TimerCore
 
 /// Which events are requested, and for how long.
-public struct EventQuery: Hashable, Sendable {
+public struct EventQuery: RequestQuery {
     /// How many of the latest events the daemon keeps.
     public static let kept = 4096
 
@@ -32,15 +32,42 @@ public struct EventQuery: Hashable, Sendable {
         self.follows = follows
     }
 
-    var text: String {
-        var pairs: [(String, String?)] = []
-        switch start {
-        case .now: break
-        case .after(let number): pairs.append(("after", "\(number)"))
-        case .last(let count): pairs.append(("last", "\(count)"))
+    public init() { self.init(start: .now) }
+
+    public static let parameters: [QueryParameter<EventQuery>] = [
+        .after(\.after, "Begin behind the event with this number."),
+        QueryParameter(
+            "last", .number(0...kept, unless: nil),
+            "Begin with the last events; not together with `after`. Without both, the stream begins with the next event."
+        ) { (text, query) throws(ControlRequest.Fault) in
+            guard let count = Int(digits: text), (0...kept).contains(count) else {
+                throw .badQuery("last must be from 0 to \(kept)")
+            }
+            guard query.after == nil else { throw .badQuery("give after or last, not both") }
+            query.start = .last(count)
+        } write: {
+            if case .last(let count) = $0.start { "\(count)" } else { nil }
+        },
+        .job("job", \.job, "Only events of this job."),
+        .flag(
+            "follow", \.follows,
+            "Whether the stream continues with later events, as it does without this parameter; otherwise it ends behind the latest one."
+        ),
+    ]
+
+    private var after: UInt64? {
+        get { if case .after(let number) = start { number } else { nil } }
+        set { start = newValue.map { .after($0) } ?? .now }
+    }
+
+    /// What browsers send when they connect again goes before the query, which is that of the first
+    /// time.
+    public mutating func take(_ headers: RequestHeaders) throws(ControlRequest.Fault) {
+        guard let id = headers.lastEventID else { return }
+        guard let number = UInt64(digits: id), number <= Int64.max else {
+            throw .badQuery("Last-Event-ID must be the number of an event")
         }
-        return QueryText.write(
-            pairs + [("job", job?.description), ("follow", follows ? nil : "0")])
+        start = .after(number)
     }
 }
 
@@ -128,37 +155,5 @@ public struct EventsGap: Codable, Hashable, Sendable {
     public init(after: UInt64, nextNumber: UInt64) {
         self.after = after
         self.nextNumber = nextNumber
-    }
-}
-
-extension EventQuery {
-    init(_ query: inout QueryText) throws(ControlRequest.Fault) {
-        self.init()
-        let after = try query.after()
-        if let after { start = .after(after) }
-        if let text = query.take("last") {
-            guard let count = Int(digits: text), (0...Self.kept).contains(count) else {
-                throw .badQuery("last must be from 0 to \(Self.kept)")
-            }
-            guard after == nil else { throw .badQuery("give after or last, not both") }
-            start = .last(count)
-        }
-        job = try query.job("job")
-        follows = try query.flag("follow", unless: true)
-    }
-}
-
-extension ControlRequest {
-    /// The same request, where it is for events behind the last one that its client has: what browsers send when they
-    /// connect again goes before the query, which is that of the first time.
-    ///
-    /// - Parameter id: the header `Last-Event-ID`; nil without one. Other requests ignore it.
-    public func goingOn(from id: String?) throws(Fault) -> ControlRequest {
-        guard case .events(var query) = self, let id else { return self }
-        guard let number = UInt64(digits: id), number <= Int64.max else {
-            throw .badQuery("Last-Event-ID must be the number of an event")
-        }
-        query.start = .after(number)
-        return .events(query)
     }
 }

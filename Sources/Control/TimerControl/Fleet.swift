@@ -220,6 +220,12 @@ extension FleetOrder: RequestBody {
     }
 }
 
+extension BodyForm where Value == FleetOrder {
+    static let fleetOrder = BodyForm("FleetBody", isRequired: true, read: FleetOrder.read) {
+        try ControlJSON.encode($0)
+    }
+}
+
 /// The answer to a command for the fleet that was executed.
 public struct FleetOrderReply: Codable, Hashable, Sendable {
     /// The verb of the command.

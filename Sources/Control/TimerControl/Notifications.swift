@@ -4,7 +4,7 @@
 public import TimerCore
 
 /// Which messages to people and services are requested.
-public struct NotificationQuery: Hashable, Sendable {
+public struct NotificationQuery: RequestQuery {
     /// How many messages may be requested, and how many are without a number.
     public static let limits = 1...200
     public static let limitDefault = 20
@@ -40,31 +40,36 @@ public struct NotificationQuery: Hashable, Sendable {
         self.cursor = cursor
     }
 
-    init(_ query: inout QueryText) throws(ControlRequest.Fault) {
-        job = try query.job("job")
-        state = nil
-        if let word = query.take("state") {
-            guard let known = State(rawValue: word) else {
+    public init() { self.init(job: nil) }
+
+    public static let parameters: [QueryParameter<NotificationQuery>] = [
+        .job(
+            "job", \.job,
+            "Only messages about this job, also those from before it was renamed, and of what they say only what is about it."
+        ),
+        QueryParameter(
+            "state", .word(State.allCases.map(\.rawValue)), "Only messages in this state."
+        ) { (text, query) throws(ControlRequest.Fault) in
+            guard let known = State(rawValue: text) else {
                 throw .badQuery("state must be waiting, sent or dead")
             }
-            state = known
-        }
-        limit = try query.number("limit", Self.limits, unless: Self.limitDefault)
-        cursor = nil
-        if let text = query.take("cursor") {
+            query.state = known
+        } write: {
+            $0.state?.rawValue
+        },
+        .number("limit", \.limit, limits, "How many at most."),
+        QueryParameter(
+            "cursor", .text(pattern: "^[0-9]{1,18}$"),
+            "Only what comes behind an earlier answer: its `next_cursor`."
+        ) { (text, query) throws(ControlRequest.Fault) in
             guard let number = Int(digits: text) else {
                 throw .badQuery("cursor must be the next_cursor of an earlier answer")
             }
-            cursor = Int64(number)
-        }
-    }
-
-    var text: String {
-        QueryText.write([
-            ("job", job?.description), ("state", state?.rawValue), ("limit", "\(limit)"),
-            ("cursor", cursor.map { "\($0)" }),
-        ])
-    }
+            query.cursor = Int64(number)
+        } write: {
+            $0.cursor.map { "\($0)" }
+        },
+    ]
 }
 
 /// Something that people or a service get to know.

@@ -68,10 +68,21 @@ public struct WebReply: Codable, Hashable, Sendable {
 }
 
 /// The body of the request that begins a session: the token of a link.
-struct LoginBody: Codable, RequestBody {
+public struct LoginBody: Codable, Hashable, Sendable, RequestBody {
     static var example: String { #"{"token": "…"}"# }
 
-    var token: String
+    public var token: String
+
+    public init(token: String) { self.token = token }
+}
+
+extension BodyForm where Value == LoginBody {
+    static let login = BodyForm("LoginBody", isRequired: true) {
+        (body: [UInt8]) throws(ControlRequest.Fault) -> LoginBody in
+        try LoginBody.read(["token"], from: body)
+    } write: {
+        try ControlJSON.encode($0)
+    }
 }
 
 /// Whose sessions of the status page a request means.
@@ -82,6 +93,16 @@ public enum SessionOwner: Hashable, Sendable {
     case user(String)
     /// All users, for which the client must be allowed to make changes.
     case all
+}
+
+extension SessionOwner: OwnedBody {
+    var isOfOthers: Bool { self != .client }
+}
+
+extension BodyForm where Value == SessionOwner {
+    static let sessionOwner = BodyForm("RevokeBody", read: RevokeBody.read) {
+        try RevokeBody($0).map { try ControlJSON.encode($0) } ?? []
+    }
 }
 
 /// The body of the request that ends sessions; `all` and `user` exclude each other.

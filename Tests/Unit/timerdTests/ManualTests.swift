@@ -271,7 +271,7 @@ import TimerCore
                 .replacingOccurrences(of: " Ns Ar NOTIFIER", with: "{notifier}")
                 .replacingOccurrences(of: " Ns Li ", with: "").dropFirst(".It Li ".count)
         }
-        let there = try ControlRequest.paths.flatMap { path -> [String] in
+        let there = try EndpointTable.paths.flatMap { path -> [String] in
             let one = path.replacingOccurrences(of: "{job}", with: "a")
                 .replacingOccurrences(of: "{run}", with: "a:20261121T043852.000000Z:1")
                 .replacingOccurrences(of: "{message}", with: "1")

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Foundation
 import ProjectFiles
 import Testing
@@ -8,7 +9,6 @@ import TimerControl
 import TimerCore
 
 @testable import timerctl
-@testable import timerd
 
 /// Compares Sources/Control/COpenAPI/openapi.json with the code, in both directions. If something is
 /// missing there, or does not exist any more, describe the path, the parameter, the key or the
@@ -57,10 +57,10 @@ import TimerCore
     // MARK: - Paths
 
     @Test func eachPathIsDescribed_andNoOther() throws {
-        #expect(try object("paths").keys.sorted() == ControlRequest.paths.sorted())
+        #expect(try object("paths").keys.sorted() == EndpointTable.paths.sorted())
     }
 
-    @Test(arguments: ControlRequest.paths)
+    @Test(arguments: EndpointTable.paths)
     func eachMethodIsDescribed_andNoOther(path: String) throws {
         var described = Set(try operations(at: path).keys.map { $0.uppercased() })
         if described.contains("GET") { described.insert("HEAD") }
@@ -69,7 +69,7 @@ import TimerCore
     }
 
     /// The document has everything that the server knows, and nothing else.
-    @Test(arguments: ControlRequest.paths)
+    @Test(arguments: EndpointTable.paths)
     func eachParameterAndKeyIsDescribed_andNoOther(path: String) throws {
         for (method, operation) in try operations(at: path) {
             let parameters = (operation["parameters"] as? [Object]) ?? []
@@ -248,6 +248,6 @@ import TimerCore
         #expect(
             try object("components", "schemas", "JobName")["pattern"] as? String
                 == "^[A-Za-z0-9_][A-Za-z0-9._@-]{0,\(Job.Name.lengthMax - 1)}$")
-        #expect(try object("info")["version"] as? String == Timerd.versionNumber)
+        #expect(try object("info")["version"] as? String == Timerctl.configuration.version)
     }
 }
