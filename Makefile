@@ -60,13 +60,14 @@ CASES ?=
 # The checks of test-fleet to make, such as CHECKS="owner-crashes etcd-away"; the default is all.
 CHECKS ?=
 
-.PHONY: help run status build test test-api test-readme test-etcd test-fleet test-metrics test-import test-notify test-page test-library test-mutations test-systemd test-vm test-container bench bench-guard docs format check-format setup clean \
+.PHONY: help run status build test generated test-api test-readme test-etcd test-fleet test-metrics test-import test-notify test-page test-library test-mutations test-systemd test-vm test-container bench bench-guard docs format check-format setup clean \
     install install-fleet uninstall deb check-deb check-sizes
 
 help:
 	@echo 'make run           set up, build, and run the daemon in the foreground with config/timerd.toml'
 	@echo 'make status        show the table of its jobs, from another terminal'
 	@echo 'make test          set up, build and test'
+	@echo 'make generated     write the parts of pages and tests that come from declarations, such as the endpoints'
 	@echo 'make test-library  test the library PausableTimers at length: a client package, laws, threads, kills (15 minutes)'
 	@echo 'make test-mutations  put mistakes into the core, the fleet and the start sequence, and check that the tests notice each (30 minutes)'
 	@echo 'make test-systemd  test under a real systemd, in a container (needs root)'
@@ -128,6 +129,10 @@ test: setup
 	$(SWIFT) build --build-tests $(SWIFTFLAGS)
 	SWIFT='$(SWIFT)' Tests/run --skip LifeTests $(SWIFTFLAGS)
 	SWIFT='$(SWIFT)' Tests/run --filter LifeTests $(SWIFTFLAGS)
+
+# A test compares what is in the repository with what this writes.
+generated: setup
+	TIMERD_GENERATE=1 $(SWIFT) test --filter Generated $(SWIFTFLAGS)
 
 test-library: setup
 	Tests/System/Library/run

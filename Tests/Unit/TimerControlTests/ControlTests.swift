@@ -262,6 +262,14 @@ enum SeenPauses {
         }
     }
 
+    @Test func eachCommandHasItsRow_andNoPathIsThereTwice() {
+        let verbs = ControlRequest.orderForms.map(\.verb) + [.kill]
+        #expect(Set(verbs) == Set(Order.Verb.allCases))
+        let rows = EndpointTable.all.map(\.facts)
+        #expect(Set(rows.map { "\($0.method) \($0.path)" }).count == rows.count)
+        #expect(Set(rows.map(\.id)).count == rows.count)
+    }
+
     @Test func onlyOrdersAndReloadsChangeAnything() {
         #expect(!ControlRequest.list.isChange && !ControlRequest.show(Self.name).isChange)
         #expect(ControlRequest.reload().isChange && !ControlRequest.previewReload.isChange)

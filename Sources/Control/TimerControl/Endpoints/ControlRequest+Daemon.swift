@@ -19,7 +19,7 @@ extension ControlRequest {
             sentence: "All metrics."), isLong: true)
 
     public static let document = get(
-        "document", "/v1/openapi.json", "This document.", for: .readers,
+        "document", "/v1/openapi.json", "The OpenAPI document of this interface.", for: .readers,
         answer: AnswerForm(content: .document, sentence: "An OpenAPI document.")
     ).request
 
