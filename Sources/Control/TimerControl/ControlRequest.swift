@@ -53,7 +53,7 @@ public struct ControlRequest: Hashable, Sendable {
 
     /// Whether it changes anything, so that it is not allowed for users with read access.
     public var isChange: Bool {
-        switch endpoint.facts.access {
+        switch endpoint.access {
         case .operators, .operatorsAtSocket: true
         case .ownersAtSocket: call.isOfOthers
         case .readers, .readersAtSocket, .sessions, .beforeLogin: false
@@ -64,7 +64,7 @@ public struct ControlRequest: Hashable, Sendable {
     var isLong: Bool { endpoint.facts.isLong }
 
     /// GET or POST.
-    public var method: String { endpoint.facts.method.rawValue }
+    public var method: String { endpoint.method.rawValue }
 
     /// The path and the query, percent-encoded.
     public var path: String { call.path }

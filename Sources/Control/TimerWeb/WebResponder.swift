@@ -110,7 +110,7 @@ package struct WebResponder: RequestResponder {
         } catch {
             return reply(.fault(error))
         }
-        let access = request.endpoint.facts.access
+        let access = request.endpoint.access
         guard access.isForBrowsers, access != .beforeLogin else {
             return reply(ControlAnswer.elsewhere)
         }

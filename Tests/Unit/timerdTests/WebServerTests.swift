@@ -173,7 +173,7 @@ import WebReceiver
                 #expect(answer.headers["cache-control"] != nil, "\(answer.status) \(what)")
             }
             for (request, credentials) in web.takeAsked() {
-                let access = request.endpoint.facts.access
+                let access = request.endpoint.access
                 #expect(access.isForBrowsers, "\(request) \(what)")
                 if request.values(of: ControlRequest.login) != nil { continue }
                 #expect(access != .beforeLogin && credentials != .none, "\(request) \(what)")

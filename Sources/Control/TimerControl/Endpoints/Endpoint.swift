@@ -4,6 +4,9 @@
 /// What the table says of an endpoint, without its types.
 public protocol AnyEndpoint: AnyObject, Sendable {
     var facts: EndpointFacts { get }
+    /// What each request is asked about, without a copy of the other facts.
+    var method: EndpointFacts.Method { get }
+    var access: Access { get }
 
     /// Throws if this part of a path is not a value that the path of the endpoint stands for.
     func check(_ parts: [String], of path: Substring) throws(ControlRequest.Fault)
@@ -53,6 +56,8 @@ public struct EndpointFacts: Sendable {
 public final class Endpoint<Place: Hashable & Sendable, Query: RequestQuery, Body>: AnyEndpoint
 where Body: Hashable & Sendable {
     public let facts: EndpointFacts
+    public var method: EndpointFacts.Method { facts.method }
+    public var access: Access { facts.access }
     let place: PathForm<Place>
     let body: BodyForm<Body>
     /// Which part of the path is its value.

@@ -115,7 +115,7 @@ private struct Target {
     func methods() throws(ControlRequest.Fault) -> [String] {
         let (parts, endpoints) = try found()
         for endpoint in endpoints { try endpoint.check(parts, of: path) }
-        let methods = endpoints.map(\.facts.method)
+        let methods = endpoints.map(\.method)
         return (methods.contains(.get) ? ["GET", "HEAD"] : [])
             + (methods.contains(.post) ? ["POST"] : []) + ["OPTIONS"]
     }
@@ -138,7 +138,7 @@ extension ControlRequest {
         let target = Target(path)
         let (parts, endpoints) = try target.found()
         let asked = EndpointFacts.Method(of: method)
-        guard let endpoint = endpoints.first(where: { $0.facts.method == asked }) else {
+        guard let endpoint = endpoints.first(where: { $0.method == asked }) else {
             throw .methodNotAllowed(try target.methods())
         }
         self = try endpoint.read(
@@ -158,7 +158,7 @@ extension ControlRequest {
     public static func bodyBytesMax(method: String, path: String, mayChange: Bool) -> Int {
         guard mayChange, let asked = EndpointFacts.Method(of: method),
             let found = try? Target(path).found(),
-            let endpoint = found.endpoints.first(where: { $0.facts.method == asked })
+            let endpoint = found.endpoints.first(where: { $0.method == asked })
         else { return bodyBytesMax }
         return endpoint.facts.body?.bytesMax ?? bodyBytesMax
     }

@@ -32,7 +32,7 @@ struct ControlResponder: RequestResponder {
         }
         // Whether some commands need the right is known when their bodies are.
         let isForAll = EndpointTable.endpoints(spelled: head.uri).contains {
-            $0.facts.method == .post && !$0.facts.access.isForOperators
+            $0.method == .post && !$0.access.isForOperators
         }
         return head.method == .POST && !isForAll && !service.mayHaveRight(peer)
             ? Self.forbidden : nil
@@ -81,7 +81,7 @@ struct WebGateway: RequestResponder {
 
     func refusal(of head: HTTPRequestHead) -> ControlAnswer? {
         let isBeforeLogin = EndpointTable.endpoints(spelled: head.uri).contains {
-            $0.facts.access == .beforeLogin
+            $0.access == .beforeLogin
         }
         return isBeforeLogin || peer(of: head) != nil ? nil : .unauthorized
     }
@@ -97,7 +97,7 @@ struct WebGateway: RequestResponder {
         }
         // The session may have ended since the header came.
         let known = peer(of: head)
-        let access = asked.endpoint.facts.access
+        let access = asked.endpoint.access
         guard access.isForBrowsers else { return reply(.elsewhere) }
         guard access != .beforeLogin else {
             return service.answer(asked, from: Self.unknown, reply: reply)

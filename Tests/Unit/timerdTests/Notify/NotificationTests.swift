@@ -45,7 +45,7 @@ import TimerStore
         ] as [(String, String, ControlRequest)])
     func requestsAreRead(method: String, path: String, request: ControlRequest) throws {
         #expect(try ControlRequest(method: method, path: path, body: []) == request)
-        #expect(request.method == method && request.endpoint.facts.access.isForBrowsers)
+        #expect(request.method == method && request.endpoint.access.isForBrowsers)
         // Whoever may only look sends nothing.
         #expect(request.isChange == (method == "POST"))
         #expect(
