@@ -77,7 +77,7 @@ public struct EventStatus: Codable, Hashable, Sendable {
     public var event: String
     /// The job that it is about; absent for one of the daemon itself.
     public var job: String?
-    /// `debug`, `info`, `notice`, `warning`, `error` or `critical`.
+    /// How important it is.
     public var level: String
     /// The sentence of the journal, which is for people.
     public var message: String
@@ -102,9 +102,10 @@ public struct EventStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// The first message of a stream of events.
+/// The message `hello`, with which a stream of events begins.
 public struct EventsHello: Codable, Hashable, Sendable {
-    /// Which start of the daemon it is: when that was. Numbers of another one mean other events.
+    /// Which start of the daemon it is: `since` of the list of all jobs. Numbers of another one
+    /// mean other events.
     public var instance: String
     /// The number of the latest event; 0 if there is none yet.
     public var number: UInt64
@@ -115,7 +116,7 @@ public struct EventsHello: Codable, Hashable, Sendable {
     }
 }
 
-/// A message with events that happened, and with the jobs as they are after them.
+/// A message `events` of a stream of events.
 public struct EventsFrame: Codable, Hashable, Sendable {
     /// The events, in the order of their numbers.
     public var events: [EventStatus]
@@ -123,7 +124,8 @@ public struct EventsFrame: Codable, Hashable, Sendable {
     public var jobs: [JobStatus]
     /// When the daemon wrote this, RFC 3339: the spans of the jobs are counted from then.
     public var now: String
-    /// Whether jobs that are not in `jobs` may have changed as well, so that all must be listed again; absent if not.
+    /// Whether jobs that are not in `jobs` may have changed as well, so that all must be listed
+    /// again; absent if not.
     public var relist: Bool?
     /// The jobs that they are about and that are not configured any more.
     public var removedJobs: [String]
@@ -145,7 +147,7 @@ public struct EventsFrame: Codable, Hashable, Sendable {
     }
 }
 
-/// A message that says that events are missing here: the reader was too slow, or asked too late.
+/// A message `gap` of a stream of events: events are missing here. List all jobs again.
 public struct EventsGap: Codable, Hashable, Sendable {
     /// The last event before those that are missing.
     public var after: UInt64

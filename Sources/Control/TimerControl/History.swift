@@ -115,7 +115,8 @@ public struct HistoryReply: Codable, Hashable, Sendable {
     }
 }
 
-/// Runs in a row that were skipped for the same reason, on one day in UTC.
+/// Runs in a row that were skipped for the same reason, on one day in UTC, without a run of the job
+/// that ended between them.
 public struct SkippedRuns: Codable, Hashable, Sendable {
     /// When the last of them was skipped, RFC 3339.
     public var at: String
@@ -125,9 +126,9 @@ public struct SkippedRuns: Codable, Hashable, Sendable {
     public var firstScheduled: String
     /// The job by its present name, also for runs from before it was renamed.
     public var job: String
-    /// When the last of them was due, RFC 3339; the same as `firstScheduled` if it is one.
+    /// When the last of them was due, RFC 3339.
     public var lastScheduled: String
-    /// The reason in the word of the journal, as in `SkipStatus.reason`.
+    /// The reason, as the journal has it.
     public var reason: String
     /// How many there were, with the missed ones that each stands for.
     public var skippedCount: Int
@@ -151,15 +152,15 @@ public struct RecentReply: Codable, Hashable, Sendable {
     /// About how many runs one answer has at most.
     public static let runsMax = 100_000
 
-    /// The runs of one job, the oldest first.
+    /// The last runs of a job, the oldest first: lists of the same length.
     public struct Runs: Codable, Hashable, Sendable {
         /// How long each of them took, in microseconds.
         public var durations: [Int64]
         /// When each of them ended, in microseconds since 1970.
         public var endTimes: [Int64]
-        /// The job by its present name.
+        /// The job, by its name now.
         public var job: String
-        /// A letter for each of them: `s` succeeded, `f` failed, `i` was stopped or replaced on request.
+        /// A letter for each of them: s succeeded, f failed, i was stopped or replaced on request.
         public var verdicts: String
 
         /// The three lists have one element for each run.
@@ -215,7 +216,7 @@ public struct DaysReply: Codable, Hashable, Sendable {
     public var job: String
     /// The time zone of the days; absent for that of the machine.
     public var timezone: String?
-    /// The last of the days that were requested: today.
+    /// The last of the requested days: today.
     public var today: String
 
     public init(job: String, timezone: String?, today: String, days: [Day]) {

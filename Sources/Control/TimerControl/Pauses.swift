@@ -46,15 +46,15 @@ public struct PastPauseStatus: Codable, Hashable, Sendable {
     public var ended: String
     /// Who ended it; absent if it ended by itself at `until`.
     public var endedBy: String?
-    /// The job by its present name.
+    /// The job, by its name now.
     public var job: String
     /// What the user wrote about it; absent if nothing.
     public var note: String?
-    /// When the pause began, RFC 3339.
+    /// Since when the job was paused, RFC 3339.
     public var since: String
-    /// When it would have ended by itself; absent if it had no end.
+    /// When it would have ended by itself, RFC 3339; absent if it had no end.
     public var until: String?
-    /// Whether active runs were suspended as well; absent if not.
+    /// Whether its runs were suspended as well; absent if not.
     public var withRun: Bool?
 
     public init(_ past: PastPause) {

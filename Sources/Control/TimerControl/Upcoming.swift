@@ -78,11 +78,12 @@ public struct UpcomingReply: Codable, Hashable, Sendable {
     public struct Run: Codable, Hashable, Sendable {
         /// When it is due, RFC 3339.
         public var at: String
-        /// How many further runs of the job are not listed, if the runs are grouped; absent if none.
+        /// How many further runs of the job are not listed, if the runs are grouped; absent if
+        /// none.
         public var furtherCount: Int?
-        /// Whether there may be more than `furtherCount`; absent if not.
+        /// Whether the job may have more runs than that; absent if not.
         public var hasMore: Bool?
-        /// The name of its job.
+        /// The job's name.
         public var job: String
         /// `run`, `retry`, or `skipped` because a user requested it.
         public var kind: String
@@ -96,7 +97,7 @@ public struct UpcomingReply: Codable, Hashable, Sendable {
 
     /// The next runs, the earliest first.
     public var upcoming: [Run]
-    /// Whether there are more runs within the requested time.
+    /// Whether there are more within the time that was asked for.
     public var hasMore: Bool
     /// The jobs that are paused without an end.
     public var pausedJobs: [String]

@@ -28,6 +28,17 @@ enum DocumentValue: Hashable, Decodable {
         }
     }
 
+    /// The names of the members at the end of a path of names.
+    func names(_ path: String...) -> [String] {
+        var found = self
+        for name in path {
+            guard case .object(let members) = found, let next = members[name] else { return [] }
+            found = next
+        }
+        guard case .object(let members) = found else { return [] }
+        return members.keys.sorted()
+    }
+
     private static let columns = 120
 
     /// - Parameter column: where the text begins, in characters.
@@ -93,8 +104,8 @@ extension DocumentValue: ExpressibleByStringLiteral, ExpressibleByArrayLiteral,
     init(integerLiteral value: Int) { self = .integer(value) }
 }
 
-/// The OpenAPI document: its paths are those of the table of endpoints; its schemas are written by
-/// hand in schemas.json, or come from the declaration of the type.
+/// The OpenAPI document: its paths are those of the table of endpoints, and its schemas those of the
+/// declarations of the answers. schemas.json has the schemas of bodies, and what no declaration says.
 struct OpenAPIDocument {
     static let file = "Sources/Control/COpenAPI/openapi.json"
     /// What is written by hand, in the form of the document.
@@ -102,10 +113,12 @@ struct OpenAPIDocument {
 
     private var components: [String: [String: DocumentValue]]
     private let head: [String: DocumentValue]
-    /// The schemas of types that have one written by hand.
+    /// The names of schemas that are not those of the rule.
     private let names: [ObjectIdentifier: String]
+    /// The schemas that are those of a declaration, as far as it was read.
+    private var described: Set<String> = []
 
-    /// - Parameter types: the types that have a schema in schemas.json, by its name.
+    /// - Parameter types: types by the names of their schemas.
     init(types: [String: any Decodable.Type]) throws {
         var members = try JSONDecoder().decode(
             [String: DocumentValue].self, from: Data(contentsOf: Project.url(of: Self.frame)))
@@ -121,6 +134,8 @@ struct OpenAPIDocument {
     /// The text of the file.
     mutating func text() throws -> String {
         var paths: [String: DocumentValue] = [:]
+        // What each endpoint may answer.
+        _ = try schema(of: ErrorReply.self)
         for path in EndpointTable.paths { paths[path] = .object(try operations(at: path)) }
         var document = head
         document["paths"] = .object(paths)
@@ -250,13 +265,33 @@ struct OpenAPIDocument {
 
     // MARK: - Schemas
 
-    /// The schema of a type: the one of schemas.json, or one from its declaration.
+    /// The schema of a type: that of its declaration, with what schemas.json adds.
     private mutating func schema(of type: any Decodable.Type) throws -> DocumentValue {
-        if let name = names[ObjectIdentifier(type)] { return Self.schema(name) }
-        let declared = try DeclaredSchema(of: type) { [names] in names[ObjectIdentifier($0)] }
-        components["schemas", default: [:]][declared.name] = declared.schema
+        let name = name(of: type)
+        guard described.insert(name).inserted else { return Self.schema(name) }
+        let declared = try DeclaredSchema(of: type) { [self] in self.name(of: $0) }
+        let added = components["schemas"]?[name] ?? [:]
+        components["schemas", default: [:]][name] = declared.schema.adding(added)
         for inner in declared.types { _ = try schema(of: inner) }
-        return Self.schema(declared.name)
+        return Self.schema(name)
+    }
+
+    private func name(of type: any Decodable.Type) -> String {
+        names[ObjectIdentifier(type)] ?? DeclaredSchema.name(of: type)
+    }
+}
+
+extension DocumentValue {
+    /// The same with these members. If they say what it is, with `$ref` or `type`, only the description
+    /// stays.
+    fileprivate func adding(_ other: DocumentValue) -> DocumentValue {
+        guard case .object(var members) = self, case .object(let others) = other else {
+            return other
+        }
+        if others["$ref"] ?? others["type"] != nil {
+            members = members.filter { $0.key == "description" }
+        }
+        return .object(members.merging(others) { $0.adding($1) })
     }
 }
 
