@@ -3,7 +3,7 @@
 
 public import TimerCore
 
-/// The daemon and all its jobs, in the form of the API.
+/// The daemon and its jobs.
 public struct DaemonStatus: Codable, Hashable, Sendable {
     /// The version of timerd.
     public var version: String
@@ -17,7 +17,7 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
     public var config: String
     /// Why a part of the present configuration was refused, in a sentence; absent if nothing was.
     public var refusal: String?
-    /// The jobs in the configuration that the daemon could not accept.
+    /// The jobs or files of the configuration that have errors and are not loaded.
     public var rejected: [String]
     /// The notifiers whose last attempt to send a message failed; absent if there are none.
     public var failingNotifiers: [String]?
@@ -103,7 +103,7 @@ public struct JobNames: Decodable, Hashable, Sendable {
 
 /// Notifications that a notifier does not send yet, because of its limit `per-hour`.
 public struct HeldNotifications: Codable, Hashable, Sendable {
-    /// How many notifications are held back, above zero.
+    /// How many there are.
     public var heldCount: Int
     /// The name of the notifier.
     public var notifier: String

@@ -54,7 +54,7 @@ public struct ErrorReply: Codable, Hashable, Sendable, Error {
         case usage
     }
 
-    /// One of `Code`; a newer daemon may send others.
+    /// What kind of error it is. More words may be added; the sentences may change.
     public var code: String
     /// Its parts, such as the errors of a configuration, one per line.
     public var details: [String]?

@@ -4,7 +4,7 @@
 public import TimerCore
 
 /// Which events are requested, and for how long.
-public struct EventQuery: Hashable, Sendable {
+public struct EventQuery: RequestQuery {
     /// How many of the latest events the daemon keeps.
     public static let kept = 4096
 
@@ -32,15 +32,42 @@ public struct EventQuery: Hashable, Sendable {
         self.follows = follows
     }
 
-    var text: String {
-        var pairs: [(String, String?)] = []
-        switch start {
-        case .now: break
-        case .after(let number): pairs.append(("after", "\(number)"))
-        case .last(let count): pairs.append(("last", "\(count)"))
+    public init() { self.init(start: .now) }
+
+    public static let parameters: [QueryParameter<EventQuery>] = [
+        .after(\.after, "Begin behind the event with this number."),
+        QueryParameter(
+            "last", .number(0...kept, unless: nil),
+            "Begin with the last events; not together with `after`. Without both, the stream begins with the next event."
+        ) { (text, query) throws(ControlRequest.Fault) in
+            guard let count = Int(digits: text), (0...kept).contains(count) else {
+                throw .badQuery("last must be from 0 to \(kept)")
+            }
+            guard query.after == nil else { throw .badQuery("give after or last, not both") }
+            query.start = .last(count)
+        } write: {
+            if case .last(let count) = $0.start { "\(count)" } else { nil }
+        },
+        .job("job", \.job, "Only events of this job."),
+        .flag(
+            "follow", \.follows,
+            "Whether the stream continues with later events, as it does without this parameter; otherwise it ends behind the latest one."
+        ),
+    ]
+
+    private var after: UInt64? {
+        get { if case .after(let number) = start { number } else { nil } }
+        set { start = newValue.map { .after($0) } ?? .now }
+    }
+
+    /// What browsers send when they connect again goes before the query, which is that of the first
+    /// time.
+    public mutating func take(_ headers: RequestHeaders) throws(ControlRequest.Fault) {
+        guard let id = headers.lastEventID else { return }
+        guard let number = UInt64(digits: id), number <= Int64.max else {
+            throw .badQuery("Last-Event-ID must be the number of an event")
         }
-        return QueryText.write(
-            pairs + [("job", job?.description), ("follow", follows ? nil : "0")])
+        start = .after(number)
     }
 }
 
@@ -50,7 +77,7 @@ public struct EventStatus: Codable, Hashable, Sendable {
     public var event: String
     /// The job that it is about; absent for one of the daemon itself.
     public var job: String?
-    /// `debug`, `info`, `notice`, `warning`, `error` or `critical`.
+    /// How important it is.
     public var level: String
     /// The sentence of the journal, which is for people.
     public var message: String
@@ -75,9 +102,10 @@ public struct EventStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// The first message of a stream of events.
+/// The message `hello`, with which a stream of events begins.
 public struct EventsHello: Codable, Hashable, Sendable {
-    /// Which start of the daemon it is: when that was. Numbers of another one mean other events.
+    /// Which start of the daemon it is: `since` of the list of all jobs. Numbers of another one
+    /// mean other events.
     public var instance: String
     /// The number of the latest event; 0 if there is none yet.
     public var number: UInt64
@@ -88,7 +116,7 @@ public struct EventsHello: Codable, Hashable, Sendable {
     }
 }
 
-/// A message with events that happened, and with the jobs as they are after them.
+/// A message `events` of a stream of events.
 public struct EventsFrame: Codable, Hashable, Sendable {
     /// The events, in the order of their numbers.
     public var events: [EventStatus]
@@ -96,7 +124,8 @@ public struct EventsFrame: Codable, Hashable, Sendable {
     public var jobs: [JobStatus]
     /// When the daemon wrote this, RFC 3339: the spans of the jobs are counted from then.
     public var now: String
-    /// Whether jobs that are not in `jobs` may have changed as well, so that all must be listed again; absent if not.
+    /// Whether jobs that are not in `jobs` may have changed as well, so that all must be listed
+    /// again; absent if not.
     public var relist: Bool?
     /// The jobs that they are about and that are not configured any more.
     public var removedJobs: [String]
@@ -118,7 +147,7 @@ public struct EventsFrame: Codable, Hashable, Sendable {
     }
 }
 
-/// A message that says that events are missing here: the reader was too slow, or asked too late.
+/// A message `gap` of a stream of events: events are missing here. List all jobs again.
 public struct EventsGap: Codable, Hashable, Sendable {
     /// The last event before those that are missing.
     public var after: UInt64
@@ -128,37 +157,5 @@ public struct EventsGap: Codable, Hashable, Sendable {
     public init(after: UInt64, nextNumber: UInt64) {
         self.after = after
         self.nextNumber = nextNumber
-    }
-}
-
-extension EventQuery {
-    init(_ query: inout QueryText) throws(ControlRequest.Fault) {
-        self.init()
-        let after = try query.after()
-        if let after { start = .after(after) }
-        if let text = query.take("last") {
-            guard let count = Int(digits: text), (0...Self.kept).contains(count) else {
-                throw .badQuery("last must be from 0 to \(Self.kept)")
-            }
-            guard after == nil else { throw .badQuery("give after or last, not both") }
-            start = .last(count)
-        }
-        job = try query.job("job")
-        follows = try query.flag("follow", unless: true)
-    }
-}
-
-extension ControlRequest {
-    /// The same request, where it is for events behind the last one that its client has: what browsers send when they
-    /// connect again goes before the query, which is that of the first time.
-    ///
-    /// - Parameter id: the header `Last-Event-ID`; nil without one. Other requests ignore it.
-    public func goingOn(from id: String?) throws(Fault) -> ControlRequest {
-        guard case .events(var query) = self, let id else { return self }
-        guard let number = UInt64(digits: id), number <= Int64.max else {
-            throw .badQuery("Last-Event-ID must be the number of an event")
-        }
-        query.start = .after(number)
-        return .events(query)
     }
 }

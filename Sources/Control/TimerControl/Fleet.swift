@@ -5,12 +5,12 @@ public import TimerCore
 
 /// The fleet that the machine belongs to, and its connection to it.
 public struct FleetReply: Codable, Hashable, Sendable {
-    /// The name in the configuration of all its machines.
+    /// The name of the fleet.
     public var fleetName: String
     /// The name of the machine that answers.
     public var machine: String
-    /// `connected`; `away` while etcd cannot be reached; `unusable` if it must not be used; `standby`
-    /// if this machine is connected and may not start runs.
+    /// `connected`; `away` while etcd cannot be reached; `unusable` if it must not be used;
+    /// `standby` if this machine is connected and may not start runs.
     public var state: String
     /// What is wrong, and what to do next; absent if nothing is.
     public var problem: String?
@@ -18,19 +18,19 @@ public struct FleetReply: Codable, Hashable, Sendable {
     public var endpoint: String?
     /// The version of etcd there; absent if it is not known.
     public var etcdVersion: String?
-    /// Since when the whole fleet is held; absent if it is not.
+    /// Since when the whole fleet is held, RFC 3339; absent if it is not.
     public var heldSince: String?
     /// Who holds it; absent if it is not held.
     public var heldBy: String?
-    /// Whether this machine starts nothing any more until it is undrained.
+    /// Whether this machine starts no runs of the fleet until it is undrained.
     public var drained: Bool
     /// The machines that are connected, as this machine last knew.
     public var machines: [Machine]
-    /// What etcd does not have any more, and whether it comes back with `adopt`; absent if there is nothing to
-    /// adopt, or if `adopt` forms a new fleet.
+    /// What etcd does not have any more, and whether it comes back with `adopt`; absent if there is
+    /// nothing to adopt, or if `adopt` forms a new fleet.
     public var adoptionLoss: Loss?
 
-    /// What etcd had when this machine last saw it.
+    /// What etcd had when this machine last saw it: also skipped runs, and elapsed time.
     public struct Loss: Codable, Hashable, Sendable {
         /// Which machines bring back the pauses, the skipped runs, the elapsed times and the hold.
         public enum Memory: String, Sendable {
@@ -44,7 +44,8 @@ public struct FleetReply: Codable, Hashable, Sendable {
 
         /// Whether the fleet was held, and without memory is not any more.
         public var held: Bool
-        /// Which machines bring that back: a `Memory`.
+        /// Which machines bring that back: with `own` this one, or another one that has seen more;
+        /// with `others` only other machines; with `none` no machine.
         public var memory: String
         /// The jobs that were paused, and without memory are not any more.
         public var pausedJobs: [String]
@@ -65,13 +66,15 @@ public struct FleetReply: Codable, Hashable, Sendable {
         public var labels: [String]
         /// Whether it may start runs; if not, `unfit` says why.
         public var fit: Bool
-        /// Why it may not: `drained`; `clock` if its clock is wrong; `joining` if it has just joined.
-        /// Absent if it may, or if it has an older version of timerd, which does not say it.
+        /// Why it may not: `drained`; `clock` if its clock is wrong; `joining` if it has just
+        /// joined. Absent if it may, or if it has an older version of timerd, which does not say
+        /// it.
         public var unfit: String?
-        /// How far its clock is ahead of that of etcd, at least and at most.
+        /// How far its clock is ahead of that of etcd at least.
         public var skewMsecMin: Int64?
+        /// How far its clock is ahead of that of etcd at most.
         public var skewMsecMax: Int64?
-        /// The jobs of which it has another definition than this machine.
+        /// The jobs of which it has another definition than the machine that answers.
         public var driftedJobs: [String]
         /// The version of timerd that runs on it.
         public var version: String
@@ -112,13 +115,15 @@ public struct FleetReply: Codable, Hashable, Sendable {
 
 /// What the fleet knows of a job that its machines share.
 public struct FleetJobStatus: Codable, Hashable, Sendable {
-    /// Up to when all that is due counts as started or skipped, because the clock of a machine was ahead;
-    /// absent if that is not in the future.
+    /// Up to when all that is due counts as started or skipped, because the clock of a machine was
+    /// ahead, RFC 3339; absent if that is not in the future.
     public var accountedUntil: String?
-    /// Whether the fleet uses another definition than this machine has; absent if not.
+    /// Whether the fleet uses another definition than this machine has, so that this machine stands
+    /// by; absent if not.
     public var drifted: Bool?
-    /// Who holds the whole fleet, and since when; absent if it is not held.
+    /// Who holds the whole fleet; absent if it is not held.
     public var heldBy: String?
+    /// Since when the whole fleet is held, RFC 3339; absent if it is not.
     public var heldSince: String?
     /// The machines that may start it, the first one first; only in answers about one job.
     public var eligibleMachines: [String]?
@@ -126,26 +131,26 @@ public struct FleetJobStatus: Codable, Hashable, Sendable {
     public var lastRun: Run?
     /// The runs that are not over, on all machines.
     public var openRuns: [Run]
-    /// Why what the fleet has of the job cannot be read here, so that this machine does not start it;
-    /// absent if it can.
+    /// Why what the fleet has of the job cannot be read here, so that this machine does not start
+    /// it; absent if it can.
     public var problem: String?
-    /// Whether this machine has no connection to the fleet, so that all this may have changed; absent
-    /// if not.
+    /// Whether this machine has no connection to the fleet, so that all this may have changed;
+    /// absent if not.
     public var stale: Bool?
 
     /// A run on a machine of the fleet.
     public struct Run: Codable, Hashable, Sendable {
-        /// When its process started; absent if it has not, or if that is not known.
+        /// When its process started, RFC 3339; absent if it has not, or if that is not known.
         public var began: String?
-        /// When it ended or was skipped; absent while it is active.
+        /// When it ended or was skipped, RFC 3339; absent while it is active.
         public var ended: String?
         /// The machine that has it, or that skipped it.
         public var machine: String
-        /// How it ended, as in `RunStatus.outcome`; absent while it is active.
+        /// How it ended.
         public var outcome: String?
         /// The identity of the run.
         public var run: String
-        /// `requested`, `claimed`, `began`, `ended`, `skipped`, `unstarted` or `lost`.
+        /// How far it is.
         public var state: String
 
         init(_ run: FleetJobView.MachineRun) {
@@ -217,6 +222,12 @@ extension FleetOrder: RequestBody {
             throw .badBody("job must be the name of a job")
         }
         return order
+    }
+}
+
+extension BodyForm where Value == FleetOrder {
+    static let fleetOrder = BodyForm("FleetBody", isRequired: true, read: FleetOrder.read) {
+        try ControlJSON.encode($0)
     }
 }
 

@@ -32,7 +32,7 @@ public struct HistoryCursor: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Which of the runs that ended, and skipped firings, are requested.
-public struct HistoryQuery: Hashable, Sendable {
+public struct HistoryQuery: RequestQuery {
     /// The maximum of `limit`.
     public static let limitMax = 1000
 
@@ -69,14 +69,32 @@ public struct HistoryQuery: Hashable, Sendable {
         self.cursor = cursor
     }
 
-    var text: String {
-        QueryText.write([
-            ("job", job?.description), ("failed", failed ? "1" : nil),
-            ("since", since?.rfc3339Micros), ("until", until?.rfc3339Micros),
-            ("limit", "\(limit)"), ("output", output ? nil : "0"),
-            ("skipped", skipped ? "1" : nil), ("cursor", cursor?.description),
-        ])
-    }
+    public init() { self.init(job: nil) }
+
+    public static let parameters: [QueryParameter<HistoryQuery>] = [
+        .job("job", \.job, "Only runs of this job."),
+        .flag("failed", \.failed, "Whether only runs that failed."),
+        .instant("since", \.since, "Only runs that ended since then."),
+        .instant("until", \.until, "Only runs that ended before then."),
+        .number("limit", \.limit, 1...limitMax, "How many at most."),
+        .flag(
+            "output", \.output,
+            "Whether the runs have the last of their output, as they do without this parameter."),
+        .flag(
+            "skipped", \.skipped,
+            "Whether runs that were skipped are in the answer as well; `limit` counts both."),
+        QueryParameter(
+            "cursor", .text(pattern: "^[rs][0-9]{1,18}[.][0-9]{1,18}$"),
+            "Only what comes behind an earlier answer: its `next_cursor`."
+        ) { (text, query) throws(ControlRequest.Fault) in
+            guard let place = HistoryCursor(text) else {
+                throw .badQuery("cursor must be next_cursor of an earlier answer")
+            }
+            query.cursor = place
+        } write: {
+            $0.cursor?.description
+        },
+    ]
 }
 
 /// The requested runs, and where the next answer continues.
@@ -97,7 +115,8 @@ public struct HistoryReply: Codable, Hashable, Sendable {
     }
 }
 
-/// Runs in a row that were skipped for the same reason, on one day in UTC.
+/// Runs in a row that were skipped for the same reason, on one day in UTC, without a run of the job
+/// that ended between them.
 public struct SkippedRuns: Codable, Hashable, Sendable {
     /// When the last of them was skipped, RFC 3339.
     public var at: String
@@ -107,9 +126,9 @@ public struct SkippedRuns: Codable, Hashable, Sendable {
     public var firstScheduled: String
     /// The job by its present name, also for runs from before it was renamed.
     public var job: String
-    /// When the last of them was due, RFC 3339; the same as `firstScheduled` if it is one.
+    /// When the last of them was due, RFC 3339.
     public var lastScheduled: String
-    /// The reason in the word of the journal, as in `SkipStatus.reason`.
+    /// The reason, as the journal has it.
     public var reason: String
     /// How many there were, with the missed ones that each stands for.
     public var skippedCount: Int
@@ -130,21 +149,18 @@ public struct SkippedRuns: Codable, Hashable, Sendable {
 
 /// The last runs of each job, in few bytes.
 public struct RecentReply: Codable, Hashable, Sendable {
-    /// How many runs of each job may be requested, and how many are without a number.
-    public static let counts = 1...100
-    public static let countDefault = 20
     /// About how many runs one answer has at most.
     public static let runsMax = 100_000
 
-    /// The runs of one job, the oldest first.
+    /// The last runs of a job, the oldest first: lists of the same length.
     public struct Runs: Codable, Hashable, Sendable {
         /// How long each of them took, in microseconds.
         public var durations: [Int64]
         /// When each of them ended, in microseconds since 1970.
         public var endTimes: [Int64]
-        /// The job by its present name.
+        /// The job, by its name now.
         public var job: String
-        /// A letter for each of them: `s` succeeded, `f` failed, `i` was stopped or replaced on request.
+        /// A letter for each of them: s succeeded, f failed, i was stopped or replaced on request.
         public var verdicts: String
 
         /// The three lists have one element for each run.
@@ -169,10 +185,6 @@ public struct RecentReply: Codable, Hashable, Sendable {
 
 /// The runs of a job by the day.
 public struct DaysReply: Codable, Hashable, Sendable {
-    /// How many days may be requested, and how many are without a number: 26 weeks.
-    public static let counts = 1...366
-    public static let countDefault = 182
-
     /// The runs of one day, by the day on which they ended.
     public struct Day: Codable, Hashable, Sendable {
         /// The day in the zone of the answer, such as 2026-11-22.
@@ -204,7 +216,7 @@ public struct DaysReply: Codable, Hashable, Sendable {
     public var job: String
     /// The time zone of the days; absent for that of the machine.
     public var timezone: String?
-    /// The last of the days that were requested: today.
+    /// The last of the requested days: today.
     public var today: String
 
     public init(job: String, timezone: String?, today: String, days: [Day]) {

@@ -3,9 +3,12 @@
 
 import TimerCore
 
-/// The API's form of a job. In JSON the names are in snake_case, instants are RFC 3339 in UTC with
-/// six digits of fraction, and spans are microseconds. A member without a value is left out.
+/// A job: its definition and its state.
+///
+/// In JSON the names are in snake_case, instants are RFC 3339 in UTC with six digits of fraction, and spans are
+/// microseconds. A member without a value is left out.
 public struct JobStatus: Codable, Hashable, Sendable {
+    /// The job's name.
     public var job: String
     /// What the author of the configuration wrote about it.
     public var description: String?
@@ -14,54 +17,56 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var state: String
     /// The program and its arguments, if it runs one.
     public var command: [String]?
-    /// The line for the shell, if it runs one.
+    /// The line of the shell, if it runs one.
     public var shell: String?
-    /// The interval of an `every` job; absent for another one.
+    /// The interval of an `every` job.
     public var everyUsec: Int64?
-    /// `end` if the interval is counted from the end of each run; absent if it is counted from run
-    /// to run.
+    /// `end` if its interval is counted from the end of each run; absent if from run to run.
     public var from: String?
-    /// The delay of an `after` job; absent for another one.
+    /// The delay of an `after` job.
     public var afterUsec: Int64?
-    /// How long after each boot of the machine an `on-boot` job fires.
+    /// How long after each boot of the machine an `on-boot` job runs.
     public var onBootUsec: Int64?
     /// The calendar events of its schedule, in normal form.
     public var calendar: [String]?
     /// The crontab lines of its schedule, in normal form.
     public var cron: [String]?
-    /// The instant of a job that fires at one.
+    /// Of a job that runs once, when that is, RFC 3339; of a skipped run, when it was skipped; of a
+    /// reason, the instant it is about.
     public var at: String?
-    /// Whether a command created it. It runs once and is removed a day later; absent if not.
+    /// Whether it was made by a command, runs once, and is removed a day after that; absent if not.
     public var oneOff: Bool?
-    /// The zone of its calendar events and crontab lines.
+    /// The time zone of its calendar events and crontab lines.
     public var timezone: String?
-    /// What happens at times that do not exist, if its configuration sets this.
+    /// What happens to times that do not exist, if its configuration says so.
     public var dstGap: String?
-    /// What happens at times that occur twice, if its configuration sets this.
+    /// What happens to times that come twice, if its configuration says so.
     public var dstOverlap: String?
-    /// When the next run is due if nothing changes until then.
+    /// When it is due next if nothing changes until then, RFC 3339.
     public var next: String?
-    /// When the next retry starts; absent if none waits for its delay, and while the job is paused.
+    /// When the next retry starts, RFC 3339; absent if none waits for its delay, and while the job
+    /// is paused.
     public var nextAttempt: String?
-    /// The time from the answer until `nextAttempt`.
+    /// How long until then.
     public var nextAttemptUsec: Int64?
     /// The active time left until the next run.
     public var remainingUsec: Int64?
-    /// The active time since the last grid point.
+    /// Of a job, the active time since its last run was due; of a run, from the start of its
+    /// process to its end.
     public var elapsedUsec: Int64
-    /// The active time in total, in microseconds.
+    /// Its active time in all.
     public var activeUsec: Int64
     /// What the fleet knows of it; absent for a job of this machine alone.
     public var fleet: FleetJobStatus?
-    /// How often the job has fired since its record began.
+    /// How often it came due since its timer was started.
     public var firings: Int
-    /// Its pause: who paused it, when and why.
+    /// The pause it is in; absent if it is not paused.
     public var paused: PauseStatus?
     /// The runs that are active or waiting; of other machines too, for a job of a fleet.
     public var running: [RunStatus]
     /// The latest run that ended; absent if none is known.
     public var last: RunStatus?
-    /// When its time record was last saved: a power failure can cost what was counted since then.
+    /// When its state was last saved, RFC 3339.
     public var checkpoint: String
     /// Which time its schedule counts, if it counts time: `active`, `uptime`, `boottime` or `wall`.
     public var count: String?
@@ -70,14 +75,15 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var uncertainUsec: Int64?
     /// How many of the next runs a command skips; absent if none.
     public var skips: Int?
-    /// The latest run that was skipped, also before this start of the daemon; absent if the history has none.
+    /// The latest run that was skipped, also before this start of the daemon; absent if the history
+    /// has none.
     public var skipped: SkipStatus?
-    /// The incidents with a notification that are not over; absent if none.
+    /// What is wrong with it, as far as there was a message about it; absent if nothing is.
     public var incidents: [IncidentStatus]?
-    /// The values of its policy that are not the defaults.
+    /// What its policy says where that is not the default.
     public var policy: PolicyStatus?
-    /// What was deleted of its history before it was old enough, since the daemon started; absent if nothing was, and
-    /// in lists.
+    /// What was deleted of its history because of a limit since the daemon started; absent if
+    /// nothing was, and in lists.
     public var historyDeleted: HistoryDeletion?
 
     /// How long after each boot of the machine the job fires; nil for a job that does not.
@@ -111,42 +117,43 @@ public struct HistoryDeletion: Codable, Hashable, Sendable {
     }
 }
 
-/// The policy of a job; an absent member has its default.
+/// What a job's policy says; what is absent is the default.
 public struct PolicyStatus: Codable, Hashable, Sendable {
-    /// `skip` or `run-all`; by default `run-once`.
+    /// What happens to runs that were missed.
     public var onMissed: String?
-    /// How old a firing may be when its run starts.
+    /// How late a run may start.
     public var startingDeadlineUsec: Int64?
-    /// `keep-remaining`, `next-slot`, `fire-if-due` or `restart`.
+    /// What resuming does.
     public var onResume: String?
-    /// `queue`, `replace` or `allow`; by default `forbid`.
+    /// What happens when it is due while it is running.
     public var concurrency: String?
-    /// How many runs of the job may run at once.
+    /// How many of its runs may be active at once.
     public var concurrencyMax: Int?
     /// What each active run of the job takes of slots.
     public var slots: [SlotUse]?
-    /// `skip`; by default `wait`.
+    /// What happens when it is due while a slot is taken.
     public var onBusySlot: String?
-    /// How much later it may fire to share a wake-up.
+    /// How much later it may start to share a wake-up.
     public var accuracyUsec: Int64?
-    /// The most random delay, drawn for each run.
+    /// How much later it may start, drawn for each run.
     public var randomDelayUsec: Int64?
     /// The most random shift of the schedule, the same for all runs.
     public var randomOffsetUsec: Int64?
-    /// How many retries may follow a failed run.
+    /// How many further attempts may follow a failed run.
     public var retries: Int?
-    /// How many of its finished runs are kept.
+    /// How many of its newest finished runs are kept: of those that succeeded, and as many that
+    /// failed.
     public var historyRuns: Int?
 }
 
-/// Something that is wrong with a job, about which a notifier sent a notification.
+/// Something that is wrong with a job, about which a notifier sent a message.
 public struct IncidentStatus: Codable, Hashable, Sendable {
     /// How many firings in a row failed, how many runs were lost or how many firings were skipped;
     /// absent for the other kinds.
     public var failedCount: Int?
-    /// `failure`, `late`, `long`, `stale`, `lost`, `skipped` or `paused-long`.
+    /// What is wrong.
     public var kind: String
-    /// The name of the notifier that sent it.
+    /// The notifier that sent the message, as in `[notify.NAME]`.
     public var notifier: String
     /// When it began, RFC 3339.
     public var since: String
@@ -167,29 +174,29 @@ public struct IncidentStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// The latest firing of a job that was skipped, with those that it stands for.
+/// A run that was skipped.
 public struct SkipStatus: Codable, Hashable, Sendable {
-    /// When it was due; the first of several.
+    /// When it was due, RFC 3339; of several, the first.
     public var scheduled: String
-    /// How many were skipped at once, at least 1.
+    /// How many were skipped at once.
     public var skippedCount: Int
-    /// Why: `still-running`, `concurrency-max`, `queue-full`, `missed`, `catch-up-max`, `deadline`, `clock-set`,
-    /// `by-order` or `slot-busy`.
+    /// Why: `still-running`, `concurrency-max`, `queue-full`, `missed`, `catch-up-max`, `deadline`,
+    /// `clock-set`, `by-order` or `slot-busy`.
     public var reason: String
-    /// When it was decided to skip it, RFC 3339.
+    /// When it was skipped, RFC 3339.
     public var at: String
 }
 
-/// The pause that a job is in.
+/// A pause.
 public struct PauseStatus: Codable, Hashable, Sendable {
-    /// When it began, RFC 3339.
+    /// Since when, RFC 3339.
     public var since: String
     /// Who paused the job: the name of a user, or what else caused it in words.
     public var by: String
     /// What the user wrote about it; absent if nothing.
     public var note: String?
-    /// When it ends by itself; absent if only a user ends it.
+    /// When it ends by itself, RFC 3339; absent if only a user ends it.
     public var until: String?
-    /// Whether active runs were suspended as well; absent if not.
+    /// Whether its runs are suspended as well; absent if not.
     public var withRun: Bool?
 }

@@ -2,14 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A format in which `/metrics` answers.
-public enum MetricsFormat: Hashable, Sendable {
+public enum MetricsFormat: RequestQuery {
     /// The text format 0.0.4 of Prometheus.
     case text
     /// OpenMetrics 1.0.
     case openMetrics
 
+    public init() { self = .text }
+
+    /// It is requested with a header.
+    public static let parameters: [QueryParameter<MetricsFormat>] = []
+
+    public mutating func take(_ headers: RequestHeaders) {
+        self = MetricsFormat(accepted: headers.accepted)
+    }
+
     /// The value of the header `Content-Type`.
-    public var contentType: String {
+    public var contentType: String? { type }
+
+    /// The type of its text.
+    public var type: String {
         switch self {
         case .text: "text/plain; version=0.0.4; charset=utf-8"
         case .openMetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8"

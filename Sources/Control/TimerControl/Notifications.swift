@@ -4,7 +4,7 @@
 public import TimerCore
 
 /// Which messages to people and services are requested.
-public struct NotificationQuery: Hashable, Sendable {
+public struct NotificationQuery: RequestQuery {
     /// How many messages may be requested, and how many are without a number.
     public static let limits = 1...200
     public static let limitDefault = 20
@@ -40,31 +40,36 @@ public struct NotificationQuery: Hashable, Sendable {
         self.cursor = cursor
     }
 
-    init(_ query: inout QueryText) throws(ControlRequest.Fault) {
-        job = try query.job("job")
-        state = nil
-        if let word = query.take("state") {
-            guard let known = State(rawValue: word) else {
+    public init() { self.init(job: nil) }
+
+    public static let parameters: [QueryParameter<NotificationQuery>] = [
+        .job(
+            "job", \.job,
+            "Only messages about this job, also those from before it was renamed, and of what they say only what is about it."
+        ),
+        QueryParameter(
+            "state", .word(State.allCases.map(\.rawValue)), "Only messages in this state."
+        ) { (text, query) throws(ControlRequest.Fault) in
+            guard let known = State(rawValue: text) else {
                 throw .badQuery("state must be waiting, sent or dead")
             }
-            state = known
-        }
-        limit = try query.number("limit", Self.limits, unless: Self.limitDefault)
-        cursor = nil
-        if let text = query.take("cursor") {
+            query.state = known
+        } write: {
+            $0.state?.rawValue
+        },
+        .number("limit", \.limit, limits, "How many at most."),
+        QueryParameter(
+            "cursor", .text(pattern: "^[0-9]{1,18}$"),
+            "Only what comes behind an earlier answer: its `next_cursor`."
+        ) { (text, query) throws(ControlRequest.Fault) in
             guard let number = Int(digits: text) else {
                 throw .badQuery("cursor must be the next_cursor of an earlier answer")
             }
-            cursor = Int64(number)
-        }
-    }
-
-    var text: String {
-        QueryText.write([
-            ("job", job?.description), ("state", state?.rawValue), ("limit", "\(limit)"),
-            ("cursor", cursor.map { "\($0)" }),
-        ])
-    }
+            query.cursor = Int64(number)
+        } write: {
+            $0.cursor.map { "\($0)" }
+        },
+    ]
 }
 
 /// Something that people or a service get to know.
@@ -75,7 +80,7 @@ public struct NotificationStatus: Codable, Hashable, Sendable {
     public var failedInARow: Int?
     /// The job, by its name now; absent for a test.
     public var job: String?
-    /// The kind, as in the key `on`: `failure`, `recovery`, …
+    /// What happened, as in the key `on` of the configuration.
     public var kind: String
     /// How the run ended; absent if it is not about a run that ended.
     public var outcome: String?
@@ -106,19 +111,19 @@ public struct MessageStatus: Codable, Hashable, Sendable {
     public var created: String
     /// What went wrong at the last attempt; absent if nothing did.
     public var error: String?
-    /// When it is tried next; only of a message that waits.
+    /// When it is tried next, RFC 3339; only of a message that waits.
     public var next: String?
-    /// How many notifications it has in all.
+    /// How many notifications it has.
     public var notificationCount: Int
-    /// The first `notificationsMax` of them; with a job in the query, of those about it.
+    /// The first 5 of them; with `job`, of those about it.
     public var notifications: [NotificationStatus]
     /// The name of the notifier that sends it.
     public var notifier: String
     /// Its number, which is higher for later messages.
     public var number: Int64
-    /// When it was sent, RFC 3339; absent before that.
+    /// When it was sent, RFC 3339; absent before.
     public var sent: String?
-    /// `NotificationQuery.State`: `waiting`, `sent` or `dead`.
+    /// What became of it; a dead message is not tried again by itself.
     public var state: String
 
     public init(
@@ -177,7 +182,7 @@ public struct NotifierStatus: Codable, Hashable, Sendable {
     public var credential: String?
     /// How many of its messages are given up (`dead`).
     public var deadCount: Int
-    /// What went wrong at the latest attempt that failed; absent if none failed.
+    /// What went wrong with the latest message that is not sent; absent if there is none.
     public var error: String?
     /// The format of its messages; absent for mail and jobs.
     public var format: String?
@@ -185,9 +190,9 @@ public struct NotifierStatus: Codable, Hashable, Sendable {
     public var host: String?
     /// How many notifications its limit `per-hour` holds back; absent if none.
     public var heldCount: Int?
-    /// When the next message with them is sent; absent if none are held back.
+    /// When the next message with them is sent, RFC 3339; absent if none are held back.
     public var heldUntil: String?
-    /// Whether its latest message could not be sent, or not yet.
+    /// Whether the latest message that was tried is not sent.
     public var isFailing: Bool
     /// The job that it runs; absent for other transports.
     public var job: String?
@@ -227,7 +232,7 @@ public struct NotifiersReply: Codable, Hashable, Sendable {
 public struct NotifierTestReply: Codable, Hashable, Sendable {
     /// What the receiver answered, or the mail program printed; absent if nothing was sent.
     public var answer: String?
-    /// The body that was sent, or the whole mail.
+    /// The body of the request, or the whole mail.
     public var body: String?
     /// Whether nothing was sent because only the message was requested.
     public var dryRun: Bool
@@ -235,16 +240,17 @@ public struct NotifierTestReply: Codable, Hashable, Sendable {
     public var elapsedUsec: Int64?
     /// What went wrong, as a sentence; absent if nothing did.
     public var error: String?
-    /// The lines of the header of a request.
+    /// The lines of the header of the request.
     public var headers: [String]?
     /// The HTTP status of the answer; absent without one.
     public var httpStatus: Int?
-    /// Whether it was sent; false for a dry run.
+    /// Whether the receiver accepted it; false for a dry run.
     public var isSent: Bool
     /// The job that was run; absent if the notifier runs none.
     public var job: String?
     /// The method of HTTP; absent for a mail.
     public var method: String?
+    /// The notifier.
     public var notifier: String
     /// What is added to the path of the address.
     public var pathSuffix: String?

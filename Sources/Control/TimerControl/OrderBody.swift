@@ -6,33 +6,15 @@ public import TimerCore
 extension OrderBody: RequestBody {
     static let example = #"{"note": "disk swap"}"#
 
-    /// The keys that the body of this command may have; any other key is an error.
-    static func keys(of verb: Order.Verb) -> [String] {
-        switch verb {
-        case .pause: ["for_usec", "note", "until", "with_run"]
-        case .skipNext: ["count"]
-        case .run: ["environment", "machine"]
-        default: []
-        }
-    }
-
-    static func read(
-        _ verb: Order.Verb, from body: [UInt8]
-    ) throws(ControlRequest.Fault) -> OrderBody {
+    /// The values of a command, as an endpoint takes them.
+    ///
+    /// - Parameter keys: those that the body of this command may have; any other key is an error.
+    static func read(_ keys: [String], of body: [UInt8]) throws(ControlRequest.Fault) -> OrderBody {
         guard !body.isEmpty else { return OrderBody() }
-        return try read(keys(of: verb), from: body).checked()
+        return try read(keys, from: body).checked()
     }
 
-    static func readMany(
-        _ verb: Order.Verb, from body: [UInt8]
-    ) throws(ControlRequest.Fault) -> (JobSelection, OrderBody) {
-        let selecting = ["all", "jobs"] + (verb == .resume ? ["pauses"] : [])
-        let read = try OrdersBody.read(
-            selecting + keys(of: verb), from: body.isEmpty ? Array("{}".utf8) : body)
-        return (try read.selection(), try read.order.checked())
-    }
-
-    private func checked() throws(ControlRequest.Fault) -> OrderBody {
+    func checked() throws(ControlRequest.Fault) -> OrderBody {
         var order = self
         if order.note?.isEmpty == true { order.note = nil }
         if let note = order.note, let fault = OrderBody.fault(inNote: note) {

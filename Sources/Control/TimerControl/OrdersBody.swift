@@ -3,6 +3,39 @@
 
 import TimerCore
 
+/// A command for many jobs.
+public struct ManyOrder: Hashable, Sendable {
+    public let jobs: JobSelection
+    public let values: OrderBody
+}
+
+extension BodyForm where Value == OrderBody {
+    /// The body of a command for one job.
+    static func order(_ schema: String, _ keys: [String]) -> BodyForm {
+        BodyForm(schema) { (body: [UInt8]) throws(ControlRequest.Fault) -> OrderBody in
+            try OrderBody.read(keys, of: body)
+        } write: {
+            $0 == OrderBody() ? [] : try ControlJSON.encode($0)
+        }
+    }
+}
+
+extension BodyForm where Value == ManyOrder {
+    /// The body of the same command for many jobs.
+    ///
+    /// - Parameter hasPauses: whether they may also be named by their pauses.
+    static func orders(_ schema: String, _ keys: [String], hasPauses: Bool) -> BodyForm {
+        let keys = ["all", "jobs"] + (hasPauses ? ["pauses"] : []) + keys
+        return BodyForm(schema, isRequired: true, bytesMax: ControlRequest.orderBytesMax) {
+            (body: [UInt8]) throws(ControlRequest.Fault) -> ManyOrder in
+            let read = try OrdersBody.read(keys, from: body.isEmpty ? Array("{}".utf8) : body)
+            return ManyOrder(jobs: try read.selection(), values: try read.order.checked())
+        } write: {
+            try ControlJSON.encode(OrdersBody($0.jobs, $0.values))
+        }
+    }
+}
+
 /// The values of a command for many jobs.
 struct OrdersBody: Codable, RequestBody {
     static let example = #"{"jobs": ["backup", "report"]}"#

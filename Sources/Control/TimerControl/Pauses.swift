@@ -4,7 +4,7 @@
 public import TimerCore
 
 /// Which of the pauses that ended are requested.
-public struct PauseQuery: Hashable, Sendable {
+public struct PauseQuery: RequestQuery {
     /// The maximum of `limit`.
     public static let limitMax = 1000
 
@@ -28,20 +28,14 @@ public struct PauseQuery: Hashable, Sendable {
         self.limit = limit
     }
 
-    init(_ query: inout QueryText) throws(ControlRequest.Fault) {
-        self.init()
-        job = try query.job("job")
-        since = try query.instant("since")
-        until = try query.instant("until")
-        limit = try query.number("limit", 1...Self.limitMax, unless: limit)
-    }
+    public init() { self.init(job: nil) }
 
-    var text: String {
-        QueryText.write([
-            ("job", job?.description), ("since", since?.rfc3339Micros),
-            ("until", until?.rfc3339Micros), ("limit", "\(limit)"),
-        ])
-    }
+    public static let parameters: [QueryParameter<PauseQuery>] = [
+        .job("job", \.job, "Only pauses of this job."),
+        .instant("since", \.since, "Only pauses that ended then or later."),
+        .instant("until", \.until, "Only pauses that began before then."),
+        .number("limit", \.limit, 1...limitMax, "How many at most."),
+    ]
 }
 
 /// A pause that ended, from the history.
@@ -52,15 +46,15 @@ public struct PastPauseStatus: Codable, Hashable, Sendable {
     public var ended: String
     /// Who ended it; absent if it ended by itself at `until`.
     public var endedBy: String?
-    /// The job by its present name.
+    /// The job, by its name now.
     public var job: String
     /// What the user wrote about it; absent if nothing.
     public var note: String?
-    /// When the pause began, RFC 3339.
+    /// Since when the job was paused, RFC 3339.
     public var since: String
-    /// When it would have ended by itself; absent if it had no end.
+    /// When it would have ended by itself, RFC 3339; absent if it had no end.
     public var until: String?
-    /// Whether active runs were suspended as well; absent if not.
+    /// Whether its runs were suspended as well; absent if not.
     public var withRun: Bool?
 
     public init(_ past: PastPause) {

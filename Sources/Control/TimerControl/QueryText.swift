@@ -1,8 +1,6 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import TimerCore
-
 /// The part of a path after `?`. Each parameter is read once.
 struct QueryText {
     private var values: [String: String] = [:]
@@ -31,56 +29,10 @@ struct QueryText {
         return values.removeValue(forKey: name)
     }
 
-    /// An instant, as RFC 3339; nil if the name is not in the query.
-    mutating func instant(_ name: String) throws(ControlRequest.Fault) -> WallInstant? {
-        guard let text = take(name) else { return nil }
-        guard let instant = WallInstant(rfc3339: text) else {
-            throw .badQuery("\(name) must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
-        }
-        return instant
-    }
-
-    /// A parameter with the value 1 or 0; `fallback` if it is missing.
-    mutating func flag(
-        _ name: String, unless fallback: Bool = false
-    ) throws(ControlRequest.Fault) -> Bool {
-        switch take(name) {
-        case "1", "true": return true
-        case "0", "false": return false
-        case nil: return fallback
-        default: throw .badQuery("\(name) must be 1 or 0")
-        }
-    }
-
     /// Must be called after all known parameters were read.
     func finish() throws(ControlRequest.Fault) {
         guard let other = values.keys.min() else { return }
         throw .unknownParameter(other, known: taken)
-    }
-
-    mutating func run() throws(ControlRequest.Fault) -> Run.ID? {
-        guard let text = take("run") else { return nil }
-        guard let run = Run.ID(text) else { throw .noSuchRun(text) }
-        return run
-    }
-
-    /// The base of a name, to which a number is added.
-    mutating func base() throws(ControlRequest.Fault) -> String? {
-        guard let text = take("base") else { return nil }
-        guard text.utf8.count <= OneOffsReply.baseLengthMax, Job.Name(text) != nil else {
-            throw .badQuery(
-                "base must be the beginning of a job name, of \(OneOffsReply.baseLengthMax) "
-                    + "characters at most")
-        }
-        return text
-    }
-
-    mutating func after() throws(ControlRequest.Fault) -> UInt64? {
-        guard let text = take("after") else { return nil }
-        guard let number = UInt64(digits: text), number <= Int64.max else {
-            throw .badQuery("after must be a whole number, at most \(Int64.max)")
-        }
-        return number
     }
 
     /// Encodes all characters except the unreserved ones of RFC 3986 and the colon, which a query
@@ -104,6 +56,7 @@ struct QueryText {
     /// Decodes percent-encoding; nil if two hexadecimal digits are missing after a `%`, or if the
     /// result is not UTF-8.
     static func decode(_ text: Substring) -> String? {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {
@@ -125,45 +78,6 @@ struct QueryText {
         case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
         case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
         default: nil
-        }
-    }
-}
-
-extension QueryText {
-    /// A whole number; `fallback` if it is missing.
-    mutating func number(
-        _ name: String, _ range: ClosedRange<Int>, unless fallback: Int
-    ) throws(ControlRequest.Fault) -> Int {
-        guard let text = take(name) else { return fallback }
-        guard let number = Int(digits: text), range.contains(number) else {
-            throw .badQuery("\(name) must be from \(range.lowerBound) to \(range.upperBound)")
-        }
-        return number
-    }
-
-    /// The name of a job; nil if the parameter is missing.
-    mutating func job(_ name: String) throws(ControlRequest.Fault) -> Job.Name? {
-        guard let text = take(name) else { return nil }
-        guard let job = Job.Name(text) else { throw .badQuery("\"\(text)\" is not a job name") }
-        return job
-    }
-}
-
-extension HistoryQuery {
-    init(_ query: inout QueryText) throws(ControlRequest.Fault) {
-        self.init()
-        job = try query.job("job")
-        failed = try query.flag("failed")
-        since = try query.instant("since")
-        until = try query.instant("until")
-        limit = try query.number("limit", 1...Self.limitMax, unless: limit)
-        output = try query.flag("output", unless: true)
-        skipped = try query.flag("skipped")
-        if let text = query.take("cursor") {
-            guard let place = HistoryCursor(text) else {
-                throw .badQuery("cursor must be next_cursor of an earlier answer")
-            }
-            cursor = place
         }
     }
 }

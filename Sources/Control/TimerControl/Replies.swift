@@ -3,15 +3,15 @@
 
 public import TimerCore
 
-/// The result of a command for a job.
+/// What a command did to one job.
 public struct OrderReply: Codable, Hashable, Sendable {
     /// Whether the command changed anything. If not, `reason` says why.
     public var changed: Bool
-    /// Why nothing changed; absent if something did.
+    /// Why nothing changed, or why the command was refused.
     public var reason: String?
-    /// If the terms of a pause changed: the pause before.
+    /// The pause as it was before, if its terms were changed.
     public var formerPause: PauseStatus?
-    /// For `run` and `retry`: the recorded run, which starts now or waits.
+    /// The run that was recorded, which starts now or waits; of `run` and `retry` alone.
     public var run: String?
     /// The job as it is after the command.
     public var status: JobStatus
@@ -30,21 +30,22 @@ public struct OrderReply: Codable, Hashable, Sendable {
 
 /// The result of a command for many jobs, which is saved as a whole or not at all.
 public struct OrdersReply: Codable, Hashable, Sendable {
-    /// What the command did to one job.
+    /// What a command for many jobs did to one of them.
     public struct Result: Codable, Hashable, Sendable {
+        /// The job's name.
         public var job: String
         /// Whether the command changed anything. If not, `reason` says why.
         public var changed: Bool
         /// Why nothing changed, or why the command was refused; absent if something changed.
         public var reason: String?
-        /// If the terms of a pause changed: the pause before.
+        /// The pause as it was before, if its terms were changed.
         public var formerPause: PauseStatus?
         /// Its pause; absent unless the job was just paused with an end, or the terms of its pause
         /// changed.
         public var paused: PauseStatus?
-        /// Whether the command failed for this job; absent if not.
+        /// Whether the command cannot be carried out for this job; absent if it can.
         public var refused: Bool?
-        /// For `run` and `retry`: the recorded run, which starts now or waits.
+        /// The run that was recorded, which starts now or waits; of `run` and `retry` alone.
         public var run: String?
         /// The state after the command: `armed`, `paused`, `stopped` or `finished`; absent for a
         /// job that a reload has just removed.
@@ -74,7 +75,7 @@ public struct OrdersReply: Codable, Hashable, Sendable {
         }
     }
 
-    /// One for each job, in the order in which they were named or are configured.
+    /// For each job, in the order in which they were named or are configured.
     public var results: [Result]
 
     public init(results: [Result]) { self.results = results }
@@ -84,10 +85,9 @@ public struct OrdersReply: Codable, Hashable, Sendable {
 public struct ReloadReply: Codable, Hashable, Sendable {
     /// A job that is new, changed or removed.
     public struct Change: Codable, Hashable, Sendable {
-        /// The name of the job.
+        /// The job's name.
         public var job: String
-        /// Its active time since its last grid point; for a removed job, the time that is saved
-        /// under its name. Only in a preview.
+        /// Its active time since its last run was due; only if `dry_run`.
         public var elapsedUsec: Int64?
 
         public init(job: String, elapsedUsec: Int64? = nil) {
@@ -96,21 +96,21 @@ public struct ReloadReply: Codable, Hashable, Sendable {
         }
     }
 
-    /// Whether this is a preview, and nothing was changed.
+    /// Whether it was only worked out what would change.
     public var dryRun: Bool
     /// Jobs that the configuration did not have before.
     public var added: [Change]
     /// Jobs whose definition changed; their saved state is kept.
     public var redefined: [Change]
-    /// Jobs that were removed; their saved state is kept under their names.
+    /// Jobs that are gone; their saved state is kept for their names.
     public var removed: [Change]
-    /// How many jobs did not change, and kept their timers.
+    /// How many jobs are as they were, with their timers.
     public var kept: Int
     /// Possible mistakes in the configuration that are no errors, as `timerd check` prints them.
     public var warnings: [String]
-    /// The files of `jobs.d` that have errors; their jobs do not change.
+    /// Files of `jobs.d` that have errors; their jobs stay as they are.
     public var refusedFiles: [String]
-    /// The errors of `refusedFiles`, one per line.
+    /// What is wrong with the files that were refused.
     public var errors: [String]
 
     public init(
@@ -198,7 +198,7 @@ public struct OrderBody: Codable, Hashable, Sendable {
     }
 }
 
-/// A job in the configuration that the daemon could not accept.
+/// A job, or a file of jobs, whose configuration has errors.
 public struct Rejection: Codable, Hashable, Sendable {
     /// The name of the job; or the file, for errors that are about no single job.
     public var name: String

@@ -53,11 +53,17 @@ extension DecodingError {
 extension KillBody: RequestBody {
     static let example = #"{"signal": "HUP"}"#
 
-    init(reading body: [UInt8]) throws(ControlRequest.Fault) {
-        guard !body.isEmpty else { return }
-        self = try Self.read(["signal"], from: body)
-        guard let signal, Self.number(of: signal) == nil else { return }
-        let names = Self.signals.map(\.name).joined(separator: ", ")
+    static func read(_ body: [UInt8]) throws(ControlRequest.Fault) -> KillBody {
+        guard !body.isEmpty else { return KillBody() }
+        let read = try read(["signal"], from: body)
+        guard let signal = read.signal, number(of: signal) == nil else { return read }
+        let names = signals.map(\.name).joined(separator: ", ")
         throw .badBody("unknown signal \"\(signal.prefix(100))\"; one of \(names)")
+    }
+}
+
+extension BodyForm where Value == KillBody {
+    static let kill = BodyForm("KillBody", read: KillBody.read) {
+        $0 == KillBody() ? [] : try ControlJSON.encode($0)
     }
 }

@@ -5,23 +5,23 @@ public import TimerCore
 
 /// A run, active or not, with what surrounds it.
 public struct RunReply: Codable, Hashable, Sendable {
-    /// The run; if it has ended, with the last part of its output.
+    /// The run, with the last of its output once it has ended.
     public var runStatus: RunStatus
-    /// `RunState.word`: `waiting`, `starting`, `running`, `stopping` or `ended`.
+    /// Where the run stands.
     public var state: String
     /// The number of the attempt; 1 is the first.
     public var attempt: Int
-    /// How many retries may follow the first attempt; absent for a job that is not configured any
-    /// more.
+    /// How many attempts may follow the first; absent for a job that is not configured any more.
     public var retries: Int?
-    /// The next attempt after it, if there is one.
+    /// The attempt that follows it, if there is one.
     public var followingAttempt: RunStatus?
     /// When its job runs next, RFC 3339; absent if no run is due.
     public var next: String?
-    /// How many runs of all jobs are active, and how many may be.
+    /// How many runs are active, of all jobs.
     public var live: Int
+    /// How many runs may be active.
     public var maxConcurrent: Int
-    /// When the daemon answered, RFC 3339.
+    /// When this was said, RFC 3339.
     public var now: String
     /// When the daemon started, RFC 3339.
     public var since: String

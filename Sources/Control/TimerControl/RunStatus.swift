@@ -3,33 +3,34 @@
 
 public import TimerCore
 
-/// The API's form of a run, wherever an answer contains one.
+/// A run, wherever there is one.
 public struct RunStatus: Codable, Hashable, Sendable {
     /// The identity, with the name that the job had when the run started.
     public var id: String
-    /// The job by its present name, which may differ from the one in `id`.
+    /// The job it belongs to, by its name now.
     public var job: String
     /// When it was due, RFC 3339.
     public var scheduled: String
-    /// When its process started; absent while it waits and if it never did.
+    /// When its process started, RFC 3339; absent while it waits, and if it never did.
     public var began: String?
-    /// When it ended; this and the following members are absent until then.
+    /// When it ended, RFC 3339; this and the following members are absent until then.
     public var ended: String?
-    /// How it ended, with the same words as the journal: `exited(0)`, `signalled(SIGKILL)`,
+    /// How it ended, as the journal says it: `exited(0)`, `signalled(SIGKILL)`,
     /// `spawn-failed(ENOENT, exec /bin/x)`.
     public var outcome: String?
     /// The first word of `outcome`: `exited`, `signalled`, `timed-out`, `stopped`, `replaced`,
     /// `spawn-failed` or `lost`.
     public var reason: String?
-    /// For `spawn-failed` and `lost`: the text in the parentheses of `outcome`.
+    /// Of `spawn-failed` and `lost`: what is within the parentheses of `outcome`.
     public var detail: String?
     /// The exit code, 0 to 255, of a process that exited by itself.
     public var exitCode: Int32?
-    /// The name of the signal that ended the process, such as `SIGKILL`.
+    /// The name of the signal that ended its process, such as `SIGKILL`.
     public var signal: String?
-    /// Whether it succeeded, by the `success-exit-codes` when it ended.
+    /// Whether it did what it was for: an exit code that is one of its `success-exit-codes`.
     public var succeeded: Bool?
-    /// Whether it failed. A run that was stopped or replaced neither succeeded nor failed.
+    /// Whether it failed, judged when it ended. A run that was stopped or replaced neither
+    /// succeeded nor failed.
     public var failed: Bool?
     /// From the start of its process to its end.
     public var elapsedUsec: Int64?
@@ -37,26 +38,27 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var userUsec: Int64?
     /// CPU time in the kernel.
     public var systemUsec: Int64?
-    /// The largest resident set; absent if it is not known, because it was not more than the
-    /// runner's own.
+    /// Its largest resident set, in bytes; absent if it is not known, because it was not more than
+    /// the runner's own.
     public var peakBytes: Int64?
     /// Why it waits: `capacity`, `slot`, `previous-run` or `retry-delay`; absent once it was sent to
     /// the runner.
     public var waits: String?
     /// The slot that it waits for; the first, if it waits for several.
     public var slot: String?
-    /// When it starts, if it waits for the delay of a retry.
+    /// When it starts, if it waits for the delay before a further attempt, RFC 3339.
     public var startsAt: String?
-    /// The machine that has it, for a run of a job that a fleet shares; absent if that is the one that was
-    /// asked, except in the history.
+    /// The machine that has it, for a run of a job that a fleet shares; absent if that is the one
+    /// that was asked, except in the history.
     public var machine: String?
     /// Why it was made: `schedule`, `catch-up`, `resume` or `requested`; absent in `last`.
     public var cause: String?
     /// Who requested it; absent if no user did.
     public var requestedBy: String?
-    /// How many further due runs were combined with it; only in answers about runs.
+    /// How many further runs that came due were combined with it; only in answers about runs.
     public var missed: Int?
-    /// The last part of its output; invalid UTF-8 is replaced. Only in answers about runs.
+    /// The last of what it wrote; bytes that are not UTF-8 are replaced. Only in answers about
+    /// runs.
     public var output: String?
 
     // In alphabetical order, so that they need not be sorted when they are written.

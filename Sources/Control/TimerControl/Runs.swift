@@ -5,17 +5,17 @@ import Glibc
 
 /// Lines that a job wrote, and of which runs they are.
 public struct LogReply: Codable, Hashable, Sendable {
-    /// One line that a run wrote.
+    /// A line that a run wrote.
     public struct Line: Codable, Hashable, Sendable {
         /// The identity of the run that wrote it.
         public var run: String
-        /// Its number among the lines of the run, from 1. Missing numbers belong to dropped lines.
+        /// Which of its lines it is, from 1. Missing numbers are of lines that were dropped.
         public var number: Int
-        /// When the daemon received it, RFC 3339.
+        /// When it came to the daemon, RFC 3339.
         public var at: String?
         /// Whether it was written to standard error, not to standard output.
         public var isError: Bool
-        /// The line; invalid UTF-8 is replaced.
+        /// The line; bytes that are not UTF-8 are replaced.
         public var text: String
 
         public init(run: String, number: Int, at: String? = nil, isError: Bool, text: String) {
@@ -31,7 +31,7 @@ public struct LogReply: Codable, Hashable, Sendable {
     public struct Written: Codable, Hashable, Sendable {
         /// The identity of the run.
         public var run: String
-        /// How many lines since the daemon started, including dropped ones.
+        /// How many lines since the daemon started, with those that were dropped.
         public var lineCount: Int
 
         public init(run: String, lineCount: Int) {
@@ -40,25 +40,27 @@ public struct LogReply: Codable, Hashable, Sendable {
         }
     }
 
-    /// The ended run, if it was requested or is the latest known run.
+    /// A run that ended, with the last of its output, if that is what was asked for or there is
+    /// nothing newer.
     public var past: RunStatus?
     /// The runs of the job that have not ended.
     public var active: [RunStatus]
     /// The identity of the run that ended last; absent if none is known.
     public var lastEnded: String?
-    /// When the daemon started: it has lines and line numbers only since then.
+    /// When the daemon started, RFC 3339: with another value the lines are counted from 1 again,
+    /// and `after` begins at 0.
     public var since: String?
-    /// How many bytes of the output of an ended run are kept (`output-tail`); absent for a job that
-    /// is not configured any more.
+    /// How many bytes of the output of a run are kept when it has ended; absent for a job that is
+    /// not configured any more.
     public var outputTailBytes: Int?
-    /// The lines of active runs, and the lines since the last answer.
+    /// Lines of active runs, and those that came since `after`.
     public var lines: [Line]
-    /// The lines that active runs have not ended for a moment, such as a prompt; they change until they are among
-    /// `lines`. Absent if there is none.
+    /// Lines that active runs have not ended for 0.2 s, such as a prompt, without what a carriage
+    /// return has replaced; each is among `lines` once it is ended. Absent if there is none.
     public var unfinished: [Line]?
-    /// How much the requested runs have written, if they are active or ended a moment ago.
+    /// How much each run has written, as far as it is active or ended a moment ago.
     public var written: [Written]
-    /// The value of `after` for the next request.
+    /// What to pass as `after` to be given what comes next.
     public var cursor: UInt64
 
     public init(

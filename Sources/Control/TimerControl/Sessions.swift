@@ -1,13 +1,14 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A link that begins a session of the status page, once.
+/// A link to the status page, with which a browser is logged in.
 public struct LoginLinkReply: Codable, Hashable, Sendable {
-    /// The path and the query of the link.
+    /// Its path and query.
     public var path: String
     /// Until when it can be used, RFC 3339.
     public var until: String
-    /// Where the status page is served: the first of the configured hosts, with https; absent without any.
+    /// Where the status page is served: the first of the configured hosts, with https; absent
+    /// without any.
     public var url: String?
 
     public init(path: String, until: String, url: String?) {
@@ -17,9 +18,9 @@ public struct LoginLinkReply: Codable, Hashable, Sendable {
     }
 }
 
-/// A session that has just begun.
+/// A session that was begun.
 public struct LoginReply: Codable, Hashable, Sendable {
-    /// What the web server sends with each request of the session.
+    /// What the web server sends in the header Timerd-Session.
     public var session: String
     /// When it ends without a further request, RFC 3339.
     public var until: String
@@ -34,7 +35,8 @@ public struct LoginReply: Codable, Hashable, Sendable {
 public struct SessionReply: Codable, Hashable, Sendable {
     /// Whether the user may change anything; otherwise only read.
     public var mayChange: Bool
-    /// When the session ends without a further request, RFC 3339; absent if it is no session of the status page.
+    /// When the session ends without a further request, RFC 3339; absent if it is no session of the
+    /// status page.
     public var until: String?
     /// The name of the user; of the control socket, from the credentials of the client.
     public var user: String
@@ -46,7 +48,7 @@ public struct SessionReply: Codable, Hashable, Sendable {
     }
 }
 
-/// How many sessions a request ended.
+/// How many sessions were ended.
 public struct SessionsReply: Codable, Hashable, Sendable {
     /// Whether there was a session to end.
     public var changed: Bool
@@ -61,17 +63,28 @@ public struct SessionsReply: Codable, Hashable, Sendable {
 
 /// What the web server must know before a user is logged in.
 public struct WebReply: Codable, Hashable, Sendable {
-    /// The hosts under which the status page is served beside the local ones.
+    /// `hosts` of `[web]` in the configuration.
     public var hosts: [String]
 
     public init(hosts: [String]) { self.hosts = hosts }
 }
 
 /// The body of the request that begins a session: the token of a link.
-struct LoginBody: Codable, RequestBody {
+public struct LoginBody: Codable, Hashable, Sendable, RequestBody {
     static var example: String { #"{"token": "…"}"# }
 
-    var token: String
+    public var token: String
+
+    public init(token: String) { self.token = token }
+}
+
+extension BodyForm where Value == LoginBody {
+    static let login = BodyForm("LoginBody", isRequired: true) {
+        (body: [UInt8]) throws(ControlRequest.Fault) -> LoginBody in
+        try LoginBody.read(["token"], from: body)
+    } write: {
+        try ControlJSON.encode($0)
+    }
 }
 
 /// Whose sessions of the status page a request means.
@@ -82,6 +95,16 @@ public enum SessionOwner: Hashable, Sendable {
     case user(String)
     /// All users, for which the client must be allowed to make changes.
     case all
+}
+
+extension SessionOwner: OwnedBody {
+    var isOfOthers: Bool { self != .client }
+}
+
+extension BodyForm where Value == SessionOwner {
+    static let sessionOwner = BodyForm("RevokeBody", read: RevokeBody.read) {
+        try RevokeBody($0).map { try ControlJSON.encode($0) } ?? []
+    }
 }
 
 /// The body of the request that ends sessions; `all` and `user` exclude each other.

@@ -4,7 +4,7 @@
 public import TimerCore
 
 /// Which of the next runs are requested, and how they are listed.
-public struct UpcomingQuery: Hashable, Sendable {
+public struct UpcomingQuery: RequestQuery {
     /// The maximum of `limit`.
     public static let limitMax = 1000
     /// How far ahead an answer looks without `until`.
@@ -36,33 +36,40 @@ public struct UpcomingQuery: Hashable, Sendable {
         self.isGrouped = isGrouped
     }
 
-    var text: String {
-        QueryText.write([
-            ("job", job?.description),
-            ("match", match.isEmpty ? nil : match.joined(separator: ",")),
-            ("until", until?.rfc3339Micros), ("limit", "\(limit)"),
-            ("grouped", isGrouped ? "1" : nil),
-        ])
-    }
+    public init() { self.init(job: nil) }
 
-    init(_ query: inout QueryText) throws(ControlRequest.Fault) {
-        self.init()
-        job = try query.job("job")
-        if let text = query.take("match") {
-            match = text.split(separator: ",", omittingEmptySubsequences: false)
+    public static let parameters: [QueryParameter<UpcomingQuery>] = [
+        .job("job", \.job, "Only runs of this job."),
+        QueryParameter(
+            "match",
+            .text(
+                pattern:
+                    "^[^,]{1,\(NamePattern.lengthMax)}(,[^,]{1,\(NamePattern.lengthMax)}){0,\(patternsMax - 1)}$"
+            ),
+            "Only runs of jobs whose names match one of these patterns, as in a shell, with commas between them."
+        ) { (text, query) throws(ControlRequest.Fault) in
+            let match = text.split(separator: ",", omittingEmptySubsequences: false)
                 .map(String.init)
-            guard (1...Self.patternsMax).contains(match.count),
+            guard (1...patternsMax).contains(match.count),
                 match.allSatisfy({ (1...NamePattern.lengthMax).contains($0.unicodeScalars.count) })
             else {
                 throw .badQuery(
-                    "match must be 1 to \(Self.patternsMax) patterns of at most "
+                    "match must be 1 to \(patternsMax) patterns of at most "
                         + "\(NamePattern.lengthMax) characters, with commas between them")
             }
-        }
-        until = try query.instant("until")
-        limit = try query.number("limit", 1...Self.limitMax, unless: limit)
-        isGrouped = try query.flag("grouped")
-    }
+            query.match = match
+        } write: {
+            $0.match.isEmpty ? nil : $0.match.joined(separator: ",")
+        },
+        .instant(
+            "until", \.until,
+            "Only runs that are due until then. Without it, those of the next hour."),
+        .number("limit", \.limit, 1...limitMax, "How many at most."),
+        .flag(
+            "grouped", \.isGrouped,
+            "Whether a job with more than three runs is listed once, with the number of its further runs."
+        ),
+    ]
 }
 
 /// The next runs of several jobs, the earliest first.
@@ -71,11 +78,12 @@ public struct UpcomingReply: Codable, Hashable, Sendable {
     public struct Run: Codable, Hashable, Sendable {
         /// When it is due, RFC 3339.
         public var at: String
-        /// How many further runs of the job are not listed, if the runs are grouped; absent if none.
+        /// How many further runs of the job are not listed, if the runs are grouped; absent if
+        /// none.
         public var furtherCount: Int?
-        /// Whether there may be more than `furtherCount`; absent if not.
+        /// Whether the job may have more runs than that; absent if not.
         public var hasMore: Bool?
-        /// The name of its job.
+        /// The job's name.
         public var job: String
         /// `run`, `retry`, or `skipped` because a user requested it.
         public var kind: String
@@ -89,7 +97,7 @@ public struct UpcomingReply: Codable, Hashable, Sendable {
 
     /// The next runs, the earliest first.
     public var upcoming: [Run]
-    /// Whether there are more runs within the requested time.
+    /// Whether there are more within the time that was asked for.
     public var hasMore: Bool
     /// The jobs that are paused without an end.
     public var pausedJobs: [String]

@@ -3,7 +3,7 @@
 
 /// The data for the explanation why a job has not run.
 public struct WhyReply: Codable, Hashable, Sendable {
-    /// One of the reasons, or a further fact.
+    /// Why a job has not run, or something to know about it.
     public struct Reason: Codable, Hashable, Sendable {
         /// The kind of reason. The sentences may change, these words do not.
         public enum Code: String, CaseIterable, Sendable {
@@ -39,9 +39,9 @@ public struct WhyReply: Codable, Hashable, Sendable {
             case fleetMachines = "fleet-machines"
         }
 
-        /// The instant of the reason, such as when a run is due or when a pause ends.
+        /// The instant it is about, RFC 3339.
         public var at: String?
-        /// One of `Code`; a newer daemon may send others.
+        /// What it is about.
         public var code: String
         /// The identity of the run that the reason concerns.
         public var run: String?
@@ -58,14 +58,15 @@ public struct WhyReply: Codable, Hashable, Sendable {
 
     /// How many runs of all jobs are active.
     public var activeRuns: Int
+    /// The job's name.
     public var job: String
     /// How many runs may be active at once.
     public var maxConcurrent: Int
-    /// When the daemon answered, RFC 3339.
+    /// When this was said, RFC 3339.
     public var now: String
-    /// The reasons, the most important first. Empty before `explained`.
+    /// The reasons, the most important first.
     public var reasons: [Reason]
-    /// The errors of the job, if its configuration was not accepted.
+    /// What is wrong with it, if its configuration has errors.
     public var rejection: Rejection?
     /// The slots that its runs wait for.
     public var slots: [SlotStatus]?

@@ -9,7 +9,8 @@ extension ControlRequest {
     package init(_ head: HTTPRequestHead, body: [UInt8]) throws(Fault) {
         self = try ControlRequest(
             method: head.method.rawValue, path: head.uri, body: body,
-            accepted: head.headers["Accept"]
-        ).goingOn(from: head.headers.first(name: "Last-Event-ID"))
+            headers: RequestHeaders(
+                accepted: head.headers["Accept"],
+                lastEventID: head.headers.first(name: "Last-Event-ID")))
     }
 }

@@ -38,9 +38,7 @@ package final class DaemonConnector: Sendable {
         _ done: @escaping @Sendable (Result<ControlClient.Reply, ControlClient.Failure>) -> Void
     ) {
         var asking = client(credentials)
-        if case .metrics(let format) = request {
-            asking.headers.append(("Accept", format.contentType))
-        }
+        if let type = request.contentType { asking.headers.append(("Accept", type)) }
         let asked = asking
         pool.submit { state in
             guard case .active = state else {

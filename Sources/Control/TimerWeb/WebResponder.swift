@@ -69,7 +69,7 @@ package struct WebResponder: RequestResponder {
         let token = head.uri.hasPrefix(prefix) ? head.uri.dropFirst(prefix.count) : ""
         guard Credentials.isKey(token) else { return reply(Self.usedLink) }
         let host = WebRules.host(of: head.headers) ?? ""
-        ask(.login(token: String(token)), .none) { result in
+        ask(.login(LoginBody(token: String(token))), .none) { result in
             switch result {
             case .failure(let failure): reply(Self.answer(to: failure))
             case .success(let answer):
@@ -110,16 +110,15 @@ package struct WebResponder: RequestResponder {
         } catch {
             return reply(.fault(error))
         }
-        guard request.isForBrowsers, !request.isBeforeLogin else {
+        let access = request.endpoint.access
+        guard access.isForBrowsers, access != .beforeLogin else {
             return reply(ControlAnswer.elsewhere)
         }
         let credentials = rules.credentials(of: head.headers)
         guard credentials != .none else { return reply(ControlAnswer.unauthorized) }
         let host = WebRules.host(of: head.headers) ?? ""
         // All browsers share one stream of the daemon; here the daemon only checks the session.
-        var query: EventQuery?
-        if case .events(let asked) = request { query = asked }
-        let followed = query
+        let followed = request.values(of: ControlRequest.events)?.query
         ask(followed == nil ? request : .session, credentials) { result in
             switch result {
             case .success(let found) where found.status == 200 && followed != nil:
@@ -127,8 +126,8 @@ package struct WebResponder: RequestResponder {
             case .failure(let failure): reply(Self.answer(to: failure))
             case .success(let found):
                 var answer = Self.answer(found)
-                if case .metrics(let format) = request, found.status == 200 {
-                    answer.contentType = format.contentType
+                if let type = request.contentType, found.status == 200 {
+                    answer.contentType = type
                 }
                 if request == .logout, found.status == 200 {
                     answer.headers = [rules.cookie(nil, for: host)]

@@ -62,7 +62,7 @@ package struct WebRules: Sendable {
     static func place(of target: String) -> Place {
         switch target.prefix(while: { $0 != "?" }) {
         case "/login": .login
-        case let path where path.hasPrefix("/v1/") || path == "/metrics": .api
+        case let path where EndpointTable.mayHave(path): .api
         default: .file
         }
     }

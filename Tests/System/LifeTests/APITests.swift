@@ -79,7 +79,7 @@ import TimerCore
         }
         let deadline = LiveDaemon.now() + 90
         func isDone() throws -> Bool {
-            let log = try daemon.ask(.log(Job.Name("long")!, run: nil, after: nil)).text
+            let log = try daemon.ask(.log(Job.Name("long")!)).text
             return try ["heartbeat", "chime", "broken"].allSatisfy {
                 try daemon.show($0).last != nil
             } && daemon.show("again").nextAttempt != nil && log.contains("begun")

@@ -162,7 +162,7 @@ import TimerControl
         try daemon.start()
         try daemon.write(doubtful)
         let reply = try ControlJSON.decode(
-            ReloadReply.self, from: Array(try daemon.ask(.reload).text.utf8))
+            ReloadReply.self, from: Array(try daemon.ask(.reload()).text.utf8))
         #expect(reply.redefined.map(\.job) == ["a"] && reply.warnings.count == 1)
         #expect(reply.warnings.first?.contains("[missing-program]") == true)
         #expect(daemon.waitForLog("there is no program \"no-such-program-1\""))

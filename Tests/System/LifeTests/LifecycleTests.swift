@@ -67,7 +67,7 @@ import TimerCore
         #expect(try daemon.ask(.show(name("gone"))).status == 404)
         #expect(try daemon.show("new").state == "armed")
         try daemon.write("[job.kept]\nevry = \"1h\"\nFIRE\n")
-        let refused = try daemon.ask(.reload)
+        let refused = try daemon.ask(.reload())
         #expect(refused.status == 422 && refused.text.contains(#"unknown key \"evry\""#))
         #expect(try daemon.show("new").state == "armed")
         let shift =
@@ -79,7 +79,7 @@ import TimerCore
         let words = "STATUS=2 jobs, 1 paused; reload refused, 1 error in "
         #expect(daemon.waitForManager(words) != nil)
         try daemon.write("[job.new]\nevery = \"2h\"\nFIRE\n")
-        #expect(try daemon.ask(.reload).status == 200)
+        #expect(try daemon.ask(.reload()).status == 200)
         #expect(daemon.waitForManager("STATUS=1 job, 1 paused; nothing due") != nil)
         _ = daemon.stop()
     }
@@ -91,7 +91,7 @@ import TimerCore
         try daemon.start()
         #expect(try daemon.show("a").policy?.concurrencyMax == 6)
         try daemon.write("[daemon]\nmax-concurrent = 100\n" + jobs)
-        #expect(try daemon.ask(.reload).status == 200)
+        #expect(try daemon.ask(.reload()).status == 200)
         #expect(try daemon.show("a").policy?.concurrencyMax == 6)
         #expect(daemon.stop() == 0)
         try daemon.start()

@@ -29,7 +29,7 @@ import TimerCore
         #expect(daemon.waitForLog("the job wrote more than log-rate-limit-burst lines"))
         // Dropped lines are also counted in the API's answer about the output.
         let answer = try ControlClient(path: daemon.socket).send(
-            .log(Job.Name("louder")!, run: nil, after: nil))
+            .log(Job.Name("louder")!))
         let shown = try ControlJSON.decode(LogReply.self, from: answer.body)
         let run = try #require(try daemon.show("louder").running.first?.id)
         let written = try #require(shown.written.first)

@@ -27,7 +27,7 @@ import TimerCore
         #expect(shown.contains(" > Password: "), "\(shown)")
         #expect(!shown.contains("it has printed nothing so far"), "\(shown)")
         let answer = try ControlClient(path: daemon.socket).send(
-            .log(Job.Name("ask")!, run: nil, after: 0))
+            .log(Job.Name("ask")!, LogQuery(after: 0)))
         let log = try ControlJSON.decode(LogReply.self, from: answer.body)
         #expect(log.lines.isEmpty && log.unfinished?.map(\.text) == ["Password: "])
         #expect(log.unfinished?.first?.number == 1)

@@ -26,7 +26,8 @@ enum SeenPauses {
     private static let run = Run.ID("backup:20261121T043852.000000Z:1")!
 
     @Test(arguments: [
-        ControlRequest.list, .show(name), .why(name), .reload, .previewReload, .document,
+        ControlRequest.list, .show(name), .why(name), .reload(),
+        .reload(ReloadQuery(isStrict: true)), .previewReload, .document,
         .order(.pause, name, OrderBody(note: "disk \"swap\" — ß 💾")),
         .order(.pause, name, OrderBody(until: "2026-12-24T18:00:00Z", withRun: true)),
         .order(.pause, name, OrderBody(forUsec: 90_000_000)), .order(.resume, name),
@@ -53,19 +54,20 @@ enum SeenPauses {
             HistoryQuery(
                 until: WallInstant(secondsSinceEpoch: 1_795_000_000), output: false, skipped: true,
                 cursor: HistoryCursor("s1795000000000000.17"))),
-        .recent(count: 20, after: nil), .recent(count: 100, after: name),
-        .days(name, count: 366), .pauses(PauseQuery()),
+        .recent(), .recent(RecentQuery(count: 100, after: name)),
+        .days(name, DaysQuery(count: 366)), .pauses(PauseQuery()),
         .pauses(
             PauseQuery(
                 job: name, since: WallInstant(secondsSinceEpoch: 1_795_000_000),
                 until: WallInstant(secondsSinceEpoch: 1_795_000_060), limit: 1000)),
-        .oneOffs(base: nil), .oneOffs(base: "restic"), .takeOneOff(name), .cancelOneOff(name),
+        .oneOffs(), .oneOffs(OneOffsQuery(base: "restic")), .takeOneOff(name), .cancelOneOff(name),
         .order(.run, name, OrderBody(environment: ["A=1=2", "B=", "C=\u{1F3FB}"])),
         .orders(.run, .all, OrderBody(environment: ["A_KEY=ß"], machine: "db-2")),
         .order(.run, name, OrderBody(machine: "db-2")),
-        .run(run), .order(.retry, name), .orders(.retry, .all), .log(name, run: nil, after: nil),
-        .log(name, run: run, after: UInt64(Int64.max)),
-        .kill(name, run: nil, KillBody()), .kill(name, run: run, KillBody(signal: "usr1")),
+        .run(run), .order(.retry, name), .orders(.retry, .all), .log(name),
+        .log(name, LogQuery(run: run, after: UInt64(Int64.max))),
+        .kill(name, KillQuery(), KillBody()),
+        .kill(name, KillQuery(run: run), KillBody(signal: "usr1")),
     ])
     func isReadAsItWasWritten(request: ControlRequest) throws {
         let read = try ControlRequest(
@@ -260,12 +262,20 @@ enum SeenPauses {
         }
     }
 
+    @Test func eachCommandHasItsRow_andNoPathIsThereTwice() {
+        let verbs = ControlRequest.orderForms.map(\.verb) + [.kill]
+        #expect(Set(verbs) == Set(Order.Verb.allCases))
+        let rows = EndpointTable.all.map(\.facts)
+        #expect(Set(rows.map { "\($0.method) \($0.path)" }).count == rows.count)
+        #expect(Set(rows.map(\.id)).count == rows.count)
+    }
+
     @Test func onlyOrdersAndReloadsChangeAnything() {
         #expect(!ControlRequest.list.isChange && !ControlRequest.show(Self.name).isChange)
-        #expect(ControlRequest.reload.isChange && !ControlRequest.previewReload.isChange)
+        #expect(ControlRequest.reload().isChange && !ControlRequest.previewReload.isChange)
         for verb in Order.Verb.allCases {
             #expect(ControlRequest.order(verb, Self.name).isChange)
-            #expect(ControlRequest.orders(verb, .all).isChange)
+            if verb != .kill { #expect(ControlRequest.orders(verb, .all).isChange) }
         }
     }
 

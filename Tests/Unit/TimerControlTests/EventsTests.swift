@@ -8,8 +8,9 @@ import TimerCore
 
 /// How events are asked for, and how a stream of them is read.
 @Suite struct EventsTests {
-    private func read(_ path: String) throws -> ControlRequest {
-        try ControlRequest(method: "GET", path: path, body: [])
+    private func read(_ path: String, last id: String? = nil) throws -> ControlRequest {
+        try ControlRequest(
+            method: "GET", path: path, body: [], headers: RequestHeaders(lastEventID: id))
     }
 
     @Test(arguments: [
@@ -36,15 +37,16 @@ import TimerCore
     }
 
     @Test func theHeaderOfBrowsersGoesBeforeTheQuery() throws {
-        let asked = try read("/v1/events?after=3&job=a")
-        #expect(try asked.goingOn(from: nil) == asked)
+        let path = "/v1/events?after=3&job=a"
         #expect(
-            try asked.goingOn(from: "17")
+            try read(path) == .events(EventQuery(start: .after(3), job: Job.Name("a")!)))
+        #expect(
+            try read(path, last: "17")
                 == .events(EventQuery(start: .after(17), job: Job.Name("a")!)))
         for id in ["", "x", "-1", "99999999999999999999999"] {
-            #expect(throws: ControlRequest.Fault.self) { try asked.goingOn(from: id) }
+            #expect(throws: ControlRequest.Fault.self) { try read(path, last: id) }
         }
-        #expect(try read("/v1/jobs").goingOn(from: "x") == .list)
+        #expect(try read("/v1/jobs", last: "x") == .list)
     }
 
     private static let stream = """

@@ -12,17 +12,27 @@ import TimerCore
 struct Members {
     private(set) var kinds: [String: String] = [:]
     private(set) var required: Set<String> = []
+    /// The types of the members, without the lists that they are in.
+    private(set) var types: [String: any Decodable.Type] = [:]
 
     /// - Parameter name: the name of a type that is an object.
     init(of type: any Decodable.Type, name: @escaping (any Decodable.Type) -> String?) throws {
         let asked = Asked(name)
         _ = try type.init(from: asked)
-        (kinds, required) = (asked.kinds, asked.required)
+        (kinds, required, types) = (asked.kinds, asked.required, asked.types)
+    }
+
+    /// The name of a property in the API.
+    static func name(_ property: String) -> String {
+        property.reduce(into: "") { text, character in
+            text += character.isUppercase ? "_\(character.lowercased())" : "\(character)"
+        }
     }
 
     private final class Asked: Decoder {
         var kinds: [String: String] = [:]
         var required: Set<String> = []
+        var types: [String: any Decodable.Type] = [:]
         let name: (any Decodable.Type) -> String?
 
         init(_ name: @escaping (any Decodable.Type) -> String?) { self.name = name }
@@ -66,12 +76,11 @@ struct Members {
         var codingPath: [any CodingKey] { [] }
         var allKeys: [Key] { [] }
 
-        /// The name in the API.
+        /// Returns the name in the API.
         private func note(_ key: Key, _ type: any Decodable.Type) -> String {
-            let name = key.stringValue.reduce(into: "") { text, character in
-                text += character.isUppercase ? "_\(character.lowercased())" : "\(character)"
-            }
+            let name = Members.name(key.stringValue)
             asked.kinds[name] = asked.kind(of: type)
+            asked.types[name] = (type as? any ListType.Type)?.element ?? type
             return name
         }
 

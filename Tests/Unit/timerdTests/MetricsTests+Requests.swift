@@ -38,7 +38,9 @@ extension MetricsTests {
     @Test func theRequestHasAPathOfItsOwn() throws {
         let accepted = ["application/openmetrics-text"]
         #expect(
-            try ControlRequest(method: "GET", path: "/metrics", body: [], accepted: accepted)
+            try ControlRequest(
+                method: "GET", path: "/metrics", body: [],
+                headers: RequestHeaders(accepted: accepted))
                 == .metrics(.openMetrics))
         #expect(try ControlRequest(method: "HEAD", path: "/metrics", body: []) == .metrics())
         #expect(throws: ControlRequest.Fault.self) {
@@ -51,7 +53,7 @@ extension MetricsTests {
     }
 
     @Test func theAnswerSaysItsFormat() {
-        let answer = ControlAnswer(.ok, [65, 10], type: MetricsFormat.text.contentType)
+        let answer = ControlAnswer(.ok, [65, 10], type: MetricsFormat.text.type)
         let head = answer.head(keepAlive: true)
         #expect(head.headers["Content-Type"] == ["text/plain; version=0.0.4; charset=utf-8"])
         #expect(head.headers["Content-Length"] == ["2"])

@@ -57,7 +57,7 @@ import TimerCore
             }
         }
         var watch = RunWatch(Self.run) { request throws(Connection.Failure) in
-            if case .run = request {
+            if request == .run(Self.run) {
                 if isAsked { current += 1 }
                 isAsked = true
             }
@@ -69,7 +69,7 @@ import TimerCore
                 throw Connection.Failure(code, ErrorReply("code \(code)", code: .failed))
             }
             let bytes: [UInt8]?
-            if case .run = request {
+            if request == .run(Self.run) {
                 var run = status
                 run.output = output
                 bytes = try? ControlJSON.encode(

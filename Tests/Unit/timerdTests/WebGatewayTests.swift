@@ -95,7 +95,7 @@ import TimerCore
     @Test func aLoginNeedsNoSession_andTheRestOfTheRequestIsChecked() throws {
         let body = #"{"token": "x"}"#
         let (response, asked) = try answer(text("POST", "/v1/login", "", body))
-        #expect(response?.status == 200 && asked.first?.0 == .login(token: "x"))
+        #expect(response?.status == 200 && asked.first?.0 == .login(LoginBody(token: "x")))
         #expect(asked.first?.1.isOwner == false)
         #expect(try answer(text("POST", "/v1/login", "", "{}")).response?.status == 400)
         #expect(try answer(text("GET", "/v1/login")).response?.status == 405)

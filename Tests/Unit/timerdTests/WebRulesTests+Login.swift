@@ -37,7 +37,8 @@ extension WebRulesTests {
             )
             #expect(answer.headers["cache-control"] == "no-store")
             let asked = web.takeAsked()
-            #expect(asked.map(\.0) == [.login(token: StubWeb.token)] && asked.map(\.1) == [.none])
+            #expect(asked.map(\.0) == [.login(LoginBody(token: StubWeb.token))])
+            #expect(asked.map(\.1) == [.none])
         }
     }
 

@@ -173,9 +173,10 @@ import WebReceiver
                 #expect(answer.headers["cache-control"] != nil, "\(answer.status) \(what)")
             }
             for (request, credentials) in web.takeAsked() {
-                #expect(request.isForBrowsers, "\(request) \(what)")
-                if case .login = request { continue }
-                #expect(!request.isBeforeLogin && credentials != .none, "\(request) \(what)")
+                let access = request.endpoint.access
+                #expect(access.isForBrowsers, "\(request) \(what)")
+                if request.values(of: ControlRequest.login) != nil { continue }
+                #expect(access != .beforeLogin && credentials != .none, "\(request) \(what)")
             }
         }
     }

@@ -32,7 +32,7 @@ extension Connection {
             .log(
                 job, after: after,
                 result { () throws(Failure) in
-                    try value(LogReply.self, of: .log(job, run: nil, after: after))
+                    try value(LogReply.self, of: .log(job, LogQuery(after: after)))
                 })
         case .command(let command): .command(result { () throws(Failure) in try carryOut(command) })
         }
@@ -60,7 +60,7 @@ extension Connection {
                 .skipNext, done: SkipNextVerb.done(count), OrderBody(count: count))
         case .kill:
             let reply = try value(
-                KillReply.self, of: .kill(command.job, run: nil, KillBody()))
+                KillReply.self, of: .kill(command.job, KillQuery(), KillBody()))
             return Text.kill(reply, command.job, signal: nil)
         }
     }

@@ -43,7 +43,8 @@ struct KillVerb: Verb {
 
     func run() throws {
         let reply = try connection.ask(
-            .kill(target.job, run: target.run, KillBody(signal: signal)), for: KillReply.self)
+            .kill(target.job, KillQuery(run: target.run), KillBody(signal: signal)),
+            for: KillReply.self)
         try connection.show(reply) { Text.kill(reply, target.job, signal: signal) }
     }
 }

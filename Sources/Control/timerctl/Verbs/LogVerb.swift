@@ -147,7 +147,7 @@ struct LogReader {
     ///     runs are not shown if it has an end.
     mutating func first(runs: Int?, in period: Period = Period()) throws -> [LogItem] {
         var reply = try connection.ask(
-            .log(job, run: run, after: run == nil ? 0 : nil), for: LogReply.self)
+            .log(job, LogQuery(run: run, after: run == nil ? 0 : nil)), for: LogReply.self)
         var past = [reply.past].compactMap(\.self)
         if run == nil {
             let isActive = reply.active.contains { $0.waits == nil }
@@ -183,10 +183,11 @@ struct LogReader {
 
     private mutating func next() throws(Connection.Failure) -> [LogItem] {
         var items: [LogItem] = []
-        var reply = try connection.value(LogReply.self, of: .log(job, run: run, after: last))
+        var reply = try connection.value(
+            LogReply.self, of: .log(job, LogQuery(run: run, after: last)))
         if reply.since != since {
             story.restart()
-            reply = try connection.value(LogReply.self, of: .log(job, run: run, after: 0))
+            reply = try connection.value(LogReply.self, of: .log(job, LogQuery(run: run, after: 0)))
             items.append(
                 .note(
                     "timerd was restarted; the journal has the lines between: journalctl -t \(job)")

@@ -100,7 +100,8 @@ struct NotifyTestVerb: ParsableCommand {
     func run() throws {
         guard let notifier else { throw try missingName() }
         let reply = try connection.ask(
-            .testNotifier(notifier, dryRun: dryRun), for: NotifierTestReply.self)
+            .testNotifier(notifier, NotifierTestQuery(isDryRun: dryRun)),
+            for: NotifierTestReply.self)
         try connection.show(reply) { Text.test(reply) }
         guard reply.isSent || (dryRun && reply.error == nil) else { throw ExitCode(1) }
     }

@@ -78,7 +78,7 @@ struct OneOffOptions: ParsableArguments {
     ) throws -> (Job.Name, OneOffsReply) {
         if let name {
             let place = try connection.ask(
-                .oneOffs(base: nil), for: OneOffsReply.self, forChange: true)
+                .oneOffs(), for: OneOffsReply.self, forChange: true)
             guard try definition.write(as: name, place) else {
                 throw Connection.fail(
                     1, "there is already a one-off job \"\(name)\"; choose another --name")
@@ -87,7 +87,7 @@ struct OneOffOptions: ParsableArguments {
         }
         let base = OneOffDefinition.base(of: command[0])
         let place = try connection.ask(
-            .oneOffs(base: base), for: OneOffsReply.self, forChange: true)
+            .oneOffs(OneOffsQuery(base: base)), for: OneOffsReply.self, forChange: true)
         let first = place.name.flatMap { Int(digits: $0.dropFirst(base.utf8.count + 1)) } ?? 1
         // Another process may create a file of the same name at the same time.
         for number in first..<first + Self.attemptsMax {

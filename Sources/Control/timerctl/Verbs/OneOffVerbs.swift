@@ -76,7 +76,7 @@ struct CancelVerb: Verb {
         // If one of them cannot be cancelled, nothing changes.
         for job in jobs { try expectOneOff(job) }
         let place = try connection.ask(
-            .oneOffs(base: nil), for: OneOffsReply.self, forChange: true)
+            .oneOffs(), for: OneOffsReply.self, forChange: true)
         // Without its definition a job cannot run, whatever happens next.
         try OneOffDefinition.remove(jobs, place)
         for job in jobs { try cancel(job) }

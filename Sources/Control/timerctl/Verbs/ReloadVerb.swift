@@ -37,7 +37,8 @@ struct ReloadVerb: Verb {
 
     /// Reloads the configuration, and prints what changed and what was refused.
     static func reload(over connection: Connection, isStrict: Bool) throws {
-        let reply = try connection.ask(isStrict ? .strictReload : .reload, for: ReloadReply.self)
+        let reply = try connection.ask(
+            .reload(ReloadQuery(isStrict: isStrict)), for: ReloadReply.self)
         try connection.show(reply) { Text.reload(reply) }
         try complain(
             of: reply.refusedFiles, reply.errors, "was refused; its jobs stay as they are")

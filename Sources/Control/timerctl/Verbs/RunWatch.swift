@@ -119,11 +119,11 @@ struct RunWatch {
     }
 
     private mutating func passOutput() throws(Connection.Failure) {
-        var log = try decode(LogReply.self, .log(run.firing.job, run: run, after: last))
+        var log = try decode(LogReply.self, .log(run.firing.job, LogQuery(run: run, after: last)))
         if let since, since != log.since {
             // Another instance of the daemon numbers its lines from 1 again.
             progress = LogProgress()
-            log = try decode(LogReply.self, .log(run.firing.job, run: run, after: 0))
+            log = try decode(LogReply.self, .log(run.firing.job, LogQuery(run: run, after: 0)))
             say(
                 "timerd was restarted; output from before may be missing here: "
                     + Text.journal(of: run.description))

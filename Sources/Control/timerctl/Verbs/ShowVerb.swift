@@ -38,7 +38,7 @@ struct ShowVerb: Verb {
         // For a run that is active or ended a moment ago, the daemon has whole lines, which are
         // better than the last bytes in the store.
         let output = try? connection.value(
-            LogReply.self, of: .log(run.firing.job, run: run, after: 0))
+            LogReply.self, of: .log(run.firing.job, LogQuery(run: run, after: 0)))
         print(Text.run(reply, output: output, lines: lines))
     }
 }

@@ -26,15 +26,15 @@ package struct Control: ControlService {
     let access: ControlAccess
     let sender: NotificationSender
     private let names: UserNames
-    private let listings: ListCoalescer<Listed, ControlAnswer>
+    let listings: ListCoalescer<Listed, ControlAnswer>
     /// What a list is made of: the jobs, what is wrong with the configuration, and the notifiers.
-    private typealias Listed = (Snapshot, Loop.Unusable, [Notifier.Name: NotifierState])
+    typealias Listed = (Snapshot, Loop.Unusable, [Notifier.Name: NotifierState])
     private let snapshots: ListCoalescer<Snapshot, Snapshot>
-    private let previews: ListCoalescer<Result<ReloadReply, ErrorReply>, ControlAnswer>
-    private let metrics: [MetricsFormat: ListCoalescer<MetricsReading, ControlAnswer>]
+    let previews: ListCoalescer<Result<ReloadReply, ErrorReply>, ControlAnswer>
+    let metrics: [MetricsFormat: ListCoalescer<MetricsReading, ControlAnswer>]
 
     /// What the metrics are made of: of the jobs, of the notifiers, and of the fleet.
-    private typealias MetricsReading = (
+    typealias MetricsReading = (
         Loop.Measures, [Notifier.Name: NotifierState], FleetMeasures?
     )
 
@@ -74,7 +74,7 @@ package struct Control: ControlService {
                     let page = MetricsPage(
                         measures, ProcessMeasures(), meters, recorder.meter.reading,
                         notifiers: notifiers, fleet: fleet, version: about.version)
-                    return ControlAnswer(.ok, page.text(format), type: format.contentType)
+                    return ControlAnswer(.ok, page.text(format), type: format.type)
                 }
                 return (format, pages)
             })
@@ -137,70 +137,23 @@ package struct Control: ControlService {
         _ request: ControlRequest, from peer: Peer,
         reply: @escaping ControlAnswer.Reply
     ) {
+        guard let handler = Self.handlers[request.endpoint] else {
+            return reply(.error(.internalServerError, "nothing answers \(request.path)"))
+        }
         // A user name is needed only for a change, and for the answer that has the name.
-        let needsName: Bool =
-            switch request {
-            case .session, .loginLink, .revokeSessions: true
-            default: request.isChange
-            }
+        let needsName = request.isChange || handler.needsName
         // The name of the user of a session was looked up with the session.
         guard needsName, peer.origin == .connection || peer.isOwner else {
-            return answer(request, by: peer, reply)
+            return handler.answer(self, request, peer, reply)
         }
         names.name(of: peer.uid) { name in
             var peer = peer
             peer.name = name
-            answer(request, by: peer, reply)
+            handler.answer(self, request, peer, reply)
         }
     }
 
-    private func answer(
-        _ request: ControlRequest, by peer: Peer, _ reply: @escaping ControlAnswer.Reply
-    ) {
-        switch request {
-        case .list:
-            listings.list(reply)
-        case .show(let job): show(job, reply)
-        case .why(let job): why(job, reply)
-        case .order(let verb, let job, let body):
-            self.order(Order(verb, job, by: .user(peer.name), body), reply)
-        case .orders(let verb, let jobs, let body): orders(verb, jobs, body, by: peer, reply)
-        case .history(let query): history(query, reply)
-        case .run(let run): show(run, reply)
-        case .upcoming(let query): upcoming(query, reply)
-        case .log(let job, let run, let after): log(of: job, run: run, after: after, reply)
-        case .kill(let job, let run, let body):
-            let signal = body.signal.map { KillBody.name(of: $0) }
-            kill(Order(.kill, job, by: .user(peer.name), run: run, signal: signal), reply)
-        case .reload: reload(by: peer, isStrict: false, reply)
-        case .strictReload: reload(by: peer, isStrict: true, reply)
-        case .previewReload: previews.list(reply)
-        case .oneOffs(let base): oneOffs(base, reply)
-        case .takeOneOff(let job): takeOneOff(job, by: peer, reply)
-        case .cancelOneOff(let job): cancelOneOff(job, by: peer, reply)
-        case .events(let query): follow(query, from: peer, reply)
-        case .recent(let count, let job): recent(count: count, after: job, reply)
-        case .days(let job, let count): days(of: job, count: count, reply)
-        case .messages(let query): messages(query, reply)
-        case .retryMessage(let number): retryMessage(number, reply)
-        case .notifiers: notifiers(reply)
-        case .testNotifier(let name, let dryRun):
-            testNotifier(name, dryRun: dryRun, by: peer, reply)
-        case .pauses(let query): pauses(query, reply)
-        case .document: reply(Self.document)
-        case .loginLink: makeLoginLink(for: peer, reply)
-        case .login(let token): logIn(token, reply)
-        case .session: session(of: peer, reply)
-        case .logout: logOut(peer, reply)
-        case .revokeSessions(let owner): revokeSessions(of: owner, by: peer, reply)
-        case .web: send(.ok, WebReply(hosts: access.webHosts), reply)
-        case .metrics(let format): metrics[format]?.list(reply)
-        case .fleet: showFleet(reply)
-        case .fleetOrder(let order): self.order(order, by: peer, reply)
-        }
-    }
-
-    private func show(_ job: Job.Name, _ reply: @escaping ControlAnswer.Reply) {
+    func show(_ job: Job.Name, _ reply: @escaping ControlAnswer.Reply) {
         loop.later { loop in
             let (snapshot, names) = loop.snapshot(of: job)
             DispatchQueue.answers.async {
@@ -216,7 +169,7 @@ package struct Control: ControlService {
         }
     }
 
-    private func why(_ job: Job.Name, _ reply: @escaping ControlAnswer.Reply) {
+    func why(_ job: Job.Name, _ reply: @escaping ControlAnswer.Reply) {
         loop.later { loop in
             let (why, names) = loop.why(job)
             let snapshot = loop.snapshot(of: job).0
@@ -232,7 +185,7 @@ package struct Control: ControlService {
         }
     }
 
-    private func upcoming(_ query: UpcomingQuery, _ reply: @escaping ControlAnswer.Reply) {
+    func upcoming(_ query: UpcomingQuery, _ reply: @escaping ControlAnswer.Reply) {
         // The answer is made on the queue of the snapshots, so that it rests after each.
         snapshots.list { snapshot in
             if let job = query.job, !snapshot.jobs.contains(where: { $0.job.name == job }) {
@@ -253,7 +206,7 @@ package struct Control: ControlService {
     }
 
     /// The OpenAPI document, which is part of the program.
-    private static let document: ControlAnswer = {
+    static let document: ControlAnswer = {
         var count = 0
         let bytes = copenapi_document(&count)
         return ControlAnswer(.ok, text: [UInt8](UnsafeBufferPointer(start: bytes, count: count)))
@@ -281,7 +234,7 @@ package struct Control: ControlService {
         return ControlAnswer(.ok, DaemonStatus.Listing(status, jobs: snapshot))
     }
 
-    private func reload(
+    func reload(
         by peer: Peer, isStrict: Bool, _ reply: @escaping ControlAnswer.Reply
     ) {
         reloader.reload(by: peer.name, isStrict: isStrict) { result in

@@ -30,11 +30,10 @@ struct ControlResponder: RequestResponder {
         guard methods.contains(head.method.rawValue) else {
             return .fault(.methodNotAllowed(methods))
         }
-        // Whether these are commands that need the right is known when their bodies are.
-        let isForAll = [
-            "/v1/login-links", "/v1/login", "/v1/session/logout", "/v1/sessions/revoke",
-        ]
-        .contains(head.uri)
+        // Whether some commands need the right is known when their bodies are.
+        let isForAll = EndpointTable.endpoints(spelled: head.uri).contains {
+            $0.method == .post && !$0.access.isForOperators
+        }
         return head.method == .POST && !isForAll && !service.mayHaveRight(peer)
             ? Self.forbidden : nil
     }
@@ -81,7 +80,9 @@ struct WebGateway: RequestResponder {
     }
 
     func refusal(of head: HTTPRequestHead) -> ControlAnswer? {
-        let isBeforeLogin = ["/v1/login", "/v1/web"].contains(head.uri)
+        let isBeforeLogin = EndpointTable.endpoints(spelled: head.uri).contains {
+            $0.access == .beforeLogin
+        }
         return isBeforeLogin || peer(of: head) != nil ? nil : .unauthorized
     }
 
@@ -96,13 +97,14 @@ struct WebGateway: RequestResponder {
         }
         // The session may have ended since the header came.
         let known = peer(of: head)
-        guard asked.isForBrowsers else { return reply(.elsewhere) }
-        guard !asked.isBeforeLogin else {
+        let access = asked.endpoint.access
+        guard access.isForBrowsers else { return reply(.elsewhere) }
+        guard access != .beforeLogin else {
             return service.answer(asked, from: Self.unknown, reply: reply)
         }
         guard let known else { return reply(.unauthorized) }
         // Logging out needs no right, so that it works also for a user who has lost all of them.
-        guard asked != .logout else { return service.answer(asked, from: known, reply: reply) }
+        guard access != .sessions else { return service.answer(asked, from: known, reply: reply) }
         service.checkUser(of: known) { finding in
             switch finding {
             case .current(let peer): service.answerIfAllowed(asked, from: peer, reply)

@@ -35,16 +35,17 @@ import TimerStore
             ("GET", "/v1/notifiers", .notifiers),
             (
                 "POST", "/v1/notifiers/ops/test",
-                .testNotifier(Notifier.Name("ops") ?? noName, dryRun: false)
+                .testNotifier(Notifier.Name("ops") ?? noName)
             ),
             (
                 "POST", "/v1/notifiers/ops/test?dry_run=1",
-                .testNotifier(Notifier.Name("ops") ?? noName, dryRun: true)
+                .testNotifier(
+                    Notifier.Name("ops") ?? noName, NotifierTestQuery(isDryRun: true))
             ),
         ] as [(String, String, ControlRequest)])
     func requestsAreRead(method: String, path: String, request: ControlRequest) throws {
         #expect(try ControlRequest(method: method, path: path, body: []) == request)
-        #expect(request.method == method && request.isForBrowsers)
+        #expect(request.method == method && request.endpoint.access.isForBrowsers)
         // Whoever may only look sends nothing.
         #expect(request.isChange == (method == "POST"))
         #expect(
