@@ -289,7 +289,7 @@ let unitTests: [Target] = [
         of: "TimerFleetLink", "HostThreads", "SeededRandom", "TimerCore", "TimerFleet",
         "TimerRunnerProtocol"),
     tests(of: "EtcdClient", "SeededRandom", "TimerCore", "TimerFleet", "TimerJSON", "WebReceiver"),
-    tests(of: "timerctl", "ManualPages", "ProjectFiles", "TimerCore", arguments),
+    tests(of: "timerctl", "ManualPages", "ProjectFiles", "TimerControl", "TimerCore", arguments),
     tests(
         of: "timerd", "timerctl", "timerd-runner", "CLinux", "ConfigFolder", "HostFiles",
         "HostQueues", "HostThreads", "ManualPages", "ProjectFiles", "Systemd", "SystemdReceiver",

@@ -24,7 +24,7 @@ struct Timerctl: ParsableCommand {
         RetryVerb.self, SkipNextVerb.self, WhyVerb.self, NextVerb.self, HistoryVerb.self,
         LogVerb.self, EventsVerb.self, KillVerb.self, AtVerb.self, InVerb.self, CancelVerb.self,
         ReloadVerb.self, EditVerb.self, ImportVerb.self, NotifyVerb.self, WebVerb.self,
-        FleetVerb.self, APIVerb.self, MetricsVerb.self,
+        SlotsVerb.self, FleetVerb.self, APIVerb.self, MetricsVerb.self,
     ]
 
     /// Only for the help and the shells' completions: options before the command are moved behind

@@ -13,12 +13,13 @@ import Testing
     private static let example = "config/timerd.toml"
 
     @Test func theManualHasATableOfTheKeysOfEachSection() throws {
-        try expectGenerated(KeyLists.manual(try Project.text(of: Self.page)), in: Self.page)
+        let page = try KeyLists.manual(try Project.text(of: Self.page))
+        #expect(try Project.difference(of: Self.page, from: page) == nil)
     }
 
     @Test func theExampleListsTheKeysThatItDoesNotExplain() throws {
-        try expectGenerated(
-            KeyLists.configuration(try Project.text(of: Self.example)), in: Self.example)
+        let example = try KeyLists.configuration(try Project.text(of: Self.example))
+        #expect(try Project.difference(of: Self.example, from: example) == nil)
     }
 
     /// Beside the generated list, a key in a comment has its default if it has one.

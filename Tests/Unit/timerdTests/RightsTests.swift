@@ -156,6 +156,7 @@ import TimerCore
                 "GET /v1/notifications",
                 "GET /v1/notifiers",
                 "GET /v1/pauses",
+                "GET /v1/slots",
                 "GET /v1/fleet",
             ]
         ),

@@ -7,7 +7,7 @@ public import TimerCore
 extension ControlRequest {
     static let jobEndpoints: [any AnyEndpoint] =
         [list.endpoint, show, why, log, kill] + orderForms.map(\.one) + orderForms.map(\.many)
-        + [oneOffs, takeOneOff, cancelOneOff]
+        + [oneOffs, takeOneOff, cancelOneOff, slots.endpoint]
 
     public static let list = get(
         "list", "/v1/jobs", "The daemon and all jobs.", for: .readers,
@@ -32,6 +32,12 @@ extension ControlRequest {
         "kill", "/v1/jobs/{job}/kill", "Stop the runs of a job, or send them a signal.",
         for: .operators, of: .job, query: KillQuery.self, body: .kill,
         answer: .json(KillReply.self, "Which runs were reached."), errors: [.notFound, .conflict])
+
+    public static let slots = get(
+        "slots", "/v1/slots",
+        "The slots that jobs share, with the runs that hold them and those that wait for them.",
+        for: .readers, answer: .json(SlotsReply.self, "The slots, by name.")
+    ).request
 
     // MARK: - Commands
 

@@ -65,6 +65,7 @@ extension Control {
         all.on(ControlRequest.oneOffs) { control, asked, _, reply in
             control.oneOffs(asked.query.base, reply)
         }
+        all.on(ControlRequest.slots) { control, _, reply in control.slots(reply) }
         all.on(ControlRequest.takeOneOff) { control, asked, peer, reply in
             control.takeOneOff(asked.place, by: peer, reply)
         }

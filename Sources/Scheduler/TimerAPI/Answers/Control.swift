@@ -185,6 +185,13 @@ package struct Control: ControlService {
         }
     }
 
+    func slots(_ reply: @escaping ControlAnswer.Reply) {
+        loop.later { loop in
+            let slots = loop.slots()
+            DispatchQueue.answers.async { self.send(.ok, SlotsReply(slots: slots), reply) }
+        }
+    }
+
     func upcoming(_ query: UpcomingQuery, _ reply: @escaping ControlAnswer.Reply) {
         // The answer is made on the queue of the snapshots, so that it rests after each.
         snapshots.list { snapshot in

@@ -1,0 +1,74 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerCore
+
+@testable import TimerControl
+
+/// What is shown of slots.
+@Suite struct SlotTests {
+    private let now = Now(
+        wall: WallInstant(secondsSinceEpoch: 1_800_000_000), awake: AwakeInstant(nanoseconds: 1),
+        boot: BootInstant(nanoseconds: 1), bootID: BootID(String(repeating: "0", count: 32))!)
+
+    /// `a` holds the disk, and `b` and then `c` wait for it.
+    private func agenda() throws -> Agenda {
+        let disk = try #require(RunSlot.Name("disk"))
+        let jobs = try ["a", "b", "c"].map { name in
+            var policy = Policy()
+            policy.slots = [RunSlot.Use(disk)]
+            return Job(
+                name: try #require(Job.Name(name)), command: .arguments(["true"]),
+                schedule: .every(.seconds(3600)), policy: policy)
+        }
+        var (agenda, _) = Agenda.load(
+            JobSet(jobs, slots: [RunSlot(name: disk, max: 1)]), RecoveredState(instance: 1),
+            concurrentRunsMax: 64, at: now)
+        for job in jobs {
+            _ = agenda.handle(.order(Order(.run, job.name, by: .user("ada"))), at: now)
+        }
+        let run = try #require(agenda.snapshot(of: jobs[0].name, at: now)?.live.first?.id)
+        _ = agenda.handle(.began(run, now.wall), at: now)
+        return agenda
+    }
+
+    private func slot(_ agenda: Agenda) throws -> SlotStatus {
+        let view = try #require(agenda.slot(try #require(agenda.slotNames.first)))
+        return SlotStatus(view) {
+            agenda.owner(of: $0)
+        } began: {
+            agenda.activeRun($0)?.began
+        }
+    }
+
+    @Test func aSlotNamesItsHoldersAndThoseWhoWaitInTheirOrder() throws {
+        let slot = try slot(try agenda())
+        #expect(slot.slot == "disk" && slot.max == 1 && slot.held == 1)
+        #expect(slot.holders.map(\.job) == ["a"] && slot.holders[0].began == now.wall.rfc3339Micros)
+        #expect(slot.waiting.map { $0.prefix(2) } == ["b:", "c:"])
+    }
+
+    @Test func aRunThatWaitsSaysForWhat() throws {
+        let agenda = try agenda()
+        let job = try #require(Job.Name("c"))
+        let status = JobStatus(try #require(agenda.snapshot(of: job, at: now)))
+        #expect(status.running.map(\.waits) == ["slot"] && status.running.map(\.slot) == ["disk"])
+        #expect(RunWords.wait(status.running[0]) { $0 } == "waits for the slot disk")
+        #expect(status.policy?.slots?.map(\.slot) == ["disk"])
+        var reply = WhyReply(
+            job: "c", now: now.wall.rfc3339, status: status, rejection: nil, activeRuns: 1,
+            maxConcurrent: 64, slots: [try slot(agenda)])
+        #expect(
+            Explanation(reply) { _ in "02:10" }.sentences.contains {
+                $0.hasSuffix(
+                    "waits for the slot disk (1), which a holds since 02:10. 1 run waits before it."
+                )
+            })
+        reply.slots = nil
+        #expect(
+            Explanation(reply) { $0 }.sentences.contains {
+                $0.hasSuffix("waits for the slot disk.")
+            })
+    }
+}
