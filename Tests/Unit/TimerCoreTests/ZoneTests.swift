@@ -64,11 +64,15 @@ import Testing
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/zdump")
         process.arguments = ["-v", "-c", "1970,2200"] + names.map { "\(folder)/\($0)" }
-        let pipe = Pipe()
-        process.standardOutput = pipe
+        // Foundation does not go on reading from a pipe after a signal; a file is read at once.
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "zdump-\(UUID().uuidString)")
+        try Data().write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        process.standardOutput = try FileHandle(forWritingTo: file)
         try process.run()
-        let data = try pipe.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
+        let data = try Data(contentsOf: file)
         var found: [String: [String]] = [:]
         var before: [String: Int] = [:]
         let months = [
