@@ -273,7 +273,7 @@ let unitTests: [Target] = [
     tests(of: "TimerCore", "ProjectFiles", "SeededRandom", resources: [.copy("Data")]),
     tests(
         of: "TimerConfig", "ConfigFolder", "ProjectFiles", "SeededRandom", "TimerCore",
-        "TimerZones", resources: [.copy("Corpus"), .copy("Data")]),
+        "TimerJSON", "TimerZones", resources: [.copy("Corpus"), .copy("Data")]),
     tests(of: "TimerJSON", "SeededRandom"),
     tests(of: "TimerStore", "TimerCore"),
     tests(

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerJSON
 
 /// What the keys of a table are read into. A new value has the defaults of all keys.
 protocol KeyTarget: Sendable {

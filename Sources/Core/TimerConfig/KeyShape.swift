@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerJSON
 
 /// The values that a key can have: how one is read, what an editor can check of it, and how its
 /// type and its limits are called in the manual.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerJSON
 
 /// The values of a table `[slot.NAME]` as they are read.
 struct SlotDraft: KeyTarget {

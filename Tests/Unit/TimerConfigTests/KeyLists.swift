@@ -3,6 +3,8 @@
 
 import Foundation
 
+import TimerJSON
+
 @testable import TimerConfig
 
 /// What the pages say of a key, from its declaration.
