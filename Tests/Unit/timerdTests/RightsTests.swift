@@ -139,6 +139,7 @@ import TimerCore
             [
                 "GET /metrics",
                 "GET /v1/openapi.json",
+                "GET /v1/version",
                 "GET /v1/jobs",
                 "HEAD /v1/jobs",
                 "GET /v1/jobs/a",

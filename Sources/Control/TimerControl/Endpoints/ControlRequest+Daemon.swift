@@ -6,7 +6,8 @@ public import TimerCore
 /// The endpoints for the daemon, its configuration, its notifications and its fleet.
 extension ControlRequest {
     static let daemonEndpoints: [any AnyEndpoint] = [
-        metrics, document.endpoint, previewReload.endpoint, reload, messages, retryMessage,
+        metrics, document.endpoint, version.endpoint, previewReload.endpoint, reload, messages,
+        retryMessage,
         notifiers.endpoint, testNotifier, fleet.endpoint, fleetOrder,
     ]
 
@@ -21,6 +22,12 @@ extension ControlRequest {
     public static let document = get(
         "document", "/v1/openapi.json", "The OpenAPI document of this interface.", for: .readers,
         answer: AnswerForm(content: .document, sentence: "An OpenAPI document.")
+    ).request
+
+    public static let version = get(
+        "version", "/v1/version",
+        "Which version of timerd answers, and since when; short also with very many jobs.",
+        for: .readers, answer: .json(VersionReply.self, "The version.")
     ).request
 
     public static let previewReload = get(
@@ -74,6 +81,26 @@ extension ControlRequest {
         "A command for the fleet. It is answered when it has its effect on all machines.",
         for: .operatorsAtSocket, body: .fleetOrder,
         answer: .json(FleetOrderReply.self, "It was executed."), errors: [.conflict], isLong: true)
+}
+
+/// The version of the daemon, and since when it runs.
+public struct VersionReply: Codable, Hashable, Sendable {
+    /// The version of the interface, as in its paths.
+    public var apiVersion: Int
+    /// The process ID of the scheduler.
+    public var pid: Int32
+    /// When the daemon started, RFC 3339. Another value means another daemon instance.
+    public var since: String
+    /// The version of timerd.
+    public var version: String
+
+    /// This version of the interface.
+    public init(version: String, pid: Int32, since: String) {
+        apiVersion = 1
+        self.pid = pid
+        self.since = since
+        self.version = version
+    }
 }
 
 /// How the configuration is read again.

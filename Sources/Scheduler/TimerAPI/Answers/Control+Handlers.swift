@@ -119,6 +119,12 @@ extension Control {
             control.metrics[asked.query]?.list(reply)
         }
         all.on(ControlRequest.document) { _, _, reply in reply(document) }
+        all.on(ControlRequest.version) { control, _, reply in
+            let about = control.about
+            let answer = VersionReply(
+                version: about.version, pid: about.pid, since: about.since.rfc3339Micros)
+            control.send(.ok, answer, reply)
+        }
         all.on(ControlRequest.previewReload) { control, _, reply in control.previews.list(reply) }
         all.on(ControlRequest.reload) { control, asked, peer, reply in
             control.reload(by: peer, isStrict: asked.query.isStrict, reply)
