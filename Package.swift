@@ -320,7 +320,7 @@ let systemTests: [Target] = [
         name: "RealEtcdTests",
         dependencies: [
             "EtcdClient", "HostFiles", "SeededRandom", "StoreModel", "TimerCore", "TimerFleet",
-            "TimerFleetLink", "TimerRunnerProtocol", "timerd-fleet",
+            "TimerFleetLink", "TimerJSON", "TimerRunnerProtocol", "timerd-fleet",
         ],
         path: "Tests/System/Etcd", exclude: ["run", "server"], swiftSettings: settings),
     .testTarget(

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerCore
+import TimerJSON
 
 /// A table of settings that are not of single jobs: its name, what it is for, and its keys.
 struct SettingsTable: Sendable {

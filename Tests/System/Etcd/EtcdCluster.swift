@@ -5,6 +5,7 @@ import Foundation
 import Glibc
 import TimerCore
 import TimerFleet
+import TimerJSON
 
 @testable import EtcdClient
 

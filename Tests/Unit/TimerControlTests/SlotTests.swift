@@ -15,11 +15,11 @@ import TimerCore
     /// `a` holds the disk, and `b` and then `c` wait for it.
     private func agenda() throws -> Agenda {
         let disk = try #require(RunSlot.Name("disk"))
-        let jobs = try ["a", "b", "c"].map { name in
+        let jobs = ["a", "b", "c"].compactMap { Job.Name($0) }.map { name in
             var policy = Policy()
             policy.slots = [RunSlot.Use(disk)]
             return Job(
-                name: try #require(Job.Name(name)), command: .arguments(["true"]),
+                name: name, command: .arguments(["true"]),
                 schedule: .every(.seconds(3600)), policy: policy)
         }
         var (agenda, _) = Agenda.load(
@@ -29,12 +29,13 @@ import TimerCore
             _ = agenda.handle(.order(Order(.run, job.name, by: .user("ada"))), at: now)
         }
         let run = try #require(agenda.snapshot(of: jobs[0].name, at: now)?.live.first?.id)
-        _ = agenda.handle(.began(run, now.wall), at: now)
+        _ = agenda.handle(.began(run, at: now.wall), at: now)
         return agenda
     }
 
     private func slot(_ agenda: Agenda) throws -> SlotStatus {
-        let view = try #require(agenda.slot(try #require(agenda.slotNames.first)))
+        let name = try #require(agenda.slotNames.first)
+        let view = try #require(agenda.slot(name))
         return SlotStatus(view) {
             agenda.owner(of: $0)
         } began: {
