@@ -123,6 +123,8 @@ import TimerCore
     static var types: [String: any Decodable.Type] {
         [
             "Job": JobStatus.self, "Policy": PolicyStatus.self, "Skip": SkipStatus.self,
+            "Slots": SlotsReply.self, "Slot": SlotStatus.self, "SlotHolder": SlotHolder.self,
+            "SlotUse": SlotUse.self,
             "Pause": PauseStatus.self, "Run": RunStatus.self, "Daemon": DaemonStatus.self,
             "Why": WhyReply.self, "Reason": WhyReply.Reason.self, "Rejection": Rejection.self,
             "Runs": HistoryReply.self, "Log": LogReply.self, "Line": LogReply.Line.self,
@@ -232,6 +234,8 @@ import TimerCore
             try words("Policy", "concurrency")
                 == Set(Policy.Concurrency.allCases.map(\.rawValue)))
         #expect(try words("Job", "count") == Set(TimeBasis.allCases.map(\.rawValue)))
+        #expect(
+            try words("Policy", "on_busy_slot") == Set(Policy.BusySlot.allCases.map(\.rawValue)))
         #expect(try words("Job", "dst_gap") == Set(DSTRule.Gap.allCases.map(\.rawValue)))
         #expect(try words("Job", "dst_overlap") == Set(DSTRule.Overlap.allCases.map(\.rawValue)))
         let signals = KillBody.signals.map(\.name)
