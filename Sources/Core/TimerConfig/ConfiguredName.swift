@@ -45,4 +45,35 @@ extension FileReader {
         }
         return name
     }
+
+    /// Reads the name and the entries of a table such as `[notify.NAME]`, and notes its place.
+    ///
+    /// - Parameters:
+    ///   - kind: the first word of the table, such as `notify`.
+    ///   - places: those of the tables of this kind that were read.
+    ///   - most: how many there may be in all files, and what they are.
+    /// - Returns: nil if it has no valid name or is no table.
+    mutating func table<Name: ConfiguredName>(
+        _ key: TomlEntry, of kind: String,
+        _ places: inout [String: (file: String, mark: SourceMark, excerpt: String?)],
+        most: (count: Int, what: String), _ subject: String
+    ) -> (Name, [TomlEntry])? {
+        let other = places[key.key]
+        guard let name: Name = name(key, usedIn: other?.file, subject) else { return nil }
+        if other == nil {
+            places[key.key] = (document.file, key.mark, document.text.excerpt(at: key.mark))
+        }
+        if places.count == most.count + 1 {
+            report(
+                Fault(key.mark, "is one too many; at most \(most.count) \(most.what)"), subject)
+        }
+        guard case .table(let entries) = key.node.value else {
+            report(
+                Fault(
+                    key.node.mark,
+                    "must be a table, [\(kind).\(key.key)], not \(key.node.value.kind)"), subject)
+            return nil
+        }
+        return (name, entries)
+    }
 }

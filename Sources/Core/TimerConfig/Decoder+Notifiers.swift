@@ -19,26 +19,11 @@ extension Decoder {
     ) -> Notifier? {
         let subject = "notifier \"\(key.shown)\""
         let before = reader.count
-        let other = notifierPlaces[key.key]
-        guard let name: Notifier.Name = reader.name(key, usedIn: other?.file, subject) else {
-            return nil
-        }
-        if other == nil {
-            notifierPlaces[key.key] = (
-                reader.document.file, key.mark, reader.document.text.excerpt(at: key.mark)
-            )
-        }
-        if notifierPlaces.count == Self.notifiersMax + 1 {
-            reader.report(
-                Fault(key.mark, "is one too many; at most \(Self.notifiersMax) notifiers"), subject)
-        }
-        let node = key.node
-        guard case .table(let entries) = node.value else {
-            reader.report(
-                Fault(node.mark, "must be a table, [notify.\(key.key)], not \(node.value.kind)"),
-                subject)
-            return nil
-        }
+        guard
+            let (name, entries): (Notifier.Name, _) = reader.table(
+                key, of: "notify", &notifierPlaces,
+                most: (Self.notifiersMax, "notifiers"), subject)
+        else { return nil }
         var draft = NotifierDraft()
         var keys = Set(entries.map(\.key))
         for entry in entries {

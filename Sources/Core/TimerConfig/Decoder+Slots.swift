@@ -15,26 +15,10 @@ extension Decoder {
     private mutating func readSlot(_ key: TomlEntry, _ reader: inout FileReader) {
         let subject = "slot \"\(key.shown)\""
         let before = reader.count
-        let other = slotPlaces[key.key]
-        guard let name: RunSlot.Name = reader.name(key, usedIn: other?.file, subject) else {
-            return
-        }
-        if other == nil {
-            slotPlaces[key.key] = (
-                reader.document.file, key.mark, reader.document.text.excerpt(at: key.mark)
-            )
-        }
-        if slotPlaces.count == Self.slotsMax + 1 {
-            reader.report(
-                Fault(key.mark, "is one too many; at most \(Self.slotsMax) slots"), subject)
-        }
-        let node = key.node
-        guard case .table(let entries) = node.value else {
-            reader.report(
-                Fault(node.mark, "must be a table, [slot.\(key.key)], not \(node.value.kind)"),
-                subject)
-            return
-        }
+        guard
+            let (name, entries): (RunSlot.Name, _) = reader.table(
+                key, of: "slot", &slotPlaces, most: (Self.slotsMax, "slots"), subject)
+        else { return }
         var draft = SlotDraft()
         for entry in entries { read(entry, subject, into: &draft, &reader) }
         if draft.max == nil, !entries.contains(where: { $0.key == "max" }) {
