@@ -130,7 +130,7 @@ extension PolicyStatus {
         onResume = policy.onResume?.rawValue
         if policy.concurrency != plain.concurrency { concurrency = policy.concurrency.rawValue }
         if policy.concurrency == .allow { concurrencyMax = policy.concurrencyMax }
-        if !policy.slots.isEmpty { slots = policy.slots.map { SlotUse($0) } }
+        if !policy.slots.isEmpty { slotUses = policy.slots.map { SlotUse($0) } }
         if policy.onBusySlot != plain.onBusySlot { onBusySlot = policy.onBusySlot.rawValue }
         if policy.accuracy > .zero { accuracyUsec = policy.accuracy.wholeMicroseconds }
         if policy.randomDelay > .zero { randomDelayUsec = policy.randomDelay.wholeMicroseconds }

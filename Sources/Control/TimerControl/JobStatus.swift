@@ -130,7 +130,7 @@ public struct PolicyStatus: Codable, Hashable, Sendable {
     /// How many of its runs may be active at once.
     public var concurrencyMax: Int?
     /// What each active run of the job takes of slots.
-    public var slots: [SlotUse]?
+    public var slotUses: [SlotUse]?
     /// What happens when it is due while a slot is taken.
     public var onBusySlot: String?
     /// How much later it may start to share a wake-up.

@@ -18,7 +18,7 @@ public struct SlotStatus: Codable, Hashable, Sendable {
     /// How much may be taken of it at the same time.
     public var max: Int
     /// How much is taken. It can be more than `max` after a reload that lowered that.
-    public var held: Int
+    public var taken: Int
     /// The runs that hold it, in the order in which they took it.
     public var holders: [SlotHolder]
     /// The runs that wait for it, in their order.
@@ -32,7 +32,7 @@ public struct SlotStatus: Codable, Hashable, Sendable {
     ) {
         slot = view.slot.name.description
         max = view.slot.max
-        held = view.held
+        taken = view.held
         holders = view.holders.map {
             SlotHolder(
                 job: job($0.run).description, run: $0.run.description, weight: $0.weight,

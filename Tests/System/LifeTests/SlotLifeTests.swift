@@ -52,7 +52,7 @@ import TimerCore
         _ = daemon.kill()
         try daemon.start()
         let after = try slot(daemon)
-        #expect(after.held == 1 && after.holders.map(\.job) == ["a"])
+        #expect(after.taken == 1 && after.holders.map(\.job) == ["a"])
         #expect(after.waiting.count == 1)
         let why = try daemon.timerctl("why", "b")
         #expect(why.text.contains("waits for the slot disk (1), which a holds since"), "\(why)")

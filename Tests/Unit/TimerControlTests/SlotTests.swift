@@ -45,7 +45,7 @@ import TimerCore
 
     @Test func aSlotNamesItsHoldersAndThoseWhoWaitInTheirOrder() throws {
         let slot = try slot(try agenda())
-        #expect(slot.slot == "disk" && slot.max == 1 && slot.held == 1)
+        #expect(slot.slot == "disk" && slot.max == 1 && slot.taken == 1)
         #expect(slot.holders.map(\.job) == ["a"] && slot.holders[0].began == now.wall.rfc3339Micros)
         #expect(slot.waiting.map { $0.prefix(2) } == ["b:", "c:"])
     }
@@ -56,7 +56,7 @@ import TimerCore
         let status = JobStatus(try #require(agenda.snapshot(of: job, at: now)))
         #expect(status.running.map(\.waits) == ["slot"] && status.running.map(\.slot) == ["disk"])
         #expect(RunWords.wait(status.running[0]) { $0 } == "waits for the slot disk")
-        #expect(status.policy?.slots?.map(\.slot) == ["disk"])
+        #expect(status.policy?.slotUses?.map(\.slot) == ["disk"])
         var reply = WhyReply(
             job: "c", now: now.wall.rfc3339, status: status, rejection: nil, activeRuns: 1,
             maxConcurrent: 64, slots: [try slot(agenda)])

@@ -17,8 +17,8 @@ import TimerControl
         let waiting = ["b", "c", "d", "e", "f"].map(run).joined(separator: ",")
         let reply = try reply(
             """
-            {"slots":[{"slot":"disk","max":2,"held":2,"holders":[{"job":"a","run":\(run("a")),"weight":2}],\
-            "waiting":[\(waiting)]},{"slot":"net","max":1,"held":0,"holders":[],"waiting":[]}]}
+            {"slots":[{"slot":"disk","max":2,"taken":2,"holders":[{"job":"a","run":\(run("a")),"weight":2}],\
+            "waiting":[\(waiting)]},{"slot":"net","max":1,"taken":0,"holders":[],"waiting":[]}]}
             """)
         #expect(
             Text.slots(reply) == """

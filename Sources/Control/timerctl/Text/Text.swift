@@ -97,7 +97,7 @@ enum Text {
             length("starting-deadline", policy.startingDeadlineUsec),
             word("on-resume", policy.onResume), word("concurrency", policy.concurrency),
             policy.concurrencyMax.map { "concurrency-max \($0)" },
-            policy.slots.map { "slots " + $0.map(slot).joined(separator: " ") },
+            policy.slotUses.map { "slots " + $0.map(slot).joined(separator: " ") },
             word("on-busy-slot", policy.onBusySlot),
             length("accuracy", policy.accuracyUsec),
             length("random-delay", policy.randomDelayUsec),

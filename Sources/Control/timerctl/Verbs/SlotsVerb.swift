@@ -40,9 +40,9 @@ extension Text {
                 "no slots; a table such as [slot.disk] in the configuration makes one (timerd.toml(5))"
         }
         let rows = reply.slots.map { slot in
-            let isFull = slot.held >= slot.max
+            let isFull = slot.taken >= slot.max
             return [
-                .init(slot.slot), .init("\(slot.held) of \(slot.max)", isFull ? .waiting : .plain),
+                .init(slot.slot), .init("\(slot.taken) of \(slot.max)", isFull ? .waiting : .plain),
                 .init(named(slot.holders.map(holder))),
                 .init(named(slot.waiting.map { Run.ID($0)?.firing.job.description ?? $0 })),
             ] as [TextTable.Cell]

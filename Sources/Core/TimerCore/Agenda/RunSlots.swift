@@ -54,6 +54,8 @@ struct RunSlots: Sendable {
 
     /// Uses the limits of a configuration. What is held stays held.
     mutating func configure(_ configured: [RunSlot]) {
+        // What the configuration does not have any more is needed while a run holds it or waits for it.
+        slots = slots.filter { $0.value.held > 0 || $0.value.queue.first(where: waits) != nil }
         for name in slots.keys.sorted() {
             slots[name]?.max = Int.max
             changed.append(name)
