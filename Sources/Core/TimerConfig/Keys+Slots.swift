@@ -25,7 +25,7 @@ extension Draft {
                     .pattern(ValueShape.name),
                     .record([
                         ("name", .pattern(ValueShape.name)), ("weight", .integer(RunSlot.range)),
-                    ])), min: 0),
+                    ])), min: 0), type: "[STRING or TABLE, ...]",
             "The slots that each active run of the job takes, by the names of their tables.",
             standard: { .array([]) }
         ) { node, draft throws(Fault) in
