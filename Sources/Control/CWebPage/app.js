@@ -185,9 +185,10 @@ function sentence(text) {
 // 3  Jobs in words, as timerctl says them
 
 /** Whether a run is active or starts as soon as max-concurrent allows it. Other runs wait for a delay or another run. */
-const isActive = (run) => run.waits === undefined || run.waits === 'capacity' || run.waits === 'slot';
+const isActive = (run) => run.waits === undefined;
 const isRunning = (job) => job.running.some(isActive);
-const stateWord = (job) => (job.state === 'armed' && isRunning(job) ? 'running' : job.state);
+const isWaiting = (job) => job.running.some((run) => run.waits === 'capacity' || run.waits === 'slot');
+const stateWord = (job) => (job.state !== 'armed' ? job.state : isRunning(job) ? 'running' : isWaiting(job) ? 'waiting' : 'armed');
 const isPaused = (job) => job.state === 'paused';
 const hasEnded = ({ state }) => state === 'stopped' || state === 'finished';
 const hasFailed = (job) => job.last?.failed === true;
@@ -864,7 +865,7 @@ function drawRecent(picture, runs) {
 // 6  View: jobs
 
 /** The states, the most important first: "failed first" sorts by this order. */
-const STATES = ['running', 'retrying', 'paused', 'armed', 'stopped', 'finished'];
+const STATES = ['running', 'waiting', 'retrying', 'paused', 'armed', 'stopped', 'finished'];
 const MATCHES = { failed: hasFailed, incident: (job) => job.incidents, ...Object.fromEntries(STATES.map((state) => [state, (job) => stateWord(job) === state])) };
 const never = Number.MAX_VALUE;
 const rank = (job) => STATES.indexOf(stateWord(job));
@@ -888,7 +889,7 @@ const GLANCE = {
     ({ last }) => `${printable(shortEnding(last))}, ${ago(msOf(last.ended ?? last.scheduled))}`],
   running: [(jobs) => jobs.filter(isRunning), 'Nothing is running.', ({ running }) => {
     const run = running.find((run) => run.began && isActive(run));
-    return run ? activeFor(run) : waiting(running.find(isActive)) ?? 'is being started';
+    return run ? activeFor(run) : 'is being started';
   }],
   paused: [(jobs) => jobs.filter(MATCHES.paused).sort((a, b) => (a.paused?.since < b.paused?.since ? 1 : -1)), 'Nothing is paused.',
     ({ paused }) => (paused ? pausedBy(paused) : '')],

@@ -28,6 +28,22 @@ import TimerControl
                 """)
     }
 
+    @Test(arguments: [
+        (["slot"], "waiting"), (["capacity"], "waiting"), (["slot", nil], "running"),
+        (["previous-run"], "armed"), ([], "armed"),
+    ])
+    func aJobWhoseRunWaitsForASlotIsNotRunning(waits: [String?], word: String) throws {
+        let runs = try waits.map { waits in
+            let wait = waits.map { #","waits":"\#($0)""# } ?? ""
+            return try ControlJSON.decode(
+                RunStatus.self,
+                from: Array(
+                    #"{"id":"a:1:1","job":"a","scheduled":"2026-11-18T07:31:00Z"\#(wait)}"#.utf8))
+        }
+        #expect(Text.state("armed", runs) == word)
+        #expect(Text.state("paused", runs) == "paused")
+    }
+
     @Test func withoutSlotsItSaysHowToMakeOne() throws {
         let text = Text.slots(try reply(#"{"slots":[]}"#))
         #expect(text.hasPrefix("no slots; a table such as [slot.disk]"))

@@ -77,7 +77,7 @@ enum JobColumn: String, CaseIterable, ExpressibleByArgument {
 }
 
 extension JobTable.Row {
-    /// Whether a run is active or starting; a run that waits in the queue does not count.
+    /// Whether a run is active or starting; a run that waits does not count.
     var isRunning: Bool { Text.areActive(running) }
 
     /// Whether the run that ended last failed; false if none has ended.
@@ -89,7 +89,7 @@ extension JobTable.Row {
     fileprivate var stateStyle: TextTable.Style {
         switch stateWord {
         case "running": .good
-        case "paused", "retrying": .waiting
+        case "paused", "retrying", "waiting": .waiting
         default: .plain
         }
     }

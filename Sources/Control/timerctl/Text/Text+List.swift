@@ -81,6 +81,7 @@ extension Text {
             (jobs.count { $0.hasFailed }, "failed"),
             (jobs.count { $0.state == "paused" }, "paused"),
             (jobs.count { $0.isRunning }, "running"),
+            (jobs.count { $0.stateWord == "waiting" }, "waiting"),
             (jobs.count { $0.state == "retrying" }, "retrying"),
             (jobs.count { $0.incidents != nil }, "with an incident"),
         ].filter { $0.0 > 0 }.map { "\($0) \($1)" }

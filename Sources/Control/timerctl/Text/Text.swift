@@ -175,15 +175,16 @@ enum Text {
         return parts.joined(separator: ", ")
     }
 
-    /// The word of the column STATE: an armed job with an active run is `running`.
+    /// The word of the column STATE: an armed job with an active run is `running`, and one whose run
+    /// could start but for a slot or for max-concurrent is `waiting`.
     static func state(_ state: String, _ runs: [RunStatus]) -> String {
-        state == "armed" && areActive(runs) ? "running" : state
+        guard state == "armed" else { return state }
+        if areActive(runs) { return "running" }
+        return runs.contains { $0.waits == "capacity" || $0.waits == "slot" } ? "waiting" : state
     }
 
-    /// Whether one of them is active or starting; a run that waits in the queue does not count.
-    static func areActive(_ runs: [RunStatus]) -> Bool {
-        runs.contains { $0.waits == nil || $0.waits == "capacity" || $0.waits == "slot" }
-    }
+    /// Whether one of them is active or starting; a run that waits does not count.
+    static func areActive(_ runs: [RunStatus]) -> Bool { runs.contains { $0.waits == nil } }
 
     private static func schedule(_ job: JobStatus) -> String? {
         if let every = job.everyUsec {

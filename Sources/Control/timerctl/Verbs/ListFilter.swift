@@ -13,7 +13,7 @@ struct ListFilter: ParsableArguments {
 
     /// The words of the column STATE.
     enum State: String, ExpressibleByArgument, CaseIterable {
-        case armed, running, retrying, paused, stopped, finished
+        case armed, running, waiting, retrying, paused, stopped, finished
     }
 
     @Option(
@@ -61,7 +61,9 @@ struct ListFilter: ParsableArguments {
     }
 
     /// The order of `--sort state`: the states that need attention come first.
-    private static let urgency = ["retrying", "running", "paused", "armed", "stopped", "finished"]
+    private static let urgency = [
+        "retrying", "running", "waiting", "paused", "armed", "stopped", "finished",
+    ]
 
     private func admits(_ job: JobTable.Row) -> Bool {
         var states = Set(state.map(\.rawValue))
