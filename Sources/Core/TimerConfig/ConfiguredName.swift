@@ -13,9 +13,7 @@ protocol ConfiguredName {
 
 extension Job.Name: ConfiguredName {}
 
-extension Notifier.Name: ConfiguredName {}
-
-extension RunSlot.Name: ConfiguredName {}
+extension TableName: ConfiguredName {}
 
 extension ConfiguredName {
     /// Reads a name that is written at `mark`.

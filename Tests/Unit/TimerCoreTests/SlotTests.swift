@@ -4,7 +4,7 @@
 import SeededRandom
 import Testing
 
-@testable public import TimerCore
+@testable import TimerCore
 
 /// Slots: at most so many runs at the same time, over jobs.
 @Suite struct SlotTests {
@@ -64,7 +64,7 @@ import Testing
                 Self.job("n", every: 12, .init("net")),
             ], slots: slots)
         world.pass(.seconds(12))
-        // `both` does not hold the net while it waits for the disk, but nobody overtakes it there.
+        // `both` does not hold the net while it waits for the disk, but no run overtakes it there.
         #expect(world.started.map(\.id.firing.job) == ["a"])
         #expect(world.agenda.slot("net")?.held == 0)
         world.end(world.started[0])
@@ -292,8 +292,4 @@ import Testing
         for (name, held) in held { #expect(world.agenda.slot(name)?.held == held) }
         if world.agenda.liveRuns == 0 { #expect(world.openRuns.count == 0) }
     }
-}
-
-extension RunSlot.Name: ExpressibleByStringLiteral {
-    public init(stringLiteral text: String) { self.init(text)! }
 }

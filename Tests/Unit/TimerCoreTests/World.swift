@@ -160,7 +160,7 @@ extension Job.Name: ExpressibleByStringLiteral {
     public init(stringLiteral text: String) { self.init(text)! }
 }
 
-extension Notifier.Name: ExpressibleByStringLiteral {
+extension TableName: ExpressibleByStringLiteral {
     public init(stringLiteral text: String) { self.init(text)! }
 }
 

@@ -3,7 +3,10 @@
 
 /// One table `[slot.NAME]` of the configuration: a limit on how many runs are active at the same
 /// time, over all jobs that name it in `slots`.
-public struct RunSlot: Hashable, Sendable {
+public struct RunSlot: Hashable, Sendable, NamedTable {
+    public typealias Name = TableName<RunSlot>
+    public static let kind = "slot"
+
     /// Its name, which jobs give in `slots`.
     public var name: Name
     /// How much may be taken of it at the same time, in `range`.
@@ -15,26 +18,6 @@ public struct RunSlot: Hashable, Sendable {
     public init(name: Name, max: Int) {
         self.name = name
         self.max = max
-    }
-
-    /// The name of a slot. The same characters are allowed as in the name of a job.
-    public struct Name: Hashable, Comparable, Sendable, CustomStringConvertible {
-        public let description: String
-
-        /// Returns nil if `text` is not a valid name.
-        public init?(_ text: String) {
-            guard Self.fault(in: text) == nil else { return nil }
-            description = text
-        }
-
-        /// What is wrong with `text` as a name, as the end of a sentence; nil if it is valid.
-        public static func fault(in text: String) -> String? {
-            Job.Name.fault(in: text, as: "the name of a slot")
-        }
-
-        public static func < (left: Self, right: Self) -> Bool {
-            left.description < right.description
-        }
     }
 
     /// How much each active run of a job takes of a slot.

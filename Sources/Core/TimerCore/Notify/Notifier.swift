@@ -3,7 +3,10 @@
 
 /// One table `[notify.NAME]` of the configuration: how notifications about jobs are sent, and about
 /// what.
-public struct Notifier: Hashable, Sendable {
+public struct Notifier: Hashable, Sendable, NamedTable {
+    public typealias Name = TableName<Notifier>
+    public static let kind = "notifier"
+
     /// Its name, which jobs give in `notify`.
     public var name: Name
     /// How messages are sent, and to where.
@@ -50,26 +53,6 @@ public struct Notifier: Hashable, Sendable {
     public static let standardAfter = 1
     /// How many messages are sent in an hour at most, if the configuration does not say it.
     public static let standardPerHour = 20
-
-    /// The name of a notifier. The same characters are allowed as in the name of a job.
-    public struct Name: Hashable, Comparable, Sendable, CustomStringConvertible {
-        public let description: String
-
-        /// Returns nil if `text` is not a valid name.
-        public init?(_ text: String) {
-            guard Self.fault(in: text) == nil else { return nil }
-            description = text
-        }
-
-        /// What is wrong with `text` as a name, as the end of a sentence; nil if it is valid.
-        public static func fault(in text: String) -> String? {
-            Job.Name.fault(in: text, as: "the name of a notifier")
-        }
-
-        public static func < (left: Self, right: Self) -> Bool {
-            left.description < right.description
-        }
-    }
 
     /// A way to send messages, with what it needs.
     public enum Transport: Hashable, Sendable {
