@@ -120,7 +120,7 @@ public struct HistoryReply: Codable, Hashable, Sendable {
 public struct SkippedRuns: Codable, Hashable, Sendable {
     /// When the last of them was skipped, RFC 3339.
     public var at: String
-    /// The run because of which they were skipped; absent if there was none.
+    /// The run, or the slot, because of which they were skipped; absent if there was none.
     public var blockedBy: String?
     /// When the first of them was due, RFC 3339.
     public var firstScheduled: String

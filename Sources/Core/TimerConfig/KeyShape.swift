@@ -70,7 +70,7 @@ extension KeyShape where Value: BinaryInteger {
     /// - Parameter tooSmall: what is said of a smaller one than the range has.
     static func size(_ range: ClosedRange<UInt64>, tooSmall: String = "") -> Self {
         let least = range.lowerBound == 0 ? nil : "at least \(SizeText.text(range.lowerBound))"
-        // A limit of petabytes is one that nobody reaches.
+        // No file system reaches a limit of petabytes.
         let most = range.upperBound >= 1 << 50 ? nil : "at most \(SizeText.text(range.upperBound))"
         return Self(
             .size, limits: least ?? most, write: { .string(SizeText.text(UInt64($0))) }

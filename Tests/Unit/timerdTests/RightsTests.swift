@@ -51,7 +51,7 @@ import TimerCore
     }
 
     /// In the order of the columns: at the control socket a reader and an operator; over the web server
-    /// the session of a reader, of an operator and of a user without rights, a program, and nobody.
+    /// the session of a reader, of an operator and of a user without rights, a program, and a client without any rights.
     private static let callers: [(isGateway: Bool, uid: UInt32, header: String)] = [
         (false, guest, ""), (false, geteuid(), ""),
         (true, 0, "Timerd-Session: \(Service.readerKey)\r\n"),

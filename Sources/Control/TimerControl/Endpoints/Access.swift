@@ -6,14 +6,14 @@ public enum Access: Sendable, CaseIterable {
     /// Everyone who may connect to the control socket; over the web server, each user who is logged
     /// in and each program with a token.
     case readers
-    /// Everyone who may connect to the control socket, but nobody over the web server.
+    /// Everyone who may connect to the control socket, and no client of the web server.
     case readersAtSocket
     /// Root, the daemon's own user and the operators of the configuration.
     case operators
-    /// The same, but nobody over the web server.
+    /// The same, but no client of the web server.
     case operatorsAtSocket
     /// Everyone who may connect to the control socket for what is their own, as the body says, and
-    /// operators for what belongs to others; nobody over the web server.
+    /// operators for what belongs to others; no client of the web server.
     case ownersAtSocket
     /// Everyone; over the web server each session, whatever its user may do by now.
     case sessions
