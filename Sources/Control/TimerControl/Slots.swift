@@ -24,19 +24,14 @@ public struct SlotStatus: Codable, Hashable, Sendable {
     /// The runs that wait for it, in their order.
     public var waiting: [String]
 
-    /// - Parameters:
-    ///   - job: the name of the job that a run belongs to.
-    ///   - began: when the process of a run started, if that is known.
-    public init(
-        _ view: RunSlotView, job: (Run.ID) -> Job.Name, began: (Run.ID) -> WallInstant?
-    ) {
+    public init(_ view: RunSlotView) {
         slot = view.slot.name.description
         max = view.slot.max
         taken = view.held
         holders = view.holders.map {
             SlotHolder(
-                job: job($0.run).description, run: $0.run.description, weight: $0.weight,
-                began: began($0.run)?.rfc3339Micros)
+                job: $0.job.description, run: $0.run.description, weight: $0.weight,
+                began: $0.began?.rfc3339Micros)
         }
         waiting = view.waiting.map(\.description)
     }

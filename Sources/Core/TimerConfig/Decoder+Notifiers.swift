@@ -94,20 +94,14 @@ extension Decoder {
             runners.insert(notifier.name)
             targets[job] = notifier.name
         }
-        let known = surroundings?.notifierNames.union(notifierPlaces.keys)
+        let known = Set(notifierPlaces.keys).union(surroundings?.notifierNames ?? [])
         var lacksTables = false
         leaveOut(&found, at: notifyPlaces) { job in
             let names = job.policy.notify
             guard !names.isEmpty else { return nil }
-            let missing = names.first {
-                notifierPlaces[$0.description] == nil && known?.contains($0.description) != true
-            }
-            if let name = missing {
+            if let name = names.first(where: { !known.contains($0.description) }) {
                 lacksTables = true
-                let near = nearestName(
-                    name.description, among: known?.sorted() ?? notifierPlaces.keys.sorted())
-                return "notify: there is no table [notify.\(name)]"
-                    + (near.map { " (did you mean \"\($0)\"?)" } ?? "")
+                return "notify: " + Self.noTable("notify", name.description, among: known)
             }
             guard let target = targets[job.name], let name = names.first(where: runners.contains)
             else { return nil }

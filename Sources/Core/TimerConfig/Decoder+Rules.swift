@@ -189,6 +189,13 @@ extension Decoder {
         found.unlisted += max(0, count - ConfigReading.errorsMax)
     }
 
+    /// That a job names a table which is not there, and which one was probably meant.
+    static func noTable(_ kind: String, _ name: String, among known: Set<String>) -> String {
+        let near = nearestName(name, among: known.sorted())
+        return "there is no table [\(kind).\(name)]"
+            + (near.map { " (did you mean \"\($0)\"?)" } ?? "")
+    }
+
     /// Gives the jobs that allow runs at the same time, without a number of their own, the default one: no job alone
     /// takes every place.
     /// - Complexity: O(*n*) in the number of jobs.

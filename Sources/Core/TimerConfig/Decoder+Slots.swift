@@ -58,9 +58,7 @@ extension Decoder {
             for use in job.policy.slots {
                 if !known.contains(use.name.description) {
                     lacksTables = true
-                    let near = nearestName(use.name.description, among: known.sorted())
-                    return "slots: there is no table [slot.\(use.name)]"
-                        + (near.map { " (did you mean \"\($0)\"?)" } ?? "")
+                    return "slots: " + Self.noTable("slot", use.name.description, among: known)
                 }
                 // The limit of a slot with an error is not known.
                 if let max = limits[use.name], use.weight > max {
@@ -76,7 +74,8 @@ extension Decoder {
 
     /// Warns of slots that no job names. Nothing is said of jobs that are left out or not read.
     func unusedSlots() -> [ConfigWarning] {
-        guard checks != nil, !isSingle, unchanged.isEmpty, faults.files.isEmpty, !faults.isWhole
+        guard !slotPlaces.isEmpty, checks != nil, !isSingle, unchanged.isEmpty,
+            faults.files.isEmpty, !faults.isWhole
         else { return [] }
         let used = Set(jobs.flatMap { $0.policy.slots.map(\.name.description) })
         return slotPlaces.filter { !used.contains($0.key) }.sorted { $0.key < $1.key }.map {

@@ -35,12 +35,7 @@ import TimerCore
 
     private func slot(_ agenda: Agenda) throws -> SlotStatus {
         let name = try #require(agenda.slotNames.first)
-        let view = try #require(agenda.slot(name))
-        return SlotStatus(view) {
-            agenda.owner(of: $0)
-        } began: {
-            agenda.activeRun($0)?.began
-        }
+        return SlotStatus(try #require(agenda.slot(name)))
     }
 
     @Test func aSlotNamesItsHoldersAndThoseWhoWaitInTheirOrder() throws {

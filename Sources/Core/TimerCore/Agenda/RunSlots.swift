@@ -8,19 +8,21 @@
 /// waited longest of all is the first in each of its queues, and starts when the runs that hold them
 /// have ended. So no two runs can wait for each other.
 struct RunSlots: Sendable {
+    typealias Holder = (run: Run.ID, weight: Int)
+
     private struct Slot {
         /// Without a limit if the configuration does not have the slot any more, but a run names it.
         var max = Int.max
         var held = 0
         /// The runs that hold it, in the order in which they took it.
-        var holders: [RunSlotView.Holder] = []
+        var holders: [Holder] = []
         /// The runs that wait for it. It may contain runs that do not wait any more.
         var queue = Fifo<Waiter>()
 
         mutating func note(_ run: Run.ID, _ use: RunSlot.Use, holds: Bool) {
             held += holds ? use.weight : -use.weight
             if holds {
-                holders.append(RunSlotView.Holder(run: run, weight: use.weight))
+                holders.append((run, use.weight))
             } else if let index = holders.firstIndex(where: { $0.run == run }) {
                 holders.remove(at: index)
             }
@@ -140,11 +142,11 @@ struct RunSlots: Sendable {
 
     /// Changes the identity of a run that waits.
     /// - Complexity: O(*n*) in the runs that wait for its slots.
-    mutating func rename(_ run: Run.ID, to new: Run.ID) {
+    mutating func rename(_ run: Run.ID, to new: Run.ID, _ uses: [RunSlot.Use]) {
         guard let place = places.removeValue(forKey: run) else { return }
         places[new] = place
-        for name in slots.keys {
-            slots[name]?.queue.update { if $0.run == run { $0.run = new } }
+        for use in uses {
+            slots[use.name]?.queue.update { if $0.run == run { $0.run = new } }
         }
     }
 
@@ -162,12 +164,16 @@ extension RunSlots {
     var names: [RunSlot.Name] { slots.filter { $0.value.max < .max }.keys.sorted() }
 
     /// Nil if the configuration does not have the slot.
+    ///
+    /// - Parameter holder: what is shown of a run that holds it.
     /// - Complexity: O(*n*) in the runs that wait for it.
-    func view(of name: RunSlot.Name) -> RunSlotView? {
+    func view(
+        of name: RunSlot.Name, holder: (Holder) -> RunSlotView.Holder
+    ) -> RunSlotView? {
         guard let slot = slots[name], slot.max < .max else { return nil }
         return RunSlotView(
-            slot: RunSlot(name: name, max: slot.max), held: slot.held, holders: slot.holders,
-            waiting: slot.queue.filter(waits).map(\.run))
+            slot: RunSlot(name: name, max: slot.max), held: slot.held,
+            holders: slot.holders.map(holder), waiting: slot.queue.filter(waits).map(\.run))
     }
 }
 
@@ -184,6 +190,10 @@ public struct RunSlotView: Sendable {
     public struct Holder: Sendable {
         public var run: Run.ID
         public var weight: Int
+        /// The job that the run belongs to.
+        public var job: Job.Name
+        /// When its process started; nil while that is not known.
+        public var began: WallInstant?
     }
 }
 
@@ -208,7 +218,13 @@ extension Agenda {
 
     /// Who holds a slot, and who waits for it; nil if the configuration does not have it.
     /// - Complexity: O(*n*) in the runs that wait for it.
-    public func slot(_ name: RunSlot.Name) -> RunSlotView? { runs.slots.view(of: name) }
+    public func slot(_ name: RunSlot.Name) -> RunSlotView? {
+        runs.slots.view(of: name) { holder in
+            RunSlotView.Holder(
+                run: holder.run, weight: holder.weight, job: owner(of: holder.run),
+                began: activeRun(holder.run)?.began)
+        }
+    }
 
     /// The slot that a run waits for: the first of those of its job that it cannot take. Nil if it waits
     /// for none.

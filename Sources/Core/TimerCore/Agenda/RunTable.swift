@@ -175,7 +175,7 @@ struct RunTable: Sendable {
         guard !uses.isEmpty, let old = bySlot[slot].first(where: { slots.hasPlace($0.id) }),
             old.job?.wrappedValue.policy.slots == uses
         else { return }
-        slots.rename(old.id, to: run.id)
+        slots.rename(old.id, to: run.id, uses)
     }
 
     /// The run that has waited longest of those that can take their slots now. It must be started,
@@ -263,7 +263,8 @@ extension RunTable {
             if wait == .capacity {
                 capacityQueue.update { if $0 == run.id { $0 = $0.renamed(job) } }
             }
-            slots.rename(run.id, to: run.id.renamed(job))
+            let uses = run.job?.wrappedValue.policy.slots ?? []
+            slots.rename(run.id, to: run.id.renamed(job), uses)
         }
         return waiting
     }

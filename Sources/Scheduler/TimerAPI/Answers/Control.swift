@@ -188,7 +188,9 @@ package struct Control: ControlService {
     func slots(_ reply: @escaping ControlAnswer.Reply) {
         loop.later { loop in
             let slots = loop.slots()
-            DispatchQueue.answers.async { self.send(.ok, SlotsReply(slots: slots), reply) }
+            DispatchQueue.answers.async {
+                self.send(.ok, SlotsReply(slots: slots.map { SlotStatus($0) }), reply)
+            }
         }
     }
 

@@ -92,22 +92,14 @@ extension Loop {
                 status: found.map { JobStatus($0) },
                 rejection: rejection, activeRuns: agenda.liveRuns,
                 maxConcurrent: agenda.concurrentRunsMax,
-                slots: awaited.isEmpty ? nil : awaited.sorted().compactMap { slot($0) }), []
+                slots: awaited.isEmpty
+                    ? nil
+                    : awaited.sorted().compactMap { agenda.slot($0) }.map { SlotStatus($0) }), []
         )
     }
 
     /// All slots of the configuration, by name.
-    package func slots() -> [SlotStatus] { agenda.slotNames.compactMap { slot($0) } }
-
-    private func slot(_ name: RunSlot.Name) -> SlotStatus? {
-        agenda.slot(name).map { view in
-            SlotStatus(view) {
-                agenda.owner(of: $0)
-            } began: {
-                agenda.activeRun($0)?.began
-            }
-        }
-    }
+    package func slots() -> [RunSlotView] { agenda.slotNames.compactMap { agenda.slot($0) } }
 }
 
 /// What the loop knows about a run.
