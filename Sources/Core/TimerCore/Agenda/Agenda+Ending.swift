@@ -51,9 +51,10 @@ extension Agenda {
         notice: ((Run.ID) -> Notice)? = nil, where isChosen: (ActiveRun) -> Bool = { _ in true }
     ) {
         let cancelled = runs.cancel(slot, as: outcome) { $0.wait != nil && isChosen($0) }
-        for run in cancelled {
+        for active in cancelled {
+            let run = active.id
             let summary = summary(of: run, outcome, failed: false)
-            noteEnd(summary, in: &entry)
+            noteEnd(summary, active.firing.cause, in: &entry)
             batch.ends.append(.close(summary))
             batch.ends += notices(of: summary, slot, &entry)
             batch.notices.append(
@@ -65,15 +66,18 @@ extension Agenda {
 
     /// Records the end of a run of a job of the configuration. Each run that is closed comes here
     /// once, or to `noteEnd(_:of:)`.
-    mutating func noteEnd(_ run: RunSummary, in entry: inout JobEntry) {
+    mutating func noteEnd(
+        _ run: RunSummary, _ cause: Firing.Cause, in entry: inout JobEntry
+    ) {
+        chains.note(run, of: entry.job.name, cause)
         counts.runs.add(run.result)
         entry.outcomes.add(run, withDuration: entry.job.hasDurationHistogram)
     }
 
     /// The same for a run whose job may not be in the configuration any more.
-    mutating func noteEnd(_ run: RunSummary, of job: Job.Name) {
+    mutating func noteEnd(_ run: RunSummary, _ cause: Firing.Cause, of job: Job.Name) {
         if let slot = slot(of: job), var entry = entries[slot] {
-            noteEnd(run, in: &entry)
+            noteEnd(run, cause, in: &entry)
             entries[slot] = entry
         } else {
             counts.runs.add(run.result)

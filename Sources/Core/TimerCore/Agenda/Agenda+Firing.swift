@@ -120,7 +120,7 @@ extension Agenda {
         var points = passed
         if let ageMax = entry.job.policy.ageMax {
             let old = points.count(olderThan: ageMax)
-            if old > 0 { skipOverdue(old, of: points, &entry, at: now, into: &batch) }
+            if old > 0 { skipOverdue(old, of: points, slot, &entry, at: now, into: &batch) }
             guard let rest = points.dropping(old) else { return }
             points = rest
         }
@@ -192,18 +192,24 @@ extension Agenda {
 
     /// Skips the occurrences that are older than the starting deadline, and records that.
     private mutating func skipOverdue(
-        _ count: Int, of points: DueOccurrences, _ entry: inout JobEntry, at now: Now,
+        _ count: Int, of points: DueOccurrences, _ slot: Int, _ entry: inout JobEntry, at now: Now,
         into batch: inout Batch
     ) {
         let firing = entry.firing(points[count - 1], missed: count - 1, at: now)
+        skipOverdue(firing, slot, &entry, at: now, into: &batch)
+    }
+
+    /// Skips a firing that is older than the starting deadline, which is recorded as a run that failed.
+    mutating func skipOverdue(
+        _ firing: Firing, _ slot: Int, _ entry: inout JobEntry, at now: Now,
+        into batch: inout Batch
+    ) {
         let run = entry.run(firing)
         batch.runs.append(run)
         let summary = summary(of: run.id, .lost(.deadline), failed: true)
         batch.ends.append(.close(summary))
-        noteEnd(summary, in: &entry)
-        if let slot = slot(of: entry.job.name) {
-            batch.ends += notices(of: summary, slot, &entry)
-        }
+        noteEnd(summary, firing.cause, in: &entry)
+        batch.ends += notices(of: summary, slot, &entry)
         skip(firing, .deadline, &entry, at: now, into: &batch)
     }
 

@@ -43,7 +43,12 @@ extension Agenda {
         } else if !incidents.isEmpty {
             notices.append(.notify([], incidents: incidents.map { .remove($0.id) }))
         }
-        let timers = updateTimer(slot, &entry, at: now)
+        var timers = updateTimer(slot, &entry, at: now)
+        if let record, !record.chain.isEmpty {
+            entry.restoreChain(record, renames: chains.renames, at: now)
+            entries[slot] = entry
+            timers += updateRetryTimer(slot, entry)
+        }
         if let record, record.phase == .finished, entry.phase == .armed,
             entry.clockEpoch > record.clockEpoch
         {
@@ -112,6 +117,7 @@ extension Agenda {
         entry.job = job
         if entry.isShared || job.fleet != nil { changeShared(slot, &entry, at: now, into: &batch) }
         followEnds(slot, entry)
+        batch.timers += redefineChain(slot, &entry, at: now)
         batch.watch(updateWatch(slot, &entry, at: now))
         let ended = entry.applyPause(configured: job.paused, at: now)
         entry.leaveFinishedIfRecurring(at: now)

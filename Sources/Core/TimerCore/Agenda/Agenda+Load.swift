@@ -20,6 +20,7 @@ extension Agenda {
 
         watching.use(jobSet.notifiers)
         runs.configure(jobSet.slots)
+        chains.configure(jobSet)
         watching.recover(past.incidents)
         // Jobs that run once in each boot may have done so.
         let start = past.isRestored ? nil : past.start(at: now)
@@ -43,6 +44,7 @@ extension Agenda {
         let (kept, dropped) = archive.close(at: now, instance: instance)
         change.erased += dropped
         let (settled, taken) = recoverRuns(of: past, at: now, into: &change)
+        actions += noteEndsBeforeStart(at: now)
         actions += settleIntervals(at: now).timers
         takeRecords(after: past, and: kept, at: now, into: &change)
         let began = Action.log(
@@ -167,7 +169,7 @@ extension Agenda {
         _ open: RecoveredState.OpenRun, as outcome: RunOutcome, into batch: inout Batch
     ) {
         let summary = summary(of: open.id, outcome, failed: true)
-        noteEnd(summary, of: open.job)
+        noteEnd(summary, open.firing.cause, of: open.job)
         batch.ends.append(.close(summary))
         batch.ends += notices(of: summary, of: open.job)
         batch.notices.append(.log(.runEnded(open.id, outcome, RunUsage(), failed: true)))

@@ -29,6 +29,7 @@ extension Agenda {
         while isReloading { actions += reloadMore(at: now) }
         let changesNotifiers = watching.use(jobSet.notifiers)
         runs.configure(jobSet.slots)
+        chains.configure(jobSet)
         stage = .reloading(
             Reloading(
                 jobSet, portion: portion, places: entries.order.count,

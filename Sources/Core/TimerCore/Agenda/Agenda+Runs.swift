@@ -168,15 +168,16 @@ extension Agenda {
             id: run, began: change.before.began, ended: ended, outcome: outcome, usage: usage,
             failed: failed)
         if let slot, var entry = entries[slot] {
-            noteEnd(summary, in: &entry)
+            noteEnd(summary, change.run.firing.cause, in: &entry)
             let willRetry = retry(change.run, after: outcome, slot, &entry, at: now, into: &batch)
+            if willRetry { chains.takeBack(run) }
             closing = notices(
                 of: summary, slot, &entry, willRetry: willRetry, hasOutput: hasOutput)
             entries[slot] = entry
             admitWaiting(at: now, into: &batch)
             release(slot, at: now, into: &batch)
         } else {
-            noteEnd(summary, of: job)
+            noteEnd(summary, change.run.firing.cause, of: job)
             admitWaiting(at: now, into: &batch)
         }
         return [.close(summary)] + closing + batch.actions
@@ -274,6 +275,7 @@ extension Agenda {
                 if next?.id == first.id { break }
             }
         }
+        runChain(slot, &entry, at: now, into: &batch)
         batch.timers += updateRetryTimer(slot, entry)
         entries[slot] = entry
     }
@@ -304,7 +306,7 @@ extension Agenda {
         let outcome = RunOutcome.lost(.deadline)
         _ = runs.apply(.cancel(outcome), to: run.id, of: .slot(slot))
         let summary = summary(of: run.id, outcome, failed: true)
-        noteEnd(summary, in: &entry)
+        noteEnd(summary, run.firing.cause, in: &entry)
         batch.ends.append(.close(summary))
         batch.ends += notices(of: summary, slot, &entry)
         skip(run.firing, .deadline, &entry, at: now, into: &batch)

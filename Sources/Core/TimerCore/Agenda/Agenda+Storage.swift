@@ -90,7 +90,7 @@ extension Agenda {
         else { return }
         runs.forgetJob(of: run)
         let summary = summary(of: run, outcome, failed: false)
-        noteEnd(summary, of: job)
+        noteEnd(summary, change.run.firing.cause, of: job)
         batch.ends.append(.close(summary))
         batch.ends += notices(of: summary, of: job)
         batch.notices.append(.log(.runEnded(run, outcome, RunUsage(), failed: false)))

@@ -77,10 +77,13 @@ extension Agenda {
         entry.ledger.close(at: entry.counted(at: now))
     }
 
-    /// Sets the timer of the next retry of the job.
+    /// Sets the second timer of the job: of its next retry, or of a run after a delay (`follows`).
     mutating func updateRetryTimer(_ slot: Int, _ entry: JobEntry) -> [Action] {
         var new: AwakeInstant?
-        if !isShutDown, !entry.phase.isPaused { new = runs[slot].compactMap(\.retryAt).min() }
+        if !isShutDown, !entry.phase.isPaused {
+            new = runs[slot].compactMap(\.retryAt).min()
+            if let due = entry.chainDue(at: clocks.last.wall) { new = min(new ?? due, due) }
+        }
         guard new != alarms.retry(of: slot) else { return [] }
         alarms.setRetry(slot, to: new)
         return [new.map { .armRetry(entry.job.name, $0) } ?? .disarmRetry(entry.job.name)]

@@ -168,6 +168,7 @@ extension Agenda {
         entries[slot] = entry
         release(slot, at: now, into: &batch)
         entry = entries[slot] ?? entry
+        resumeChain(slot, &entry, at: now, into: &batch)
     }
 
     private mutating func start(
@@ -198,6 +199,7 @@ extension Agenda {
         entry.phase = .stopped
         entry.isDueThisBoot = false
         entry.skips = 0
+        entry.chain = ChainWait()
         entry.dropAccrued(at: now)
         cancelPending(slot, &entry, .stopped, into: &batch)
         return commit(slot, &entry, batch, at: now) { entry in

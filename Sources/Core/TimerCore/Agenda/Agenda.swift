@@ -32,6 +32,7 @@ public struct Agenda: Sendable {
     var hold = StoreHold()
     /// The runs that were recorded and have not ended, of all jobs.
     var runs = RunTable()
+    var chains = Chains()
     var suspension = FleetSuspension()
     var watching = Watching()
     var archive = JobArchive()
@@ -86,6 +87,7 @@ public struct Agenda: Sendable {
         hold.beginEvent()
         let stepped = noteClocks(at: now)
         var decided = decide(event, at: now)
+        decided += startFollowers(at: now)
         decided += admitWaitingForSlots(at: now)
         let (timers, records) = settleIntervals(at: now)
         if !timers.isEmpty { decided += timers }

@@ -65,7 +65,7 @@ extension Schedule {
         switch self {
         case .onBoot: true
         case .wall(let schedule): schedule.isAtReboot
-        case .every, .after: false
+        case .every, .after, .onDemand: false
         }
     }
 }

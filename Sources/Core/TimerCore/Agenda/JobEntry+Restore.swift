@@ -102,7 +102,7 @@ extension JobEntry {
         case .wall(let schedule)
         where occurrence == nil && schedule.next(after: processedThrough) == nil:
             return
-        case .every, .wall: break
+        case .every, .wall, .onDemand: break
         }
         guard phase == .finished else { return }
         phase = .armed

@@ -99,7 +99,7 @@ struct JobEntry: Sendable {
         case .onBoot(let span):
             // Only the first point is used, and a grid must have a span above zero.
             isDueThisBoot ? Grid(first: span + offset, span: .seconds(1)) : nil
-        case .wall: nil
+        case .wall, .onDemand: nil
         }
     }
 
@@ -132,6 +132,7 @@ struct JobEntry: Sendable {
     func remaining(at now: Now) -> Duration? {
         guard !isShared else { return nil }
         return switch (phase, job.schedule) {
+        case (_, .onDemand): nil
         case (.armed, .wall): dueOccurrence.map { max(.zero, $0 - now.wall) }
         case (.paused, .wall), (.stopped, _), (.finished, _): nil
         case (.armed, _), (.paused, _): dueTarget.map { max(.zero, $0 - accrued(at: now)) }
@@ -163,7 +164,7 @@ struct JobEntry: Sendable {
             processedThrough: processedThrough(at: real), clockEpoch: clockEpoch,
             isDueThisBoot: isDueThisBoot, awaitsEnd: endWait.isWaiting, endedInPause: endedInPause,
             lastSuccess: boxedOutcomes?.wrappedValue.lastSuccess,
-            watchedSince: watch == nil ? nil : watchedSince(at: real.wall))
+            watchedSince: watch == nil ? nil : watchedSince(at: real.wall), chain: chain.ends)
     }
 
     /// From when on the time without a success counts, for a job with `stale-after`.
@@ -214,6 +215,7 @@ extension JobEntry {
         var countedAfterPause = Duration.zero
         var isDueThisBoot = false
         var endWait = EndWait()
+        var chain = ChainWait()
     }
 
     /// How often the wall clock was corrected backwards. It distinguishes occurrences with the same
@@ -251,6 +253,12 @@ extension JobEntry {
     var endWait: EndWait {
         get { uncommon?.wrappedValue.endWait ?? EndWait() }
         set { if newValue != endWait { change { $0.endWait = newValue } } }
+    }
+
+    /// The ends of other jobs' runs after which it has not run.
+    var chain: ChainWait {
+        get { uncommon?.wrappedValue.chain ?? ChainWait() }
+        set { if newValue != chain { change { $0.chain = newValue } } }
     }
 
     private mutating func change(_ body: (inout UncommonFields) -> Void) {

@@ -100,8 +100,8 @@ struct RunTable: Sendable {
     /// - Complexity: O(*n*) in the number of runs of the job.
     mutating func cancel(
         _ slot: Int, as outcome: RunOutcome, where isChosen: (ActiveRun) -> Bool
-    ) -> [Run.ID] {
-        var cancelled: [Run.ID] = []
+    ) -> [ActiveRun] {
+        var cancelled: [ActiveRun] = []
         var left: [ActiveRun] = []
         for var run in self[slot] {
             guard isChosen(run), let state = run.state.after(.cancel(outcome)) else {
@@ -110,7 +110,7 @@ struct RunTable: Sendable {
             }
             let before = run.state
             run.state = state
-            cancelled.append(run.id)
+            cancelled.append(run)
             count(from: before, to: run)
         }
         if !cancelled.isEmpty { bySlot[slot] = left }

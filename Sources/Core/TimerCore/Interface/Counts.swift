@@ -16,6 +16,12 @@ public enum RunResult: Int, CaseIterable, Sendable {
         case .replaced: "replaced"
         }
     }
+
+    /// The result with this word; nil if there is none.
+    public init?(word: String) {
+        guard let result = Self.allCases.first(where: { $0.word == word }) else { return nil }
+        self = result
+    }
 }
 
 extension RunSummary {

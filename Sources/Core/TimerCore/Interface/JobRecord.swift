@@ -146,6 +146,8 @@ public struct JobRecord: Hashable, Sendable {
     /// From when on the time without a success counts, if the job has `stale-after` and had no
     /// later success; nil if it has none.
     @PackedInstant public var watchedSince: WallInstant?
+    /// The ends of other jobs' runs after which it has not run. Few jobs have any.
+    public var chain: [ChainEnd]
     /// Whether its time kept counting after `at`.
     public var isCounting: Bool
     /// The last value of `paused` in the configuration.
@@ -166,7 +168,7 @@ public struct JobRecord: Hashable, Sendable {
         skips: Int = 0, processedThrough: WallInstant? = nil, clockEpoch: Int = 0,
         isDueThisBoot: Bool = false, awaitsEnd: Bool = false,
         endedInPause: WallInstant? = nil, lastSuccess: WallInstant? = nil,
-        watchedSince: WallInstant? = nil
+        watchedSince: WallInstant? = nil, chain: [ChainEnd] = []
     ) {
         self.job = job
         self.phase = phase
@@ -189,5 +191,6 @@ public struct JobRecord: Hashable, Sendable {
         self.endedInPause = endedInPause
         self.lastSuccess = lastSuccess
         self.watchedSince = watchedSince
+        self.chain = chain
     }
 }

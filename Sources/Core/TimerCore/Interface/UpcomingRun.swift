@@ -50,7 +50,7 @@ extension JobSnapshot {
     private func occurrence(after instant: WallInstant) -> WallInstant? {
         switch job.schedule {
         case .every(let span): job.from == .end ? nil : instant + span
-        case .after, .onBoot: nil
+        case .after, .onBoot, .onDemand: nil
         case .wall(let schedule): schedule.next(after: instant - offset).map { $0 + offset }
         }
     }

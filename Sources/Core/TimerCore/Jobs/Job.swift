@@ -65,6 +65,7 @@ extension Job {
         var hasDurationHistogram = false
         var from = IntervalStart.start
         var fleet: FleetPolicy?
+        var follows: Follows?
     }
 
     /// Whether it runs once and is then removed together with its definition. A command created it
@@ -90,6 +91,12 @@ extension Job {
     public var fleet: FleetPolicy? {
         get { uncommon.fleet }
         set { if newValue != fleet { uncommon.fleet = newValue } }
+    }
+
+    /// After which ends of other jobs' runs it runs, beside its schedule; nil: after none.
+    public var follows: Follows? {
+        get { uncommon.follows }
+        set { if newValue != follows { uncommon.follows = newValue } }
     }
 
     /// The time before the first firing; nil: the interval of the schedule. Zero fires at once.
@@ -199,6 +206,8 @@ public enum Schedule: Hashable, Sendable {
     case onBoot(Duration)
     /// At times of the wall clock.
     case wall(WallSchedule)
+    /// Never by itself: a user runs it, or it follows other jobs.
+    case onDemand
 
     /// The instant of a schedule that consists of a single instant; nil for any other schedule.
     public var at: WallInstant? {
@@ -221,6 +230,8 @@ public struct JobSet: Hashable, Sendable {
     public let slots: [RunSlot]
     /// The positions of the jobs with `renamed-from`, by the names they had before.
     let renames: [Job.Name: Int]
+    /// The jobs that follow a job, by its name.
+    let followers: [Job.Name: [Job.Name]]
 
     /// Creates a set of jobs. Traps if two jobs, notifiers or slots have the same name: the
     /// configuration parser must refuse that, because it can say where the error is.
@@ -234,10 +245,15 @@ public struct JobSet: Hashable, Sendable {
         self.notifiers = notifiers
         self.slots = slots
         var renames: [Job.Name: Int] = [:]
+        var followers: [Job.Name: [Job.Name]] = [:]
         for (index, job) in jobs.enumerated() {
             if let old = job.renamedFrom { renames[old] = index }
+            for cause in job.follows?.causes ?? [] {
+                followers[cause.job, default: []].append(job.name)
+            }
         }
         self.renames = renames
+        self.followers = followers
         self.jobs = jobs
     }
 }
@@ -250,7 +266,7 @@ extension Schedule {
     public func interval(at instant: WallInstant) -> Duration? {
         switch self {
         case .every(let span): return span
-        case .after, .onBoot: return nil
+        case .after, .onBoot, .onDemand: return nil
         case .wall(let schedule):
             guard at == nil, let next = schedule.next(after: instant),
                 let last = schedule.previous(before: next)

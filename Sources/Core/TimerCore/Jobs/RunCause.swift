@@ -3,8 +3,9 @@
 
 extension Firing {
     /// The reason for a run. The text is the same in the store and in JSON: `schedule`, `catch-up`,
-    /// `resume`, `requested(ada)`, `requested-with-variables(ada)`, and `claimed(4711, schedule)`
-    /// with the fence of the run.
+    /// `resume`, `chain(backup:20261121T043852.000000Z:1, success)`, `requested(ada)`,
+    /// `requested-with-variables(ada)`, `requested-alone(ada)`, and `claimed(4711, schedule)` with the
+    /// fence of the run.
     public enum Cause: Hashable, Sendable, LosslessStringConvertible {
         /// The schedule of the job.
         case schedule
@@ -12,6 +13,8 @@ extension Firing {
         case catchUp
         /// The end of a pause, with `on-resume = "fire-if-due"`.
         case resume
+        /// The end of a run of a job that its job follows.
+        case chain(Boxed<Chain>)
         /// A user requested it. The box keeps the memory of all other runs small.
         case requested(Boxed<Request>)
         /// This machine claimed it for a fleet.
@@ -23,10 +26,28 @@ extension Firing {
             public var by: Initiator
             /// Variables for this run alone. They are not stored.
             public var variables: RunVariables
+            /// Whether no other job follows this run.
+            public var isAlone: Bool
 
-            public init(by: Initiator, variables: RunVariables = RunVariables()) {
+            public init(
+                by: Initiator, variables: RunVariables = RunVariables(), isAlone: Bool = false
+            ) {
                 self.by = by
                 self.variables = variables
+                self.isAlone = isAlone
+            }
+        }
+
+        /// The end of a run, which caused another.
+        public struct Chain: Hashable, Sendable {
+            /// The run that ended.
+            public var run: Run.ID
+            /// How it ended.
+            public var result: RunResult
+
+            public init(run: Run.ID, result: RunResult) {
+                self.run = run
+                self.result = result
             }
         }
 
@@ -59,9 +80,25 @@ extension Firing {
 
         /// The cause of a run that this user requested.
         public static func requested(
-            by initiator: Initiator, variables: RunVariables = RunVariables()
+            by initiator: Initiator, variables: RunVariables = RunVariables(),
+            isAlone: Bool = false
         ) -> Cause {
-            .requested(Boxed(wrappedValue: Request(by: initiator, variables: variables)))
+            .requested(
+                Boxed(
+                    wrappedValue: Request(by: initiator, variables: variables, isAlone: isAlone)))
+        }
+
+        /// The cause of a run that follows this end.
+        public static func chain(_ chain: Chain) -> Cause { .chain(Boxed(wrappedValue: chain)) }
+
+        /// The end that caused the run; nil if no end did.
+        public var chain: Chain? {
+            if case .chain(let chain) = self { chain.wrappedValue } else { nil }
+        }
+
+        /// Whether no other job follows the run.
+        public var isAlone: Bool {
+            if case .requested(let request) = self { request.wrappedValue.isAlone } else { false }
         }
 
         /// Who requested it; nil if the run was not requested.
@@ -69,7 +106,7 @@ extension Firing {
             switch self {
             case .requested(let request): request.wrappedValue.by.description
             case .claimed(let claim): claim.wrappedValue.cause.requester
-            case .schedule, .catchUp, .resume: nil
+            case .schedule, .catchUp, .resume, .chain: nil
             }
         }
 
@@ -82,28 +119,33 @@ extension Firing {
             }
         }
 
-        private static let kind = "requested("
-        private static let kindWithVariables = "requested-with-variables("
+        private static let kindOfRequest = "requested"
+        fileprivate static let withVariables = "-with-variables"
+        fileprivate static let alone = "-alone"
         private static let kindOfClaim = "claimed("
+        private static let kindOfChain = "chain("
 
         public var description: String {
             switch self {
             case .schedule: "schedule"
             case .catchUp: "catch-up"
             case .resume: "resume"
+            case .chain(let chain):
+                "\(Self.kindOfChain)\(chain.wrappedValue.run), \(chain.wrappedValue.result.word))"
             case .requested(let request):
-                (variables.isEmpty ? Self.kind : Self.kindWithVariables)
-                    + "\(request.wrappedValue.by))"
+                Self.kindOfRequest + (variables.isEmpty ? "" : Self.withVariables)
+                    + (isAlone ? Self.alone : "") + "(\(request.wrappedValue.by))"
             case .claimed(let claim):
                 "\(Self.kindOfClaim)\(claim.wrappedValue.fence), \(claim.wrappedValue.cause))"
             }
         }
 
-        /// The word for it without the name: `schedule`, `catch-up`, `resume` or `requested`; of a
-        /// run of a fleet the word for why the fleet made it.
+        /// The word for it without the name: `schedule`, `catch-up`, `resume`, `chain` or `requested`;
+        /// of a run of a fleet the word for why the fleet made it.
         public var word: String {
             switch self {
             case .requested: "requested"
+            case .chain: "chain"
             case .claimed(let claim): claim.wrappedValue.cause.word
             case .schedule, .catchUp, .resume: description
             }
@@ -118,14 +160,12 @@ extension Firing {
             case _ where text.hasPrefix(Self.kindOfClaim):
                 guard let claim = Claim(text.dropFirst(Self.kindOfClaim.count)) else { return nil }
                 self = .claimed(claim)
+            case _ where text.hasPrefix(Self.kindOfChain):
+                guard let chain = Chain(text.dropFirst(Self.kindOfChain.count)) else { return nil }
+                self = .chain(chain)
             default:
-                let kinds = [Self.kind, Self.kindWithVariables]
-                guard text.hasSuffix(")"), let kind = kinds.first(where: { text.hasPrefix($0) })
-                else { return nil }
-                let name = String(text.dropFirst(kind.count).dropLast())
-                self = .requested(
-                    by: .user(name),
-                    variables: kind == Self.kind ? RunVariables() : .lost)
+                guard let request = Request(text, Self.kindOfRequest) else { return nil }
+                self = .requested(Boxed(wrappedValue: request))
             }
         }
     }
@@ -142,5 +182,36 @@ extension Firing.Cause.Claim {
             cause.claim == nil
         else { return nil }
         self.init(cause: cause, fence: fence, before: nil)
+    }
+}
+
+extension Firing.Cause.Chain {
+    /// Parses what follows `chain(`; nil for any other text.
+    fileprivate init?(_ text: Substring) {
+        guard let separator = text.firstOccurrence(of: ", "), text.hasSuffix(")"),
+            let run = Run.ID(String(text[..<separator.lowerBound])),
+            let result = RunResult(word: String(text[separator.upperBound...].dropLast()))
+        else { return nil }
+        self.init(run: run, result: result)
+    }
+}
+
+extension Firing.Cause.Request {
+    /// Parses the text of a request: the word, what is special about it, and the name in brackets.
+    fileprivate init?(_ text: String, _ word: String) {
+        guard text.hasPrefix(word), text.hasSuffix(")"), let bracket = text.firstIndex(of: "(")
+        else { return nil }
+        var rest = text[..<bracket].dropFirst(word.count)
+        func takes(_ part: String) -> Bool {
+            guard rest.hasPrefix(part) else { return false }
+            rest = rest.dropFirst(part.count)
+            return true
+        }
+        let hasVariables = takes(Firing.Cause.withVariables)
+        let isAlone = takes(Firing.Cause.alone)
+        guard rest.isEmpty else { return nil }
+        self.init(
+            by: .user(String(text[bracket...].dropFirst().dropLast())),
+            variables: hasVariables ? .lost : RunVariables(), isAlone: isAlone)
     }
 }

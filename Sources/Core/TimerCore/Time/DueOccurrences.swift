@@ -214,7 +214,7 @@ extension Schedule {
     var span: Duration? {
         switch self {
         case .every(let span), .after(let span), .onBoot(let span): span
-        case .wall: nil
+        case .wall, .onDemand: nil
         }
     }
 }

@@ -1,0 +1,146 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Jobs that run after runs of other jobs (`follows`).
+extension Agenda {
+    /// Handles the ends of runs of this event for the jobs that follow them. What it returns is
+    /// written in one transaction with these ends, so that no kill loses a run or doubles it.
+    mutating func startFollowers(at now: Now) -> [Action] {
+        var batch = Batch()
+        // What replaces a run ends that one, which others may follow.
+        while case let ended = chains.takeEnded(), !ended.isEmpty {
+            for end in ended { noteEnd(end, at: now, into: &batch) }
+        }
+        return batch.actions
+    }
+
+    /// Notes the ends that a start of the daemon found for the jobs that follow them. These run at the
+    /// first wake-up, because the runs are not closed in the store yet.
+    mutating func noteEndsBeforeStart(at now: Now) -> [Action] {
+        var timers: [Action] = []
+        for end in chains.takeEnded() {
+            for slot in add(end, at: now) {
+                if let entry = entries[slot] { timers += updateRetryTimer(slot, entry) }
+            }
+        }
+        return timers
+    }
+
+    /// Adds an end to those that followers wait for.
+    ///
+    /// - Returns: the slots of the followers.
+    private mutating func add(_ end: Chains.Ended, at now: Now) -> [Int] {
+        chains.followers(of: end.job).compactMap { name in
+            guard let slot = slot(of: name), var entry = entries[slot],
+                let follows = entry.job.follows, let cause = follows.cause(of: end.job),
+                cause.on.includes(end.chain.result), entry.phase != .stopped
+            else { return nil }
+            let end = ChainEnd(job: end.job, end.chain, at: now.wall - ahead)
+            entry.chain.shrink(to: follows, at: now.wall)
+            entry.chain.add(end, after: cause.delay, of: follows, at: now)
+            entries[slot] = entry
+            return slot
+        }
+    }
+
+    private mutating func noteEnd(_ end: Chains.Ended, at now: Now, into batch: inout Batch) {
+        for slot in add(end, at: now) {
+            guard var entry = entries[slot] else { continue }
+            runChain(slot, &entry, at: now, into: &batch)
+            batch.timers += updateRetryTimer(slot, entry)
+            entries[slot] = entry
+        }
+    }
+
+    /// Runs the job after the ends whose time has come, unless it is paused.
+    mutating func runChain(
+        _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
+    ) {
+        guard !entry.chain.isEmpty else { return }
+        while !isShutDown, !entry.phase.isPaused, let follows = entry.job.follows,
+            let item = entry.chain.takeDue(follows, at: now)
+        {
+            let delay = follows.cause(of: item.end.job)?.delay ?? .zero
+            let scheduled = min(item.end.at + delay, now.wall - ahead)
+            let age = now.wall - scheduled
+            let firing = entry.firing(
+                DueOccurrences.Point(scheduled: scheduled, age: age), missed: 0, at: now,
+                cause: .chain(item.end.cause))
+            if let ageMax = entry.job.policy.ageMax, age > ageMax {
+                skipOverdue(firing, slot, &entry, at: now, into: &batch)
+            } else {
+                begin(firing, late: .zero, slot, &entry, as: .due, at: now, into: &batch)
+            }
+        }
+        batch.records.append(entry.record(at: now, ahead: ahead, instance: instance))
+    }
+
+    /// Continues after a pause: the job runs once for what ended meanwhile, unless `on-resume` says that
+    /// it restarts.
+    mutating func resumeChain(
+        _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
+    ) {
+        guard !entry.chain.isEmpty, let follows = entry.job.follows else { return }
+        if entry.job.policy.onResume == .restart {
+            entry.chain = ChainWait()
+        } else {
+            entry.chain.endPause(follows, at: now)
+        }
+        runChain(slot, &entry, at: now, into: &batch)
+        batch.timers += updateRetryTimer(slot, entry)
+    }
+
+    /// Applies another definition of `follows`: ends that it does not name are forgotten.
+    mutating func redefineChain(_ slot: Int, _ entry: inout JobEntry, at now: Now) -> [Action] {
+        guard !entry.chain.isEmpty else { return [] }
+        for (old, new) in chains.renames { entry.chain.rename(old, to: new) }
+        entry.chain.shrink(to: entry.job.follows, at: now.wall)
+        return updateRetryTimer(slot, entry)
+    }
+
+    /// The jobs that follow this one, in the order of the configuration.
+    public func followers(of job: Job.Name) -> [Job.Name] { chains.followers(of: job) }
+
+    /// What a job that follows others waits for; nil if it follows none.
+    public func chain(of job: Job.Name, at now: Now) -> ChainView? {
+        guard let slot = slot(of: job), let entry = entries[slot], let follows = entry.job.follows
+        else { return nil }
+        return ChainView(
+            follows: follows, ends: entry.chain.ends,
+            awaited: entry.chain.awaited(follows, at: now.wall),
+            due: entry.chain.due(follows, at: now.wall).map { now.wall + ($0 - now.awake) })
+    }
+}
+
+/// What a job that follows others waits for.
+public struct ChainView: Sendable {
+    public var follows: Follows
+    /// The ends after which it has not run.
+    public var ends: [ChainEnd]
+    /// The jobs of which no end is there.
+    public var awaited: [Job.Name]
+    /// When it runs, if all ends are there and no pause holds it.
+    public var due: WallInstant?
+}
+
+extension JobEntry {
+    /// When it runs after ends that are there; nil if it waits for others.
+    func chainDue(at instant: WallInstant) -> AwakeInstant? {
+        guard !chain.isEmpty, phase != .stopped, let follows = job.follows else { return nil }
+        return chain.due(follows, at: instant)
+    }
+
+    /// Restores the ends of a record. The time since then is part of the delays.
+    mutating func restoreChain(_ record: JobRecord, renames: [Job.Name: Job.Name], at now: Now) {
+        guard record.removed == nil, !record.chain.isEmpty, let follows = job.follows else { return }
+        var wait = ChainWait()
+        for var end in record.chain {
+            if let name = renames[end.job] { end.job = name }
+            guard let cause = follows.cause(of: end.job) else { continue }
+            let passed = max(.zero, now.wall - end.at)
+            wait.add(end, after: max(.zero, cause.delay - passed), of: follows, at: now)
+        }
+        wait.shrink(to: follows, at: now.wall)
+        chain = wait
+    }
+}
