@@ -20,7 +20,7 @@ extension JobStatus {
             if job.from == .end { from = job.from.rawValue }
         case .after(let span): afterUsec = span.wholeMicroseconds
         case .onBoot(let span): onBootUsec = span.wholeMicroseconds
-        case .wall: break
+        case .wall, .onDemand: break
         }
         next = snapshot.next?.rfc3339Micros
         if let wait = snapshot.nextAttempt {
@@ -106,7 +106,7 @@ extension Schedule {
     fileprivate var counts: Bool {
         switch self {
         case .every, .after, .onBoot: true
-        case .wall: false
+        case .wall, .onDemand: false
         }
     }
 }

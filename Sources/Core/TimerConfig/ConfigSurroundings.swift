@@ -18,6 +18,10 @@ public struct ConfigSurroundings: Sendable {
     /// The names of all slots, including those with an error.
     let slotNames: Set<String>
 
+    /// The names of all jobs, including those with an error, and what each follows.
+    let jobNames: Set<String>
+    let followed: [Job.Name: [Job.Name]]
+
     init(_ decoder: Decoder, main: String) {
         self.main = main
         settings = decoder.settings
@@ -26,6 +30,12 @@ public struct ConfigSurroundings: Sendable {
         notifierNames = Set(decoder.notifierPlaces.keys)
         slots = decoder.slots
         slotNames = Set(decoder.slotPlaces.keys)
+        jobNames = Set(decoder.places.keys)
+        var followed: [Job.Name: [Job.Name]] = [:]
+        for job in decoder.jobs {
+            if let follows = job.follows { followed[job.name] = follows.causes.map(\.job) }
+        }
+        self.followed = followed
     }
 }
 

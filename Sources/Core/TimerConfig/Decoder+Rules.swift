@@ -105,6 +105,7 @@ extension Decoder {
         leaveOutWithoutFleet(&found)
         leaveOutWithWrongNotifiers(&found)
         leaveOutWithWrongSlots(&found)
+        leaveOutWithWrongFollows(&found)
         return found
     }
 

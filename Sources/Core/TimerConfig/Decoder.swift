@@ -30,6 +30,8 @@ struct Decoder {
     var slotPlaces: [String: (file: String, mark: SourceMark, excerpt: String?)] = [:]
     /// Where the `slots` are written that count for a job, by the job's name.
     private(set) var slotUsePlaces: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
+    /// Where `follows` is written, by the name of the job that has it.
+    private(set) var followsPlaces: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     private(set) var settings: DaemonSettings
     /// Whether the file that is being read was written by a command.
     private(set) var isOneOff = false
@@ -318,7 +320,7 @@ struct Decoder {
     ) {
         // This is what `ConfigReader.holds` cannot see in the job, so the file must be parsed
         // again.
-        if draft.renamedFrom != nil || draft.fleetMark != nil
+        if draft.renamedFrom != nil || draft.fleetMark != nil || draft.follows != nil
             || draft.cron.contains(where: { !$0.spec.differences.isEmpty })
             || draft.namesAllZones
         {
@@ -336,6 +338,9 @@ struct Decoder {
         }
         if let mark = draft.slotsMark, !draft.policy.slots.isEmpty {
             slotUsePlaces[name] = (mark, reader.document.text.excerpt(at: mark))
+        }
+        if let mark = draft.follows?.mark {
+            followsPlaces[name] = (mark, reader.document.text.excerpt(at: mark))
         }
         if let mark = draft.fleetMark {
             fleetPlaces[name] = (mark, reader.document.text.excerpt(at: mark))

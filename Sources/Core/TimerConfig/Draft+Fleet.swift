@@ -11,6 +11,8 @@ extension Draft {
         ("after", "it needs every, calendar or cron"),
         ("on-boot", "it needs every, calendar or cron"),
         ("at", "it needs every, calendar or cron"),
+        ("on-demand", "it needs every, calendar or cron"),
+        ("follows", "only jobs of one machine alone follow each other"),
         ("first", "the first run is one interval after the fleet knows the job"),
         ("accuracy", "the machines agree on the instant of each run"),
         ("random-delay", "the machines agree on the instant of each run"),

@@ -48,6 +48,9 @@ struct Draft: Sendable {
     var notifyMark: SourceMark?
     /// Where `slots` is written, for errors about them; nil: it is not.
     var slotsMark: SourceMark?
+    /// After which jobs it runs, and where that is written; nil: after none.
+    var follows: Marked<Follows>?
+    var onDemand = false
     /// The keys whose values are not known, because they are wrong.
     var refused: Set<String> = []
     /// Whether a key is unknown, and nothing tells what it was meant for.
@@ -58,14 +61,18 @@ struct Draft: Sendable {
         named name: Job.Name, at mark: SourceMark, zones: ZoneFiles
     ) throws(Fault) -> Job {
         try Self.checkOne(of: [command != nil, shell != nil], among: JobKey.commands, at: mark)
-        try Self.checkOne(
-            of: [
-                every != nil, after != nil, onBoot != nil, !calendar.isEmpty, !cron.isEmpty,
-                at != nil,
-            ], among: JobKey.schedules, at: mark)
+        let schedules = [
+            every != nil, after != nil, onBoot != nil, !calendar.isEmpty, !cron.isEmpty, at != nil,
+            onDemand,
+        ]
+        // What follows other jobs needs no schedule.
+        let isOnDemand = onDemand || follows != nil && !schedules.contains(true)
+        if follows == nil || schedules.contains(true) {
+            try Self.checkOne(of: schedules, among: JobKey.schedules, at: mark)
+        }
         let counted =
             every.map { Schedule.every($0) } ?? after.map { .after($0) }
-            ?? onBoot.map { .onBoot($0) }
+            ?? onBoot.map { .onBoot($0) } ?? (isOnDemand ? .onDemand : nil)
         let schedule = if let counted { counted } else { Schedule.wall(try wallSchedule(zones)) }
         guard let command = command ?? shell else { throw Fault(mark, "a command is missing") }
         if let renamedFrom, renamedFrom.value == name {
@@ -89,6 +96,7 @@ struct Draft: Sendable {
             execution: execution, renamedFrom: renamedFrom?.value)
         job.hasDurationHistogram = hasDurationHistogram
         if every != nil { job.from = from }
+        job.follows = follows?.value
         if fleetMark != nil { share(&job) }
         return job
     }
@@ -112,7 +120,10 @@ struct Draft: Sendable {
         // A key that was probably meant for one of them is not said to be missing.
         let meant = refused.union(keys)
         for names in [JobKey.commands, JobKey.schedules] {
-            let areThere = names.map(keys.contains)
+            let areThere = names.map { $0 == "on-demand" ? onDemand : keys.contains($0) }
+            if names == JobKey.schedules, keys.contains("follows"), !areThere.contains(true) {
+                continue
+            }
             guard areThere.contains(true) || !hasStrangeKey && meant.isDisjoint(with: names) else {
                 continue
             }

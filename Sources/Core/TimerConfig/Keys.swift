@@ -7,12 +7,12 @@ import TimerZones
 
 extension Draft: KeyTarget {
     /// The keys of a job. A plain one is a line here or in one of the files beside, and a property.
-    static let keys = base + policies + slots + notifications + execution + fleets
+    static let keys = base + policies + slots + follows + notifications + execution + fleets
     /// How each key is read, by its name. Of 100 000 jobs nothing else of a key is copied.
     static let readers = Dictionary(uniqueKeysWithValues: keys.map { ($0.name, $0.read) })
 
     static let commandNames = ["command", "shell"]
-    static let scheduleNames = ["every", "after", "on-boot", "calendar", "cron", "at"]
+    static let scheduleNames = ["every", "after", "on-boot", "calendar", "cron", "at", "on-demand"]
 
     /// The keys about what a job runs and when, and what belongs nowhere else.
     private static let base: [JobKey] = [

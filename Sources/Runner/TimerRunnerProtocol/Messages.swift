@@ -19,6 +19,8 @@ public struct RunRequest: Hashable, Sendable {
     public var message: Message?
     /// What a fleet requires of it; nil for a run of this machine alone.
     public var fleet: FleetStart?
+    /// The end of another run that caused it; nil if none did.
+    public var chain: Firing.Cause.Chain?
     /// Its program starts no earlier than this.
     public var notBefore = AwakeInstant(nanoseconds: 0)
 
@@ -44,6 +46,7 @@ public struct RunRequest: Hashable, Sendable {
             id: run.id, definition: Definition(run.job), missed: run.firing.missed,
             active: run.firing.active, variables: run.firing.cause.variables)
         fleet = FleetStart(run.firing.cause)
+        chain = run.firing.cause.chain
     }
 
     /// The request for a run with this definition.

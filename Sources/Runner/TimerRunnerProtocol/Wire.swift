@@ -13,7 +13,7 @@ package import TimerCore
 /// not acknowledged are sent again.
 package enum Wire {
     /// The version of the protocol; both sides must have the same.
-    package static let version: UInt64 = 9
+    package static let version: UInt64 = 10
     /// Answers `prepare`. No barrier has this token.
     package static let preparedToken: UInt64 = 0
     /// The most bytes of a frame from the runner: the longest tail of a run fits.
@@ -54,17 +54,20 @@ package struct RunOrder: Hashable, Sendable {
     package var variables: RunVariables
     /// What a fleet requires of it; nil for a run of this machine alone.
     package var fleet: FleetStart?
+    /// The end of another run that caused it; nil if none did.
+    package var chain: Firing.Cause.Chain?
     /// Its program starts no earlier than this.
     package var notBefore: AwakeInstant
 
     package init(
         run: Run.ID, fingerprint: UInt64, missed: Int, active: Duration,
         variables: RunVariables = RunVariables(), fleet: FleetStart? = nil,
-        notBefore: AwakeInstant = AwakeInstant(nanoseconds: 0)
+        chain: Firing.Cause.Chain? = nil, notBefore: AwakeInstant = AwakeInstant(nanoseconds: 0)
     ) {
         self.notBefore = notBefore
         self.variables = variables
         self.fleet = fleet
+        self.chain = chain
         self.run = run
         self.fingerprint = fingerprint
         self.missed = missed
@@ -75,6 +78,7 @@ package struct RunOrder: Hashable, Sendable {
         self.init(
             run: run.id, fingerprint: Definition(run.job).fingerprint, missed: run.firing.missed,
             active: run.firing.active, variables: run.firing.cause.variables,
-            fleet: FleetStart(run.firing.cause), notBefore: notBefore)
+            fleet: FleetStart(run.firing.cause), chain: run.firing.cause.chain,
+            notBefore: notBefore)
     }
 }

@@ -176,6 +176,13 @@ package struct WireReader {
             fence: try signed(), before: BootInstant(nanoseconds: try signed()))
     }
 
+    package mutating func chain() throws(Fault) -> Firing.Cause.Chain? {
+        guard try flag() else { return nil }
+        let run = try run()
+        guard let result = RunResult(word: try string()) else { throw Fault() }
+        return Firing.Cause.Chain(run: run, result: result)
+    }
+
     package mutating func end() throws(Fault) -> RunEnd {
         guard let outcome = RunOutcome(try string()) else { throw Fault() }
         var usage = RunUsage()

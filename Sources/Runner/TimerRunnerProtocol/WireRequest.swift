@@ -52,6 +52,10 @@ package enum WireRequest: Hashable {
                     $0.put($1.fence)
                     $0.put($1.before.nanoseconds)
                 }
+                $0.put($1.chain) {
+                    $0.put($1.run)
+                    $0.put($1.result.word)
+                }
                 $0.put($1.notBefore.nanoseconds)
             }
         case .end(let run, let grace):
@@ -108,6 +112,7 @@ package enum WireRequest: Hashable {
                         run: try reader.run(), fingerprint: try reader.unsigned(),
                         missed: Int(try reader.signed()), active: try reader.span(),
                         variables: try reader.variables(), fleet: try reader.fleet(),
+                        chain: try reader.chain(),
                         notBefore: AwakeInstant(nanoseconds: try reader.signed())))
             }
             self = .start(orders)

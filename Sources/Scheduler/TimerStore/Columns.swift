@@ -37,7 +37,7 @@ enum JobColumn: Int32, Column {
     case activeNs, accruedNs, counting, firings, lastScheduledUs, configuredPaused, removedUs
     case atUs, atAwakeNs, atBootNs, bootId, instance, basis, maxLossNs, skips, processedThroughUs,
         clockEpoch
-    case dueThisBoot, awaitsEnd, endedInPauseUs, lastSuccessUs, watchedSinceUs
+    case dueThisBoot, awaitsEnd, endedInPauseUs, lastSuccessUs, watchedSinceUs, chain
 }
 
 /// The columns of an ended run for the history.

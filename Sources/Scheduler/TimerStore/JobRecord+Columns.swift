@@ -31,7 +31,7 @@ extension JobRecord {
             let awaitsEnd = row.integer(.awaitsEnd),
             let endedInPause = row.instant(.endedInPauseUs),
             let lastSuccess = row.instant(.lastSuccessUs),
-            let watchedSince = row.instant(.watchedSinceUs)
+            let watchedSince = row.instant(.watchedSinceUs), let chain = row.chainEnds
         else { return nil }
         self.init(
             job: name, phase: phase, active: active, accrued: accrued, isCounting: counting != 0,
@@ -42,7 +42,7 @@ extension JobRecord {
             clockEpoch: clockEpoch, isDueThisBoot: isDueThisBoot != 0,
             awaitsEnd: awaitsEnd != 0, endedInPause: endedInPause.value,
             lastSuccess: lastSuccess.value,
-            watchedSince: watchedSince.value)
+            watchedSince: watchedSince.value, chain: chain)
     }
 
     /// The valid range of a column of numbers; nil for other columns.
@@ -59,7 +59,7 @@ extension JobRecord {
         case .lastScheduledUs: Accepted.scheduledMicroseconds
         case .instance: Accepted.instance
         case .name, .phase, .pauseBy, .pauseNote, .pauseWithRun, .counting, .configuredPaused,
-            .bootId, .basis, .dueThisBoot, .awaitsEnd:
+            .bootId, .basis, .dueThisBoot, .awaitsEnd, .chain:
             nil
         }
     }
@@ -75,6 +75,7 @@ extension JobRecord {
         }
         let boot = row.text(.bootId) ?? ""
         if BootID(boot) == nil { faults.append("boot_id = '\(boot.prefix(64))'") }
+        if row.chainEnds == nil { faults.append("chain") }
         if row.text(.phase) == "paused",
             row.integer(.pauseSinceUs) == nil || row.text(.pauseBy) == nil
         {
@@ -118,7 +119,8 @@ extension JobRecord {
             isDueThisBoot: (row.integer(.dueThisBoot) ?? 0) != 0,
             awaitsEnd: (row.integer(.awaitsEnd) ?? 0) != 0,
             endedInPause: instant(.endedInPauseUs),
-            lastSuccess: instant(.lastSuccessUs), watchedSince: instant(.watchedSinceUs))
+            lastSuccess: instant(.lastSuccessUs), watchedSince: instant(.watchedSinceUs),
+            chain: row.chainEnds ?? [])
     }
 }
 
@@ -144,6 +146,16 @@ extension Pause {
         self.init(
             since: since, by: Initiator(stored: by), note: row.text(.pauseNote), until: until.value,
             withRun: row.integer(.pauseWithRun) ?? 0 != 0)
+    }
+}
+
+extension Columns<JobColumn> {
+    /// The ends after which the job has not run; nil if one cannot be read.
+    fileprivate var chainEnds: [ChainEnd]? {
+        guard let text = text(.chain) else { return [] }
+        let lines = text.split(separator: "\n")
+        let ends = lines.compactMap { ChainEnd(String($0)) }
+        return ends.count == lines.count && ends.count <= ChainEnd.keptMax ? ends : nil
     }
 }
 

@@ -4,7 +4,7 @@
 /// The tables, and the migration steps from each version to the next. A step is never changed after
 /// its release: a database of any version is migrated by the steps that it lacks.
 enum Schema {
-    static let steps = [first, second]
+    static let steps = [first, second, third]
 
     /// The columns of a time record. `staged_job` has the same columns in the same order. While
     /// `staging` has a row, the rows of `staged_job` replace the rows with the same name in `job`;
@@ -216,6 +216,15 @@ enum Schema {
             CHECK (released = 0 OR released = 1);
         ALTER TABLE identity ADD COLUMN is_restored INTEGER NOT NULL DEFAULT 0;
         """ + ["job", "staged_job"].map { replacement(of: $0) }.joined()
+
+    /// `chain` has the ends of other jobs' runs after which a job has not run, a line for each. The run
+    /// that another one caused has that one's identity in `cause_run`: one of each job and attempt.
+    private static let third = """
+        ALTER TABLE job ADD COLUMN chain TEXT;
+        ALTER TABLE staged_job ADD COLUMN chain TEXT;
+        ALTER TABLE run ADD COLUMN cause_run TEXT;
+        CREATE UNIQUE INDEX run_caused ON run (cause_run, job, attempt) WHERE cause_run IS NOT NULL;
+        """
 
     private static func replacement(of table: String) -> String {
         """

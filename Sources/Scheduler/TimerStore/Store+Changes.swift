@@ -199,15 +199,17 @@ extension Store {
         try connection.run(
             """
             INSERT INTO run
-                (job, scheduled_us, attempt, missed, active_ns, boot_id, recorded_us, cause, released, owner)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?1)
-            ON CONFLICT (job, scheduled_us, attempt) DO NOTHING
+                (job, scheduled_us, attempt, missed, active_ns, boot_id, recorded_us, cause, released, owner,
+                cause_run)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?1, ?10)
+            ON CONFLICT DO NOTHING
             """,
             identity(run.id) + [
                 .integer(run.firing.missed.keepable), .integer(run.firing.active.wholeNanoseconds),
                 .text(bootID?.description ?? ""), Value(at),
                 run.firing.cause == .schedule ? .null : .text(run.firing.cause.description),
                 Value(isReleased),
+                run.firing.cause.chain.map { .text($0.run.description) } ?? .null,
             ], doing: "write the start of a run") == 1
     }
 

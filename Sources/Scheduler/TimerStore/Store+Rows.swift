@@ -144,6 +144,9 @@ extension JobRecord {
         case .endedInPauseUs: Value(endedInPause)
         case .lastSuccessUs: Value(lastSuccess)
         case .watchedSinceUs: Value(watchedSince)
+        case .chain:
+            chain.isEmpty
+                ? .null : .text(chain.map(\.description).joined(separator: "\n"))
         }
     }
 }

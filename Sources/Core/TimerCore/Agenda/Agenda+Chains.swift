@@ -3,15 +3,20 @@
 
 /// Jobs that run after runs of other jobs (`follows`).
 extension Agenda {
-    /// Handles the ends of runs of this event for the jobs that follow them. What it returns is
-    /// written in one transaction with these ends, so that no kill loses a run or doubles it.
-    mutating func startFollowers(at now: Now) -> [Action] {
-        var batch = Batch()
+    /// Handles the ends of runs of this event for the jobs that follow them. What that leads to comes
+    /// directly after these ends and is written in one transaction with them, so that no kill loses a
+    /// run or doubles it.
+    mutating func startFollowers(at now: Now, after decided: inout [Action]) {
         // What replaces a run ends that one, which others may follow.
         while case let ended = chains.takeEnded(), !ended.isEmpty {
+            var batch = Batch()
             for end in ended { noteEnd(end, at: now, into: &batch) }
+            let actions = batch.actions
+            guard !actions.isEmpty else { continue }
+            let written = actions.prefix { $0.isWrittenWithEnd }
+            decided.insert(contentsOf: written, at: decided.placeAfterEnds)
+            decided += actions.dropFirst(written.count)
         }
-        return batch.actions
     }
 
     /// Notes the ends that a start of the daemon found for the jobs that follow them. These run at the
@@ -132,7 +137,9 @@ extension JobEntry {
 
     /// Restores the ends of a record. The time since then is part of the delays.
     mutating func restoreChain(_ record: JobRecord, renames: [Job.Name: Job.Name], at now: Now) {
-        guard record.removed == nil, !record.chain.isEmpty, let follows = job.follows else { return }
+        guard record.removed == nil, !record.chain.isEmpty, let follows = job.follows else {
+            return
+        }
         var wait = ChainWait()
         for var end in record.chain {
             if let name = renames[end.job] { end.job = name }
@@ -142,5 +149,30 @@ extension JobEntry {
         }
         wait.shrink(to: follows, at: now.wall)
         chain = wait
+    }
+}
+
+extension Action {
+    fileprivate var isEnd: Bool { if case .close = self { true } else { false } }
+    fileprivate var isNote: Bool { if case .notify = self { true } else { false } }
+
+    /// Whether it is written in the transaction of the end that caused it.
+    fileprivate var isWrittenWithEnd: Bool {
+        switch self {
+        case .begin, .save, .notify: true
+        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased, .withdraw,
+            .end, .signal, .suspend, .resume, .close, .storeJobSet, .log, .answer, .armIncidents,
+            .decline:
+            false
+        }
+    }
+}
+
+extension [Action] {
+    /// Where to insert what follows from the ends of runs among them: after the last of these, with its
+    /// notifications.
+    fileprivate var placeAfterEnds: Int {
+        guard let last = lastIndex(where: \.isEnd) else { return count }
+        return self[(last + 1)...].firstIndex { !$0.isNote } ?? count
     }
 }

@@ -16,7 +16,8 @@ extension Agenda {
         }
         var batch = Batch()
         let point = DueOccurrences.Point(scheduled: now.wall, age: .zero)
-        let cause = Firing.Cause.requested(by: order.by, variables: order.variables)
+        let cause = Firing.Cause.requested(
+            by: order.by, variables: order.variables, isAlone: order.isAlone)
         let run = entry.run(entry.firing(point, missed: 0, at: now, cause: cause))
         _ = recordAndStart(run, as: .requested, slot, &entry, at: now, into: &batch)
         batch.records.append(entry.record(at: now, ahead: ahead, instance: instance))

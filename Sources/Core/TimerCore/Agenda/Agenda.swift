@@ -87,7 +87,7 @@ public struct Agenda: Sendable {
         hold.beginEvent()
         let stepped = noteClocks(at: now)
         var decided = decide(event, at: now)
-        decided += startFollowers(at: now)
+        startFollowers(at: now, after: &decided)
         decided += admitWaitingForSlots(at: now)
         let (timers, records) = settleIntervals(at: now)
         if !timers.isEmpty { decided += timers }

@@ -43,9 +43,6 @@ struct Chains: Sendable {
 
 /// The ends that a job follows and has not run after.
 struct ChainWait: Hashable, Sendable {
-    /// The most ends that a job keeps whose time has not come. The oldest ones give way.
-    static let endsMax = 100
-
     struct Item: Hashable, Sendable {
         var end: ChainEnd
         /// When its delay has passed.
@@ -63,7 +60,7 @@ struct ChainWait: Hashable, Sendable {
         let isOne = follows.causes.count == 1
         items.removeAll { isOne ? $0.end.cause.run == end.cause.run : $0.end.job == end.job }
         items.append(Item(end: end, due: now.awake + delay))
-        if items.count > Self.endsMax { items.removeFirst(items.count - Self.endsMax) }
+        items.removeFirst(max(0, items.count - ChainEnd.keptMax))
     }
 
     /// Removes and returns the end after which the job runs now: the first whose delay has passed; for

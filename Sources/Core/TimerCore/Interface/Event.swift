@@ -118,6 +118,8 @@ public struct Order: Hashable, Sendable {
     public var signal: String?
     /// For `run`: the variables of this run only.
     public var variables: RunVariables
+    /// For `run`: whether no other job follows the run.
+    public var isAlone: Bool
     /// For `run` of a job of a fleet: the machine that runs it; nil: the one that is asked.
     public var machine: MachineName?
 
@@ -125,9 +127,11 @@ public struct Order: Hashable, Sendable {
     public init(
         _ verb: Verb, _ job: Job.Name, by: Initiator, note: String? = nil, until: PauseEnd? = nil,
         withRun: Bool = false, count: Int = 1, run: Run.ID? = nil, signal: String? = nil,
-        variables: RunVariables = RunVariables(), machine: MachineName? = nil
+        variables: RunVariables = RunVariables(), isAlone: Bool = false,
+        machine: MachineName? = nil
     ) {
         self.variables = variables
+        self.isAlone = isAlone
         self.machine = machine
         self.verb = verb
         self.job = job

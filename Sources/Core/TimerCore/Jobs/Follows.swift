@@ -67,6 +67,9 @@ public struct Follows: Hashable, Sendable {
 
 /// The end of a run after which a job runs that follows its job.
 public struct ChainEnd: Hashable, Sendable, LosslessStringConvertible {
+    /// The most ends that a job keeps whose time has not come. The oldest ones give way.
+    public static let keptMax = 100
+
     /// The job of the run.
     public var job: Job.Name
     /// The run, and how it ended.

@@ -154,6 +154,7 @@ extension RunRequest {
             id: order.run, definition: definition, missed: order.missed, active: order.active,
             variables: order.variables)
         fleet = order.fleet
+        chain = order.chain
         notBefore = order.notBefore
     }
 }

@@ -94,6 +94,17 @@ struct Preparation: Sendable {
                 "TIMERD_ACTIVE_SECONDS": "\(request.active.components.seconds)",
             ]) { $1 }
             .merging(request.fleet.map { ["TIMERD_FENCE": "\($0.fence)"] } ?? [:]) { $1 }
+            .merging(request.chain?.variables ?? [:]) { $1 }
+    }
+}
+
+extension Firing.Cause.Chain {
+    /// What a run gets to know of the one that caused it.
+    fileprivate var variables: [String: String] {
+        [
+            "TIMERD_CAUSE_JOB": run.firing.job.description, "TIMERD_CAUSE_RUN": run.description,
+            "TIMERD_CAUSE_RESULT": result.word,
+        ]
     }
 }
 

@@ -139,7 +139,7 @@ extension Job {
 
 extension Schedule {
     /// Whether it is due after some counted time, and not at times of the wall clock.
-    fileprivate var isCounted: Bool { if case .wall = self { false } else { true } }
+    fileprivate var isCounted: Bool { span != nil }
 
     /// The schedule in the words of the configuration.
     fileprivate var text: String {
@@ -147,6 +147,7 @@ extension Schedule {
         case .every(let span): return "every \(TimeSpan.compactText(span))"
         case .after(let span): return "after \(TimeSpan.compactText(span))"
         case .onBoot(let span): return "on-boot \(TimeSpan.compactText(span))"
+        case .onDemand: return "on-demand"
         case .wall(let schedule):
             return schedule.sources.map { source in
                 switch source {

@@ -14,7 +14,7 @@ extension FleetJob {
         switch job.schedule {
         case .every(let span): schedule = .every(span)
         case .wall(let wall): schedule = .wall(wall)
-        case .after, .onBoot: return nil
+        case .after, .onBoot, .onDemand: return nil
         }
         self.init(job.name, definition: Self.hash(of: job, fleet), schedule: schedule)
         template = fleet.template
@@ -50,7 +50,7 @@ extension FleetJob {
             }
             parts.append("gap \(schedule.gap?.rawValue ?? "-")")
             parts.append("overlap \(schedule.overlap?.rawValue ?? "-")")
-        case .after, .onBoot: break
+        case .after, .onBoot, .onDemand: break
         }
         let policy = job.policy
         let retry = policy.retry

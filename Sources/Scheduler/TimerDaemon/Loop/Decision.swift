@@ -24,6 +24,9 @@ struct Decision: Sendable {
     /// The end of a run that the decision is about: the agenda's changes are written together with
     /// the other facts about the run.
     private let end: (run: Run.ID, end: RunEnd)?
+    /// Ends of runs that are written with the next action: what follows from an end is on the disk
+    /// with it, or not at all.
+    private(set) var ended = EndedRuns()
     /// Answers the command that the decision is about.
     let answer: Reply?
     /// Called if a durable write cannot be made for now.
@@ -70,6 +73,22 @@ struct Decision: Sendable {
     /// now.
     mutating func takeAccount() -> AccountSnapshot? { accounts.popFirst() }
 
+    /// Keeps the end of a run for the next write, if that follows before anything waits for the disk.
+    ///
+    /// - Returns: whether it did.
+    mutating func keep(_ run: Run.ID, _ changes: [Store.Change]) -> Bool {
+        guard actions.lazy.compactMap(\.isWrittenAtOnce).first == true else { return false }
+        ended.runs.append(run)
+        ended.changes += changes
+        return true
+    }
+
+    /// Removes the ends that are written with the action that is performed now.
+    mutating func takeEnded() -> EndedRuns {
+        defer { ended = EndedRuns() }
+        return ended
+    }
+
     /// If something must be on the disk before the action after this one: all changes that are
     /// written with it, and this decision is then the rest of it.
     ///
@@ -100,7 +119,26 @@ struct Decision: Sendable {
     mutating func takeDelayed() -> (@Sendable (StoreError) -> Void)? { onDelayed.take() }
 }
 
+/// Runs that ended, and what is written of that.
+struct EndedRuns: Sendable {
+    var runs: [Run.ID] = []
+    var changes: [Store.Change] = []
+}
+
 extension Action {
+    /// Whether runs or records are written without waiting for the disk; nil if none are written.
+    fileprivate var isWrittenAtOnce: Bool? {
+        switch self {
+        case .begin: true
+        case .save(_, let durable): !durable
+        case .storeJobSet: false
+        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased, .withdraw,
+            .end, .signal, .suspend, .resume, .close, .log, .answer, .notify, .armIncidents,
+            .decline:
+            nil
+        }
+    }
+
     /// Adds what must be on the disk before the next action. The changes of all jobs may be among
     /// it, which a sum of arrays would copy for each of its parts.
     ///

@@ -85,15 +85,18 @@ extension Loop {
 
     /// A run starts when its row is on the disk, and only if there was no row with its identity. The
     /// runs and the time record of a job are written together or not at all.
-    func record(_ batch: CommitBatch, at now: Now) {
+    ///
+    /// - Parameter ended: the runs whose ends caused these, all in one write.
+    func record(_ batch: CommitBatch, with ended: EndedRuns, at now: Now) {
         early.note(starts: batch.start.count, at: now.awake)
-        let portions = batch.split().flatMap { router.parts(of: $0) }
+        let portions =
+            ended.runs.isEmpty ? batch.split().flatMap { router.parts(of: $0) } : [batch]
         let event = router.countedEvent(agenda.eventNumber)
         for (index, portion) in portions.enumerated() {
             let start = RecordedStart(
                 runs: portion.start, decided: now.awake,
-                event: index == portions.count - 1 ? event : 0)
-            submit(start, after: portion.changes(at: real(now)))
+                event: index == portions.count - 1 ? event : 0, ended: ended.runs)
+            submit(start, after: ended.changes + portion.changes(at: real(now)))
         }
     }
 
@@ -114,23 +117,34 @@ extension Loop {
         submit(noteWrite(through: event), of: runs.map(\.id.firing.job))
     }
 
-    func close(_ run: RunSummary, _ notes: [JobNote], tail: [UInt8], at now: Now) {
+    func close(_ run: RunSummary, _ notes: [JobNote], _ decision: inout Decision) {
+        let ended = run.ended ?? decision.now.wall
         let change = Store.Change.close(
-            run.id, run.outcome, run.usage, failed: run.failed, began: run.began,
-            at: run.ended ?? now.wall, tail: tail)
-        // The runner keeps the end until it is written.
-        submit(
-            Write(changes: [change] + notes.map(\.change), durable: false) { [launcher] _ in
-                launcher.forget(run.id)
-            })
-        fleet?.driver.ended(run.id, run.outcome, at: run.ended ?? now.wall)
+            run.id, run.outcome, run.usage, failed: run.failed, began: run.began, at: ended,
+            tail: decision.tail(of: run.id))
+        let changes = [change] + notes.map(\.change)
+        fleet?.driver.ended(run.id, run.outcome, at: ended)
+        guard !decision.keep(run.id, changes) else { return }
+        submit(write(EndedRuns(runs: [run.id], changes: changes)))
+    }
+
+    /// The runner keeps the ends until they are written.
+    private func write(_ ended: EndedRuns, with others: [Store.Change] = []) -> Write {
+        Write(changes: ended.changes + others, durable: false) { [launcher] _ in
+            for run in ended.runs { launcher.forget(run) }
+        }
     }
 
     func save(
         _ records: [JobRecord], _ notes: [JobNote], durable: Bool, _ decision: inout Decision
     ) {
         let (others, waiting) = router.parts(of: records)
-        if waiting.isEmpty {
+        if !decision.ended.runs.isEmpty, !durable {
+            let rest =
+                records.map { .save($0) } + decision.takeHistory().map(\.change)
+                + notes.map(\.change)
+            submit(write(decision.takeEnded(), with: rest))
+        } else if waiting.isEmpty {
             let history = decision.takeHistory()
             submit(
                 others.map { .save($0) } + history.map(\.change) + notes.map(\.change),
@@ -152,7 +166,10 @@ extension Loop {
             }
             return Write(changes: changes, durable: isStrict, keepsOrder: true) { refused in
                 self.begin(starts, except: refused)
-                for start in starts { self.noteWritten(through: start.event) }
+                for start in starts {
+                    for run in start.ended { self.launcher.forget(run) }
+                    self.noteWritten(through: start.event)
+                }
             }
         }
     }

@@ -240,7 +240,7 @@ package actor Loop: QueueActor {
             let batch = CommitBatch(
                 runs: runs, start: start, records: records, history: decision.takeHistory(),
                 notes: notes)
-            record(batch, at: now)
+            record(batch, with: decision.takeEnded(), at: now)
         case .start(let runs): start(runs, at: now)
         case .startReleased(let runs): startReleased(runs, at: now)
         case .withdraw(let runs): submit([.setReleased(runs, false)], durable: true)
@@ -250,7 +250,7 @@ package actor Loop: QueueActor {
             if let number = KillBody.number(of: name) { launcher.signal(run, number) }
         case .suspend(let run): launcher.suspend(run)
         case .resume(let run): launcher.resume(run)
-        case .close(let run): close(run, notes, tail: decision.tail(of: run.id), at: now)
+        case .close(let run): close(run, notes, &decision)
         case .decline(let run): fleet?.driver.declined(run)
         case .notify: submit(decision.takeHistory().map(\.change) + notes.map(\.change))
         case .armIncidents: setIncidentTimer()

@@ -12,6 +12,8 @@ struct RecordedStart: Sendable {
     var decided: AwakeInstant
     /// The number of the event that counts as written then; 0 for none.
     var event: UInt64
+    /// The runs whose ends are written with them.
+    var ended: [Run.ID] = []
 }
 
 /// Something for the store: changes that one decision causes, or that of several decisions.
