@@ -20,7 +20,7 @@ package enum Wire {
     package static let replyBytesMax = 4 << 20
     /// The most bytes of a frame from the scheduler: `runsPerFrame` runs with the longest names fit,
     /// and the longest message of a notifier.
-    package static let requestBytesMax = 288 << 10
+    package static let requestBytesMax = 352 << 10
     /// The most runs that one frame names; more are split over several frames.
     package static let runsPerFrame = 500
     /// The most bytes of variables in one frame, as `RunVariables.cost` counts them: those of any one run fit.
