@@ -36,12 +36,14 @@ import Testing
         (.lost(.runner), ["on-failure", "on-end"]),
         (.stopped, ["on-end"]),
         (.replaced, ["on-end"]),
+        (.skipped(.exit(75)), ["on-skip"]),
     ])
     func theEndDecidesWhoFollows(_ outcome: RunOutcome, _ expected: [Job.Name]) {
         var world = world([
             Self.backup, Self.follower("on-success", .init("backup")),
             Self.follower("on-failure", .init("backup", on: .failure)),
             Self.follower("on-end", .init("backup", on: .end)),
+            Self.follower("on-skip", .init("backup", on: .skip)),
         ])
         _ = world.order(.run, "backup")
         world.end(world.started[0], outcome)

@@ -41,22 +41,18 @@ public struct Follows: Hashable, Sendable {
         case success
         /// It failed, was lost, or could not be started.
         case failure
-        /// It ended in any way, also on request.
+        /// It ended in any way, also on request, but was not skipped.
         case end
+        /// It was skipped: it said itself that there was nothing to do, or its condition did not hold.
+        case skip
 
         /// Whether a run that ended so counts.
         public func includes(_ result: RunResult) -> Bool {
-            switch (self, result) {
-            case (.success, .success), (.failure, .failed), (.failure, .timedOut),
-                (.failure, .lost):
-                true
-            case (.end, .success), (.end, .failed), (.end, .timedOut), (.end, .lost),
-                (.end, .stopped), (.end, .replaced):
-                true
-            case (.success, .failed), (.success, .timedOut), (.success, .lost),
-                (.success, .stopped), (.success, .replaced), (.failure, .success),
-                (.failure, .stopped), (.failure, .replaced):
-                false
+            switch result {
+            case .success: self == .success || self == .end
+            case .failed, .timedOut, .lost: self == .failure || self == .end
+            case .stopped, .replaced: self == .end
+            case .skipped: self == .skip
             }
         }
     }
