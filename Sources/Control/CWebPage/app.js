@@ -222,14 +222,17 @@ function ending(run) {
       if (run.detail === 'unstarted') return 'never started: too late after the claim for the fleet';
       if (run.detail === 'machine') return 'lost: its machine disappeared from the fleet';
       return LOST[run.detail] ? `lost: ${LOST[run.detail]} went down while it ran` : 'lost';
+    case 'skipped':
+      if (run.exit_code !== undefined) return `skipped: exit status ${run.exit_code}`;
+      return `skipped: condition not met: ${(run.detail ?? '').replace(/^condition /, '')}`;
     default: return { 'timed-out': 'timed out', stopped: 'stopped on request', replaced: 'replaced by a newer run' }[run.reason] ?? run.outcome ?? 'unknown';
   }
 }
 
 /** The same in few words, for a narrow column. */
-const shortEnding = (run) => ({ 'spawn-failed': 'failed to start', lost: 'lost', replaced: 'replaced', stopped: 'stopped' }[run.reason] ?? ending(run));
+const shortEnding = (run) => ({ 'spawn-failed': 'failed to start', lost: 'lost', replaced: 'replaced', stopped: 'stopped', skipped: 'skipped' }[run.reason] ?? ending(run));
 
-/** The result of a run as the letter that `/v1/recent` uses: `s` succeeded, `f` failed, `i` stopped or replaced. */
+/** The result of a run as the letter that `/v1/recent` uses: `s` succeeded, `f` failed, `i` stopped, replaced or skipped. */
 const verdict = (run) => (run.failed ? 'f' : run.succeeded ? 's' : 'i');
 
 /** Says why a run was started. */
@@ -1195,7 +1198,7 @@ const timelineView = (() => {
         h('div.lane.lane-load', h('span.lane-name.soft', 'runs at once'), h('div.track', load)),
         lanes, nowLine),
       note,
-      h('ul.legend', { 'aria-label': 'Signs' }, [['s', 'succeeded'], ['f', 'failed'], ['i', 'stopped or replaced'], ['l', 'running'], ['next', 'upcoming, with its median duration'], ['skipped', 'skipped'], ['paused', 'paused']]
+      h('ul.legend', { 'aria-label': 'Signs' }, [['s', 'succeeded'], ['f', 'failed'], ['i', 'stopped, replaced or skipped'], ['l', 'running'], ['next', 'upcoming, with its median duration'], ['skipped', 'skipped'], ['paused', 'paused']]
         .map(([kind, text]) => h('li', s('svg', { width: 22, height: 14, 'aria-hidden': 'true' }, legendSign(kind)), text))),
       table);
   }

@@ -104,9 +104,14 @@ public struct Explanation {
         if let last = job.last {
             let took = last.elapsedUsec.map { $0 > 0 ? ", after \(span($0))" : "" } ?? ""
             let place = last.machine.map { " on \(Printable.text($0))" } ?? ""
+            let outcome = last.outcome ?? "?"
+            let end =
+                last.reason == "skipped"
+                ? "was\(place) \(Printable.text(RunWords.end(outcome)))"
+                : "ended\(place) with \(Printable.text(outcome))"
             add(
                 .lastRun,
-                "Its last run, \(last.id), ended\(place) with \(Printable.text(last.outcome ?? "?"))\(took)."
+                "Its last run, \(last.id), \(end)\(took)."
                     + (last.outcome == "lost(deadline)"
                         ? " It was never started: it was later than starting-deadline allows."
                         : ""),

@@ -160,7 +160,7 @@ public struct RecentReply: Codable, Hashable, Sendable {
         public var endTimes: [Int64]
         /// The job, by its name now.
         public var job: String
-        /// A letter for each of them: s succeeded, f failed, i was stopped or replaced on request.
+        /// A letter for each of them: s succeeded, f failed, i was stopped, replaced or skipped.
         public var verdicts: String
 
         /// The three lists have one element for each run.

@@ -16,12 +16,12 @@ public struct RunStatus: Codable, Hashable, Sendable {
     /// When it ended, RFC 3339; this and the following members are absent until then.
     public var ended: String?
     /// How it ended, as the journal says it: `exited(0)`, `signalled(SIGKILL)`,
-    /// `spawn-failed(ENOENT, exec /bin/x)`.
+    /// `spawn-failed(ENOENT, exec /bin/x)`, `skipped(exit 75)`.
     public var outcome: String?
     /// The first word of `outcome`: `exited`, `signalled`, `timed-out`, `stopped`, `replaced`,
-    /// `spawn-failed` or `lost`.
+    /// `spawn-failed`, `lost` or `skipped`.
     public var reason: String?
-    /// Of `spawn-failed` and `lost`: what is within the parentheses of `outcome`.
+    /// Of `spawn-failed`, `lost` and `skipped`: what is within the parentheses of `outcome`.
     public var detail: String?
     /// The exit code, 0 to 255, of a process that exited by itself.
     public var exitCode: Int32?
@@ -29,7 +29,7 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var signal: String?
     /// Whether it did what it was for: an exit code that is one of its `success-exit-codes`.
     public var succeeded: Bool?
-    /// Whether it failed, judged when it ended. A run that was stopped or replaced neither
+    /// Whether it failed, judged when it ended. A run that was stopped, replaced or skipped neither
     /// succeeded nor failed.
     public var failed: Bool?
     /// From the start of its process to its end.
@@ -119,7 +119,7 @@ extension RunStatus {
         exitCode = run.outcome.exitCode
         signal = run.outcome.signal
         failed = run.failed
-        succeeded = !run.failed && !run.outcome.isIntended
+        succeeded = run.result == .success
         elapsedUsec = run.usage.elapsed.wholeMicroseconds
         userUsec = run.usage.user.wholeMicroseconds
         systemUsec = run.usage.system.wholeMicroseconds
@@ -144,7 +144,7 @@ extension RunStatus {
         exitCode = outcome.exitCode
         signal = outcome.signal
         failed = run.hasFailed
-        succeeded = !run.hasFailed && !outcome.isIntended
+        succeeded = outcome.result(failed: run.hasFailed) == .success
         elapsedUsec = run.began.flatMap { began in
             run.ended.map { max(0, ($0 - began).wholeMicroseconds) }
         }

@@ -23,6 +23,8 @@ public enum RunWords {
         case .lost(.deadline): "never started: later than starting-deadline allows"
         case .lost(.unstarted): "never started: too late after the claim for the fleet"
         case .lost(.machine): "lost: its machine disappeared from the fleet"
+        case .skipped(.exit(let code)): "skipped: exit status \(code)"
+        case .skipped(.condition(let what)): "skipped: condition not met: \(what)"
         }
     }
 

@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerCore
+
 /// The format of the values in a store: what they may contain. Each machine writes which formats it
 /// knows up to, and the identity of the store has the one that is used. Only when all machines that are
 /// connected know a newer one is that raised, so that the machines can be upgraded one after the other.
@@ -15,6 +17,8 @@ public enum FleetFormat: Int64, CaseIterable, Comparable, Sendable {
     /// The identity tells a store that was restored from a snapshot, and after an adoption the machines
     /// bring back what they remember.
     case third = 3
+    /// A run can have been skipped because it had nothing to do (`RunOutcome.skipped`).
+    case fourth = 4
 
     /// The newest one that this version knows.
     public static let newest = allCases.max() ?? .first
@@ -26,6 +30,17 @@ extension FleetMember {
     /// The format in which this machine writes.
     var format: FleetFormat {
         view.flatMap { FleetFormat(rawValue: $0.identity.value.format) } ?? .first
+    }
+
+    /// The end of a run in words that each machine of the fleet can read. Where a machine with an older
+    /// version is connected, a run whose condition was not met counts as stopped; the exit code of one
+    /// that had nothing to do is judged again when it is read.
+    func inFormat(_ outcome: RunOutcome) -> RunOutcome {
+        guard format < .fourth, case .skipped(let skip) = outcome else { return outcome }
+        return switch skip {
+        case .exit(let code): .exited(code)
+        case .condition: .stopped
+        }
     }
 
     /// Raises the format of the store once each machine that is connected knows a newer one. What

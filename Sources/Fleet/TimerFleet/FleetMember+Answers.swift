@@ -226,7 +226,7 @@ extension FleetMember {
         case .unstarted: row.value.state = .unstarted
         case .ended(let outcome, let began, let at):
             row.value.state = .ended
-            row.value.outcome = outcome
+            row.value.outcome = inFormat(outcome)
             row.value.began = began
             row.value.ended = at
         case nil:

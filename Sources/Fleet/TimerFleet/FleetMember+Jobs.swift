@@ -128,7 +128,7 @@ extension FleetMember {
                 value.ended = nil
             case (false, .ended(let outcome, let began, let at)):
                 value.state = .ended
-                value.outcome = outcome
+                value.outcome = inFormat(outcome)
                 value.began = began
                 value.ended = at
             case (false, nil): value.state = .lost

@@ -118,7 +118,8 @@ public struct FleetMember {
             queue.change(run.firing.job)
             local.isOver(run)
             note(run, .ended(outcome, began: local[run]?.value.began ?? at, at: at))
-            update(run) { $0.settle(.ended, outcome: outcome, ended: at) }
+            let known = inFormat(outcome)
+            update(run) { $0.settle(.ended, outcome: known, ended: at) }
         case .command(let id, let command):
             if let job = command.job { queue.change(job) }
             commands.add(OpenCommand(id: id, command: command, sentAfter: outbox.last))

@@ -9,8 +9,8 @@ extension Store {
     public enum Verdict: String, Hashable, Sendable {
         case succeeded = "s"
         case failed = "f"
-        /// It was stopped or replaced on request, and neither succeeded nor failed.
-        case intended = "i"
+        /// It was stopped, replaced or skipped, and neither succeeded nor failed.
+        case neither = "i"
     }
 
     /// The last runs of a job, the oldest first.
@@ -125,8 +125,10 @@ extension Store.RecentRuns {
         }
         ends.append(end)
         durations.append(max(0, row.integer(1) ?? 0))
+        let failed = row.integer(2) == 1
         verdicts.append(
-            row.integer(2) == 1 ? .failed : outcome.isIntended ? .intended : .succeeded)
+            failed
+                ? .failed : outcome.result(failed: false) == .success ? .succeeded : .neither)
     }
 
     fileprivate var reversed: Self {

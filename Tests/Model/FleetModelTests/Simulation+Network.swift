@@ -142,9 +142,13 @@ extension Simulation {
                 "\(machine.name) does not know the format, and writes \(commit.changes.keys)")
         }
         if storeFormat > former { counts["formats raised"] += 1 }
-        guard storeFormat < FleetFormat.second.rawValue else { return }
+        guard storeFormat < FleetFormat.newest.rawValue else { return }
         for (key, found) in commit.changes {
             guard let text = found?.value else { continue }
+            if case .run = key, case .skipped? = (try? RunValue(text: text))?.outcome {
+                checker.fail("\(machine.name) writes a skipped run too early: \(text)")
+            }
+            guard storeFormat < FleetFormat.second.rawValue else { continue }
             let isNewer =
                 switch key {
                 case .member: (try? MemberValue(text: text))?.unfitness != nil

@@ -326,6 +326,8 @@ extension Machine {
         case .lost(.daemon), .lost(.unstarted), .lost(.machine): .lostDaemon
         case .lost(.runner): .lostRunner
         case .lost(.deadline): .lostDeadline
+        // No job of the model has `skip-exit-codes` or a condition.
+        case .skipped: .fine
         }
     }
 }

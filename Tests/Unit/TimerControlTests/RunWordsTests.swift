@@ -29,6 +29,11 @@ import TimerCore
         ("spawn-failed(PAM_ACCT_EXPIRED, account)", "failed to start: PAM_ACCT_EXPIRED (account)"),
         ("lost(reboot)", "lost: the machine went down while it ran"),
         ("lost(deadline)", "never started: later than starting-deadline allows"),
+        ("skipped(exit 75)", "skipped: exit status 75"),
+        (
+            "skipped(condition mounted /mnt/backup)",
+            "skipped: condition not met: mounted /mnt/backup"
+        ),
         ("of a later version", "of a later version"),
     ])
     func anOutcomeHasASentence(outcome: String, words: String) {

@@ -22,6 +22,7 @@ import Testing
             (.exited(0), .success), (.exited(3), .failed), (.signalled("SIGKILL"), .failed),
             (.spawnFailed(errno: "ENOENT", what: "exec /x"), .failed), (.timedOut, .timedOut),
             (.stopped, .stopped), (.replaced, .replaced), (.lost(.runner), .lost),
+            (.skipped(.exit(75)), .skipped), (.skipped(.condition("ac-power")), .skipped),
         ] as [(RunOutcome, RunResult)])
     func aRunIsCountedByItsResult(outcome: RunOutcome, result: RunResult) {
         var world = World()

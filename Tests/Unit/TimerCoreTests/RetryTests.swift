@@ -35,6 +35,7 @@ import Testing
         (RunOutcome.exited(2), true), (.signalled("SIGSEGV"), true), (.timedOut, true),
         (.spawnFailed(errno: "ENOENT", what: "exec"), true), (.exited(0), false),
         (.exited(75), false), (.stopped, false), (.lost(.daemon), false),
+        (.skipped(.exit(2)), false),
     ])
     func outcomesThatAreRetried(outcome: RunOutcome, again: Bool) {
         var world = World()

@@ -180,12 +180,16 @@ import Testing
     @Test(arguments: [
         RunOutcome.exited(0), .exited(255), .signalled("SIGKILL"), .timedOut, .replaced, .stopped,
         .spawnFailed(errno: "ENOENT", what: "exec a, b)"), .lost(.reboot), .lost(.daemon),
+        .skipped(.exit(75)), .skipped(.condition("mounted /mnt/a (b)")),
     ])
     func readsAnOutcome(outcome: RunOutcome) {
         #expect(RunOutcome(outcome.description) == outcome)
     }
 
-    @Test(arguments: ["", "exited()", "exited(x)", "lost(love)", "signalled()", "spawn-failed(x)"])
+    @Test(arguments: [
+        "", "exited()", "exited(x)", "lost(love)", "signalled()", "spawn-failed(x)", "skipped()",
+        "skipped", "skipped(75)", "skipped(exit)", "skipped(exit x)", "skipped(condition )",
+    ])
     func refusesATextThatIsNotAnOutcome(text: String) { #expect(RunOutcome(text) == nil) }
 
     @Test(arguments: ["a", "A-1.b_c@d", "_x", String(repeating: "x", count: 64)])

@@ -171,7 +171,7 @@ import TimerCore
                 + run("c", 7), durable: false)
         let all = try store.recentRuns(count: 2, after: nil, runsMax: 100)
         #expect(all.jobs.map(\.job.description) == ["a", "b", "c"] && !all.isCut)
-        #expect(all.jobs[0].verdicts == [.failed, .intended])
+        #expect(all.jobs[0].verdicts == [.failed, .neither])
         #expect(all.jobs[0].ends == [at(20), at(30)].map(\.microsecondsSinceEpoch))
         #expect(all.jobs[0].durations == [2_000_000, 2_000_000])
         let some = try store.recentRuns(count: 2, after: nil, runsMax: 3)

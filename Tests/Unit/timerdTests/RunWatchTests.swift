@@ -174,6 +174,8 @@ import TimerCore
             ("signalled(SIGSEGV)", true, 139), ("signalled(SIGRTMIN+1)", true, 1),
             ("timed-out", true, 1), ("stopped", false, 1), ("replaced", false, 1),
             ("spawn-failed(ENOENT, exec /x)", true, 1), ("lost(reboot)", true, 1),
+            ("signalled(SIGTERM)", false, 0), ("skipped(exit 75)", false, 75),
+            ("skipped(condition ac-power)", false, 1),
         ] as [(String, Bool, Int32)])
     func theExitStatusIsThatOfTheRun(outcome: String, failed: Bool, expected: Int32) throws {
         let reply = RunReply(

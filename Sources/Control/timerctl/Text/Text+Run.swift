@@ -88,7 +88,12 @@ extension Text {
         guard let failed = run.failed, let outcome = run.outcome.flatMap({ RunOutcome($0) }) else {
             return nil
         }
-        return failed ? "failed" : outcome.isIntended ? "did not fail" : "succeeded"
+        guard !failed else { return "failed" }
+        return switch outcome.result(failed: failed) {
+        case .success: "succeeded"
+        case .skipped: "skipped"
+        case .failed, .timedOut, .lost, .stopped, .replaced: "did not fail"
+        }
     }
 
     private static func cpu(_ run: RunStatus) -> String? {

@@ -99,7 +99,8 @@ struct JobFailure: Codable {
     ///
     /// - Parameter runs: the runs of the job, the latest first.
     init?(_ job: JobTable.Row, _ runs: [RunStatus]) {
-        let failed = runs.prefix { $0.failed == true }
+        // A skipped run says nothing about the failures before it.
+        let failed = runs.filter { $0.reason != "skipped" }.prefix { $0.failed == true }
         guard let last = failed.first, let since = failed.last?.ended else { return nil }
         self.job = job.job
         self.last = last

@@ -102,6 +102,8 @@ struct RunStart {
         case requested
         /// It waits for this reason.
         case waits(String)
+        /// It never started, because a condition was not met, in these words.
+        case skipped(String)
         /// It never started, for this reason.
         case failed(String)
 
@@ -160,7 +162,9 @@ struct RunStart {
     ///   - most: how many may be active.
     static func start(_ run: RunStatus, live: Int? = nil, of most: Int = 0) -> Start {
         if let outcome = run.outcome {
-            return run.began == nil ? .failed(RunWords.end(outcome)) : .started
+            guard run.began == nil else { return .started }
+            let words = RunWords.end(outcome)
+            return run.failed == false && run.reason == "skipped" ? .skipped(words) : .failed(words)
         }
         let wait =
             live.map { Text.waits(run, live: $0, of: most) }
@@ -180,6 +184,7 @@ extension Text {
             case .started: "started"
             case .requested: "is being started"
             case .waits(let why): why
+            case .skipped(let why): "is \(why)"
             case .failed(let why): why
             }
         return "\(job): run \(run) \(what)" + (left.map { "; next run in \(span($0))" } ?? "")

@@ -153,12 +153,12 @@ struct RunWatch {
         say("this is the end of its output, on both streams: " + Text.journal(of: run.description))
     }
 
-    /// The exit status of a program that waited for the run: the status of the run, 128 plus the
-    /// number of the signal that ended it, or 1 for every other failure.
+    /// The exit status of a program that waited for the run: 0 if it succeeded, otherwise the status
+    /// of the run, 128 plus the number of the signal that ended it, or 1.
     static func exitStatus(of reply: RunReply) -> Int32 {
         let run = reply.runStatus
         let outcome = run.outcome.flatMap { RunOutcome($0) }
-        guard run.failed != false || outcome?.isIntended == true else { return 0 }
+        guard outcome?.result(failed: run.failed != false) != .success else { return 0 }
         if let code = outcome?.exitCode, code != 0 { return code }
         return outcome?.signal.flatMap { RunWords.number(ofSignal: $0) }.map { 128 + $0 } ?? 1
     }

@@ -99,6 +99,9 @@ extension JobEntry {
         let isCancelledRetry =
             lastRun.outcome == .stopped && lastRun.began == nil && lastRun.id.attempt > 1
         guard !lastRun.failed, !isCancelledRetry else { return nil }
+        if case .skipped(let skip) = lastRun.outcome {
+            return "its last run did not fail: it was skipped (\(skip))"
+        }
         return lastRun.outcome.intention.map { "its last run did not fail: \($0)" }
             ?? "its last run succeeded"
     }

@@ -3,7 +3,7 @@
 
 /// How a run ended, in the words by which runs are counted.
 public enum RunResult: Int, CaseIterable, Sendable {
-    case success, failed, timedOut, lost, stopped, replaced
+    case success, failed, timedOut, lost, stopped, replaced, skipped
 
     /// The word for it in metrics, where it is the label `result`.
     public var word: String {
@@ -14,6 +14,7 @@ public enum RunResult: Int, CaseIterable, Sendable {
         case .lost: "lost"
         case .stopped: "stopped"
         case .replaced: "replaced"
+        case .skipped: "skipped"
         }
     }
 

@@ -3,7 +3,7 @@
 
 /// How a run ended. A failed run is a result, not a thrown error. The text is the same in the
 /// journal, the store and JSON: `exited(0)`, `signalled(SIGKILL)`, `spawn-failed(ENOENT, exec
-/// /bin/x)`, `lost(reboot)`.
+/// /bin/x)`, `lost(reboot)`, `skipped(exit 75)`.
 public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
     /// The process ended with this exit code, 0 to 255.
     case exited(Int32)
@@ -20,6 +20,17 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
     case spawnFailed(errno: String, what: String)
     /// How it ended is not known, for this reason.
     case lost(Loss)
+    /// The run had nothing to do, which is neither a success nor a failure.
+    case skipped(Skip)
+
+    /// What says that a run had nothing to do.
+    public enum Skip: Hashable, Sendable {
+        /// Its process, by this exit code, which is one of the job's `skip-exit-codes`.
+        case exit(Int32)
+        /// A condition of the job that was not met, as its key and value, such as `mounted
+        /// /mnt/backup`; so no process was started. Not empty, without control characters.
+        case condition(String)
+    }
 
     /// Why the end of a run is not known.
     public enum Loss: String, CaseIterable, Hashable, Sendable {
@@ -47,7 +58,7 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
     public func isFailure(_ codes: Set<Int32> = [0]) -> Bool {
         switch self {
         case .exited, .signalled, .timedOut, .spawnFailed, .lost: !isSuccess(codes)
-        case .replaced, .stopped: false
+        case .replaced, .stopped, .skipped: false
         }
     }
 
@@ -59,24 +70,31 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         switch self {
         case .replaced: "a newer run replaced it"
         case .stopped: "it was stopped on request"
-        case .exited, .signalled, .timedOut, .spawnFailed, .lost: nil
+        case .exited, .signalled, .timedOut, .spawnFailed, .lost, .skipped: nil
         }
     }
 
     /// The result as which a run is counted that ended so.
-    func result(failed: Bool) -> RunResult {
+    public func result(failed: Bool) -> RunResult {
         switch self {
-        case .exited: failed ? .failed : .success
-        case .signalled, .spawnFailed: .failed
+        case .exited, .signalled: failed ? .failed : .success
+        case .spawnFailed: .failed
         case .timedOut: .timedOut
         case .lost: .lost
         case .stopped: .stopped
         case .replaced: .replaced
+        case .skipped: .skipped
         }
     }
 
     /// The exit status of the process; nil if it did not end with one.
-    public var exitCode: Int32? { if case .exited(let code) = self { code } else { nil } }
+    public var exitCode: Int32? {
+        switch self {
+        case .exited(let code), .skipped(.exit(let code)): code
+        case .signalled, .timedOut, .replaced, .stopped, .spawnFailed, .lost, .skipped(.condition):
+            nil
+        }
+    }
 
     /// The name of the signal that ended the process, such as `SIGKILL`; nil if none did.
     public var signal: String? { if case .signalled(let name) = self { name } else { nil } }
@@ -85,9 +103,9 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
     /// of the signal. Nil if there was no process, if its end is not known, or if timerd ended it.
     public var exit: (code: String, status: String)? {
         switch self {
-        case .exited(let code): ("exited", "\(code)")
+        case .exited(let code), .skipped(.exit(let code)): ("exited", "\(code)")
         case .signalled(let name): ("killed", "\(name.dropFirst(name.hasPrefix("SIG") ? 3 : 0))")
-        case .timedOut, .replaced, .stopped, .spawnFailed, .lost: nil
+        case .timedOut, .replaced, .stopped, .spawnFailed, .lost, .skipped(.condition): nil
         }
     }
 
@@ -101,14 +119,17 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         case .stopped: "stopped"
         case .spawnFailed: "spawn-failed"
         case .lost: "lost"
+        case .skipped: "skipped"
         }
     }
 
-    /// What is known of a run without a process, or whose end was not seen; nil of others.
+    /// What is known of a run without a process, whose end was not seen, or that was skipped; nil
+    /// of others.
     public var detail: String? {
         switch self {
         case .spawnFailed(let errno, let what): "\(errno), \(what)"
         case .lost(let loss): loss.rawValue
+        case .skipped(let skip): skip.description
         case .exited, .signalled, .timedOut, .replaced, .stopped: nil
         }
     }
@@ -122,6 +143,7 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         case .stopped: "stopped"
         case .spawnFailed(let errno, let what): "spawn-failed(\(errno), \(what))"
         case .lost(let loss): "lost(\(loss.rawValue))"
+        case .skipped(let skip): "skipped(\(skip))"
         }
     }
 
@@ -142,6 +164,8 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
                 self = .signalled(String(name))
             } else if let loss = inside("lost").flatMap({ Loss(rawValue: String($0)) }) {
                 self = .lost(loss)
+            } else if let skip = inside("skipped").flatMap({ Skip(String($0)) }) {
+                self = .skipped(skip)
             } else if let parts = inside("spawn-failed")?.split(separator: ",", maxSplits: 1),
                 parts.count == 2
             {
@@ -150,6 +174,28 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
             } else {
                 return nil
             }
+        }
+    }
+}
+
+extension RunOutcome.Skip: LosslessStringConvertible {
+    public var description: String {
+        switch self {
+        case .exit(let code): "exit \(code)"
+        case .condition(let what): "condition \(what)"
+        }
+    }
+
+    /// Parses the text that `description` produces; nil for any other text.
+    public init?(_ text: String) {
+        let parts = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[1].isEmpty else { return nil }
+        switch parts[0] {
+        case "exit":
+            guard let code = Int32(decimal: parts[1]) else { return nil }
+            self = .exit(code)
+        case "condition": self = .condition(String(parts[1]))
+        default: return nil
         }
     }
 }

@@ -58,11 +58,11 @@ extension FleetPolicy.Loss {
 
 extension RunOutcome {
     /// Whether a failed run may be tried again. A run that was ended on purpose is not tried again,
-    /// and a lost run may have done its work.
+    /// a lost run may have done its work, and a skipped one had none.
     public func isRetried(_ codes: Set<Int32>) -> Bool {
         switch self {
         case .exited, .signalled, .timedOut, .spawnFailed: !isSuccess(codes)
-        case .replaced, .stopped, .lost: false
+        case .replaced, .stopped, .lost, .skipped: false
         }
     }
 }

@@ -25,6 +25,7 @@ extension LogEntry {
         _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage, failed: Bool
     ) -> (Logger.Level, String) {
         let level: Logger.Level = failed ? .error : outcome.isIntended ? .notice : .info
+        let took = "after \(span(usage.elapsed, .milliseconds(1)))"
         switch outcome {
         case .exited(0) where !failed:
             return (level, "succeeded in \(span(usage.elapsed, .milliseconds(1)))")
@@ -42,11 +43,11 @@ extension LogEntry {
                 level,
                 "run \(run) is \(outcome): the fleet may already have given up this machine"
             )
-        default:
-            return (
-                level,
-                "run \(run) \(failed ? "failed" : "ended"): \(outcome) after \(span(usage.elapsed, .milliseconds(1)))"
-            )
+        case .skipped(.exit): return (level, "run \(run) is \(outcome) \(took)")
+        case .skipped(.condition):
+            return (level, "run \(run) is \(outcome): the condition is not met")
+        case .exited, .signalled, .timedOut, .replaced, .stopped, .lost(.machine):
+            return (level, "run \(run) \(failed ? "failed" : "ended"): \(outcome) \(took)")
         }
     }
 }
