@@ -240,7 +240,8 @@ function cause(run) {
   const others = run.missed > 0 ? `, for ${run.missed + 1} due runs` : '';
   const attempt = attemptOf(run.id);
   const why = { 'catch-up': 'to catch up a missed run', resume: 'due during the pause that ended',
-    requested: `requested by ${printable(run.requested_by ?? 'an unknown user')}` }[run.cause] ?? 'by its schedule';
+    chain: `after ${printable(run.cause_run ?? '?')} (${printable(run.cause_result ?? '?')})`,
+    requested: `requested by ${printable(run.requested_by ?? 'an unknown user')}${run.alone ? ', alone' : ''}` }[run.cause] ?? 'by its schedule';
   return why + others + (attempt > 1 ? `, attempt ${attempt}` : '');
 }
 

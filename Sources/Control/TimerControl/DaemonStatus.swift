@@ -67,6 +67,8 @@ public struct JobTable: Decodable, Hashable, Sendable {
         public var last: RunStatus?
         /// Its pause: who paused it, when and why.
         public var paused: PauseStatus?
+        /// The jobs after whose runs it runs; absent if it follows none.
+        public var follows: [FollowStatus]?
         /// How many of the next runs are skipped; absent if none is.
         public var skips: Int?
         /// Its incidents with notifications; absent if there are none.

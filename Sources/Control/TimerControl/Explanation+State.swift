@@ -66,6 +66,8 @@ extension Explanation {
                 .onResume,
                 "No run is left in this boot of the machine: after it is resumed, it runs \(span(after)) after the "
                     + "next boot.")
+        } else if job.onDemand == true {
+            // What ended during the pause is said below.
         } else if job.policy?.onResume == "fire-if-due" {
             add(.onResume, "Resuming runs it at once if a run became due during the pause.")
         } else {
@@ -83,6 +85,8 @@ extension Explanation {
                     .nextRun, "It runs next \(span(every)) after the end of run \(run.id).",
                     run: run.id)
             }
+            // After what it runs is said below.
+            guard job.onDemand == nil else { return }
             return add(
                 .noMoreRuns,
                 job.state == "retrying"

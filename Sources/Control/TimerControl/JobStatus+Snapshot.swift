@@ -20,8 +20,13 @@ extension JobStatus {
             if job.from == .end { from = job.from.rawValue }
         case .after(let span): afterUsec = span.wholeMicroseconds
         case .onBoot(let span): onBootUsec = span.wholeMicroseconds
-        case .wall, .onDemand: break
+        case .onDemand: onDemand = true
+        case .wall: break
         }
+        follows = snapshot.chain.map { chain in
+            chain.follows.causes.map { FollowStatus($0, chain) }
+        }
+        if !snapshot.followers.isEmpty { followers = snapshot.followers.map(\.description) }
         next = snapshot.next?.rfc3339Micros
         if let wait = snapshot.nextAttempt {
             nextAttempt = (snapshot.at.wall + wait).rfc3339Micros

@@ -27,6 +27,12 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var afterUsec: Int64?
     /// How long after each boot of the machine an `on-boot` job runs.
     public var onBootUsec: Int64?
+    /// Whether it has no schedule, and runs on request or after other jobs; absent if it has one.
+    public var onDemand: Bool?
+    /// The jobs after whose runs it runs; absent if it follows none.
+    public var follows: [FollowStatus]?
+    /// The jobs that follow it; absent if none does.
+    public var followers: [String]?
     /// The calendar events of its schedule, in normal form.
     public var calendar: [String]?
     /// The crontab lines of its schedule, in normal form.
@@ -95,12 +101,41 @@ public struct JobStatus: Codable, Hashable, Sendable {
     // In alphabetical order, so that they need not be sorted when they are written.
     enum CodingKeys: CodingKey, CaseIterable {
         case activeUsec, afterUsec, at, calendar, checkpoint, command, count
-        case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, fleet, from,
-            historyDeleted, incidents
+        case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, fleet,
+            followers, follows, from, historyDeleted, incidents
         case job, last, next
-        case nextAttempt, nextAttemptUsec, onBootUsec, oneOff, paused, policy, remainingUsec,
+        case nextAttempt, nextAttemptUsec, onBootUsec, onDemand, oneOff, paused, policy,
+            remainingUsec,
             running, shell
         case skipped, skips, state, timezone, uncertainUsec
+    }
+}
+
+/// A job after whose runs another runs.
+public struct FollowStatus: Codable, Hashable, Sendable {
+    /// The job that is followed.
+    public var job: String
+    /// Which ends of its runs count: `success`, `failure`, `end` or `skip`.
+    public var on: String
+    /// How long after such an end the other job runs; absent if at once.
+    public var delayUsec: Int64?
+    /// How long an end waits for those of the other jobs that are followed; absent if there are none.
+    public var withinUsec: Int64?
+    /// The run that ended last so, if the other job has not run after it.
+    public var run: String?
+    /// When that was recorded, RFC 3339.
+    public var ended: String?
+
+    init(_ cause: Follows.Cause, _ view: ChainView) {
+        job = cause.job.description
+        on = cause.on.rawValue
+        if cause.delay > .zero { delayUsec = cause.delay.wholeMicroseconds }
+        if view.follows.causes.count > 1 { withinUsec = cause.within.wholeMicroseconds }
+        guard !view.awaited.contains(cause.job),
+            let end = view.ends.last(where: { $0.job == cause.job })
+        else { return }
+        run = end.cause.run.description
+        ended = end.at.rfc3339Micros
     }
 }
 

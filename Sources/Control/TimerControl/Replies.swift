@@ -165,6 +165,8 @@ public struct OrderBody: Codable, Hashable, Sendable {
     public var count: Int?
     /// For `run`: variables that are set for this run only, each as `NAME=value`.
     public var environment: [String]?
+    /// For `run`: whether no other job follows the run.
+    public var alone: Bool?
     /// For `run` of a job of a fleet: the machine that runs it; absent for the one that is asked.
     public var machine: String?
 
@@ -186,9 +188,11 @@ public struct OrderBody: Codable, Hashable, Sendable {
     /// By default a command without values.
     public init(
         note: String? = nil, until: String? = nil, forUsec: Int64? = nil, withRun: Bool? = nil,
-        count: Int? = nil, environment: [String]? = nil, machine: String? = nil
+        count: Int? = nil, environment: [String]? = nil, alone: Bool? = nil,
+        machine: String? = nil
     ) {
         self.environment = environment
+        self.alone = alone
         self.machine = machine
         self.note = note
         self.until = until

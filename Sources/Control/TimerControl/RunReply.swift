@@ -15,6 +15,8 @@ public struct RunReply: Codable, Hashable, Sendable {
     public var retries: Int?
     /// The attempt that follows it, if there is one.
     public var followingAttempt: RunStatus?
+    /// The runs of other jobs that its end caused, at most 100; absent if it caused none.
+    public var caused: [RunStatus]?
     /// When its job runs next, RFC 3339; absent if no run is due.
     public var next: String?
     /// How many runs are active, of all jobs.

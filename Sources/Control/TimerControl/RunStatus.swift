@@ -51,8 +51,15 @@ public struct RunStatus: Codable, Hashable, Sendable {
     /// The machine that has it, for a run of a job that a fleet shares; absent if that is the one
     /// that was asked, except in the history.
     public var machine: String?
-    /// Why it was made: `schedule`, `catch-up`, `resume` or `requested`; absent in `last`.
+    /// Why it was made: `schedule`, `catch-up`, `resume`, `chain` or `requested`; absent in `last`.
     public var cause: String?
+    /// Of `chain`: the run of another job whose end caused it.
+    public var causeRun: String?
+    /// How that one ended: `success`, `failed`, `timed-out`, `lost`, `stopped`, `replaced` or
+    /// `skipped`.
+    public var causeResult: String?
+    /// Of `requested`: whether no other job follows it; absent if others may.
+    public var alone: Bool?
     /// Who requested it; absent if no user did.
     public var requestedBy: String?
     /// How many further runs that came due were combined with it; only in answers about runs.
@@ -63,7 +70,8 @@ public struct RunStatus: Codable, Hashable, Sendable {
 
     // In alphabetical order, so that they need not be sorted when they are written.
     enum CodingKeys: CodingKey, CaseIterable {
-        case began, cause, detail, elapsedUsec, ended, exitCode, failed, id, job, machine, missed,
+        case alone, began, cause, causeResult, causeRun, detail, elapsedUsec, ended, exitCode,
+            failed, id, job, machine, missed,
             outcome
         case output, peakBytes, reason, requestedBy, scheduled, signal, slot, startsAt, succeeded
         case systemUsec, userUsec, waits
@@ -81,6 +89,9 @@ extension RunStatus {
     private mutating func note(_ cause: Firing.Cause) {
         self.cause = cause.word
         requestedBy = cause.requester
+        causeRun = cause.chain?.run.description
+        causeResult = cause.chain?.result.word
+        alone = cause.isAlone ? true : nil
     }
 
     /// An active or waiting run. Spans are counted up to `now`.

@@ -46,7 +46,10 @@ public enum RunWords {
             switch run.cause {
             case "catch-up": "to catch up a missed run"
             case "resume": "due during the pause that ended"
-            case "requested": "requested by \(run.requestedBy ?? "an unknown user")"
+            case "chain": "after \(run.causeRun ?? "?") (\(run.causeResult ?? "?"))"
+            case "requested":
+                "requested by \(run.requestedBy ?? "an unknown user")"
+                    + (run.alone == true ? ", alone" : "")
             default: "by its schedule"
             }
         let attempt = attempt(of: run.id)

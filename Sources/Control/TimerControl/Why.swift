@@ -14,6 +14,10 @@ public struct WhyReply: Codable, Hashable, Sendable {
             case noMoreRuns = "no-more-runs"
             case nextBoot = "next-boot"
             case nextRun = "next-run"
+            case onDemand = "on-demand"
+            case follows
+            case followedEnd = "followed-end"
+            case followedAwaited = "followed-awaited"
             case timeNotCounted = "time-not-counted"
             case accuracy
             case running, starting

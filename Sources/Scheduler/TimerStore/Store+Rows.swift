@@ -69,6 +69,23 @@ extension Store {
         public var row: Int64
     }
 
+    /// The most runs that one run is said to have caused.
+    public static let causedMax = 100
+
+    /// The ended runs that the end of this one caused, without their output, the earliest first; at most
+    /// `causedMax`.
+    /// - Complexity: O(log *n*) in the number of runs.
+    public func runs(causedBy run: Run.ID) throws(StoreError) -> [PastRun] {
+        var found: [PastRun] = []
+        try connection.run(
+            """
+            SELECT \(PastRunColumn.listWithoutOutput) FROM run
+            WHERE cause_run = ? AND outcome IS NOT NULL ORDER BY id LIMIT \(Self.causedMax)
+            """, [.text(run.description)], doing: "read the runs that a run caused"
+        ) { if let run = PastRun(Columns($0)) { found.append(run) } }
+        return found
+    }
+
     /// The ended run with this identity; nil if there is none.
     public func pastRun(_ run: Run.ID) throws(StoreError) -> PastRun? {
         var found: PastRun?

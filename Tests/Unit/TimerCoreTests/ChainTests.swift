@@ -134,7 +134,7 @@ import Testing
         }
         run("backup")
         run("backup")
-        #expect(world.agenda.chain(of: "report", at: world.now)?.awaited == ["dump"])
+        #expect(world.show("report").chain?.awaited == ["dump"])
         run("dump")
         #expect(names(world) == ["backup", "backup", "dump", "report"])
         world.end(world.started[3])

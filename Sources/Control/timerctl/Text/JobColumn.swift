@@ -27,7 +27,7 @@ enum JobColumn: String, CaseIterable, ExpressibleByArgument {
         switch self {
         case .job: .init(job.job)
         case .state: .init(job.stateWord, job.stateStyle)
-        case .next: .init(instant(job.nextStart))
+        case .next: .init(job.nextStart.map { instant($0) } ?? job.nextWord)
         case .left: .init(Self.span(job.leftUsec))
         case .last: .init(instant(job.lastBegan))
         case .result: .init(job.result, job.resultStyle)
@@ -77,6 +77,12 @@ enum JobColumn: String, CaseIterable, ExpressibleByArgument {
 }
 
 extension JobTable.Row {
+    /// What is there in place of an instant, for a job that no timer starts.
+    fileprivate var nextWord: String {
+        guard let first = follows?.first, state != "stopped" else { return "-" }
+        return "after \(first.job)" + (follows?.count ?? 0 > 1 ? ", ..." : "")
+    }
+
     /// Whether a run is active or starting; a run that waits does not count.
     var isRunning: Bool { Text.areActive(running) }
 

@@ -33,10 +33,14 @@ extension Text {
             ("Next attempt", reply.followingAttempt.map { nextAttempt($0) }),
             ("Next run", reply.next.map { instant($0) }),
         ]
+        for (index, run) in (reply.caused ?? []).enumerated() {
+            rows.append((index == 0 ? "Caused" : "", nextAttempt(run)))
+        }
         let shown = rows.compactMap { name, value in value.map { (name, Printable.text($0)) } }
         let width = shown.map(\.0.count).max() ?? 0
         var text = shown.map { name, value in
-            String(repeating: " ", count: width - name.count) + "\(name): \(value)"
+            String(repeating: " ", count: width - name.count)
+                + (name.isEmpty ? "  \(value)" : "\(name): \(value)")
         }
         text += last(lines, of: reply, output)
         let log = "`timerctl log \(run.id)`"

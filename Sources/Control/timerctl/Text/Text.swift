@@ -14,6 +14,7 @@ enum Text {
             ("Job", job.job), ("Description", job.description),
             ("Command", job.shell ?? job.command?.map(quoted).joined(separator: " ")),
             ("Schedule", schedule(job)),
+            ("Follows", job.follows.map { FollowWords.all($0) }),
             ("State", state(job.state, job.running)),
         ]
         if let pause = job.paused {
@@ -67,6 +68,9 @@ enum Text {
                     "History",
                     "runs that ended before \(instant(deleted.before)) are deleted (\(deleted.limit))"
                 ))
+        }
+        if let followers = job.followers {
+            lines.append(("Followers", followers.joined(separator: ", ")))
         }
         if let fleet = job.fleet { lines.append(("Fleet", self.fleet(fleet))) }
         lines.append(("Saved", "\(instant(job.checkpoint))\(age(job.checkpoint))"))
@@ -196,6 +200,7 @@ enum Text {
         if let at = job.at {
             return "once, at \(instant(at))" + (job.oneOff == true ? ", as a one-off job" : "")
         }
+        if job.onDemand == true { return job.follows == nil ? "on demand" : nil }
         let zone = job.timezone.map { " in \($0)" } ?? ""
         if let calendar = job.calendar {
             return "calendar \(calendar.joined(separator: "; "))\(zone)"

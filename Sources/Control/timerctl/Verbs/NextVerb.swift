@@ -153,6 +153,10 @@ struct NextVerb: Verb {
                 every: .microseconds(span), zone: try zone(), after: first - .microseconds(span),
                 count: count)
         }
+        if status.onDemand == true {
+            return SchedulePreview(
+                normalized: nil, timezone: nil, instants: [status.next].compactMap(\.self))
+        }
         if status.onBootUsec != nil {
             var preview = SchedulePreview(
                 normalized: nil, timezone: nil, instants: [status.next].compactMap(\.self))

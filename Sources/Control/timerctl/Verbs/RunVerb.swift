@@ -25,6 +25,9 @@ struct RunVerb: Verb {
             valueName: "name=value"))
     var env: [String] = []
 
+    @Flag(help: "Start no jobs that follow them.")
+    var alone = false
+
     @Option(
         help: ArgumentHelp(
             "The machine that runs a job of a fleet; without it, this one.", valueName: "machine"),
@@ -45,7 +48,8 @@ struct RunVerb: Verb {
         try RunOrder(
             connection: connection, isWaiting: waiting.wait,
             body: OrderBody(
-                environment: env.isEmpty ? nil : try environment(), machine: on?.description)
+                environment: env.isEmpty ? nil : try environment(), alone: alone ? true : nil,
+                machine: on?.description)
         ).give(.run, argument.selection)
     }
 

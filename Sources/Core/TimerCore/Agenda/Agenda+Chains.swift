@@ -102,23 +102,10 @@ extension Agenda {
         entry.chain.shrink(to: entry.job.follows, at: now.wall)
         return updateRetryTimer(slot, entry)
     }
-
-    /// The jobs that follow this one, in the order of the configuration.
-    public func followers(of job: Job.Name) -> [Job.Name] { chains.followers(of: job) }
-
-    /// What a job that follows others waits for; nil if it follows none.
-    public func chain(of job: Job.Name, at now: Now) -> ChainView? {
-        guard let slot = slot(of: job), let entry = entries[slot], let follows = entry.job.follows
-        else { return nil }
-        return ChainView(
-            follows: follows, ends: entry.chain.ends,
-            awaited: entry.chain.awaited(follows, at: now.wall),
-            due: entry.chain.due(follows, at: now.wall).map { now.wall + ($0 - now.awake) })
-    }
 }
 
 /// What a job that follows others waits for.
-public struct ChainView: Sendable {
+public struct ChainView: Hashable, Sendable {
     public var follows: Follows
     /// The ends after which it has not run.
     public var ends: [ChainEnd]
@@ -129,6 +116,14 @@ public struct ChainView: Sendable {
 }
 
 extension JobEntry {
+    /// What it waits for if it follows other jobs; nil if it follows none.
+    func chainView(at now: Now) -> ChainView? {
+        guard let follows = job.follows else { return nil }
+        return ChainView(
+            follows: follows, ends: chain.ends, awaited: chain.awaited(follows, at: now.wall),
+            due: chainDue(at: now.wall).map { now.wall + max(.zero, $0 - now.awake) })
+    }
+
     /// When it runs after ends that are there; nil if it waits for others.
     func chainDue(at instant: WallInstant) -> AwakeInstant? {
         guard !chain.isEmpty, phase != .stopped, let follows = job.follows else { return nil }

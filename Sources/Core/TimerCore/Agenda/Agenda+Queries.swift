@@ -23,11 +23,21 @@ extension Agenda {
     }
 
     private func snapshot(_ slot: Int, at now: Now) -> JobSnapshot? {
-        var snapshot = entries[slot]?.snapshot(at: now, runs[slot])
+        guard let entry = entries[slot] else { return nil }
+        var snapshot = entry.snapshot(at: now, runs[slot])
+        snapshot.followers = chains.followers(of: entry.job.name)
         for run in runs[slot] where run.wait == .slot {
-            snapshot?.awaitedSlots[run.id] = self.slot(awaitedBy: run)
+            snapshot.awaitedSlots[run.id] = self.slot(awaitedBy: run)
         }
         return snapshot
+    }
+
+    /// The runs that the end of a run of this job caused and that have not ended.
+    /// - Complexity: O(*n*) in the jobs that follow the job, and their runs.
+    public func runs(causedBy run: Run.ID, of job: Job.Name) -> [ActiveRun] {
+        chains.followers(of: job).compactMap { slot(of: $0) }.flatMap { slot in
+            runs[slot].filter { $0.firing.cause.chain?.run == run }
+        }
     }
 
     /// The definitions of all jobs, in the order of the configuration.

@@ -4,13 +4,19 @@
 extension JobEntry {
     func snapshot(at now: Now, _ runs: [ActiveRun]) -> JobSnapshot {
         let remaining = remaining(at: now)
-        return JobSnapshot(
+        var snapshot = JobSnapshot(
             at: now, job: job, phase: phase, active: max(.zero, active(at: now)),
             accrued: max(.zero, accrued(at: now)), remaining: remaining,
             next: next(at: now), offset: offset,
             lastScheduled: lastScheduled, firings: firings, live: runs, lastRun: lastRun,
             lastSkip: outcomes.lastSkip, skips: skips, maxLoss: maxLoss, checkpoint: checkpoint,
             incidents: watch?.wrappedValue.notifiedIncidents ?? [])
+        snapshot.chain = chainView(at: now)
+        if phase == .armed || phase == .finished, let due = snapshot.chain?.due {
+            if remaining == nil { snapshot.remaining = due - now.wall }
+            snapshot.next = min(snapshot.next ?? due, due)
+        }
+        return snapshot
     }
 
     /// When the next firing is due if nothing changes until then. For a pause with an end, that is

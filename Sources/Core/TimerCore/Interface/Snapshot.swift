@@ -39,6 +39,10 @@ public struct JobSnapshot: Hashable, Sendable {
     public var live: [ActiveRun]
     /// The slots that its runs wait for.
     public var awaitedSlots: [Run.ID: RunSlot.Name] = [:]
+    /// What it waits for if it follows other jobs; nil if it follows none.
+    public var chain: ChainView?
+    /// The jobs that follow it.
+    public var followers: [Job.Name] = []
     /// The latest run that ended, also of an earlier instance; nil if none is known.
     public var lastRun: RunSummary?
     /// What was skipped latest; nil if nothing of the history was.

@@ -113,14 +113,17 @@ extension Control {
             }
             let further = Run.ID(firing: run.firing, attempt: run.attempt + 1)
             recorder.read { (store) throws(StoreError) in
-                (try store.pastRun(run), try store.pastRun(further))
+                (
+                    try store.pastRun(run), try store.pastRun(further),
+                    try store.runs(causedBy: run)
+                )
             } _: { result in
                 DispatchQueue.answers.async {
                     switch result {
                     case .failure(let error): self.send(error, reply)
-                    case .success((let past?, let next)):
-                        self.send(.ok, frame.reply(past, next), reply)
-                    case .success((nil, _)):
+                    case .success((let past?, let next, let caused)):
+                        self.send(.ok, frame.reply(past, next, caused), reply)
+                    case .success((nil, _, _)):
                         // The end of the run is known but not written yet.
                         guard let last = view.snapshot?.lastRun, last.id == run else {
                             return self.showElsewhere(frame, reply)
@@ -178,8 +181,14 @@ private struct RunFrame: Sendable {
         return make(state: active.state.word, status)
     }
 
-    func reply(_ past: Store.PastRun, _ next: Store.PastRun?) -> RunReply {
+    func reply(
+        _ past: Store.PastRun, _ next: Store.PastRun?, _ caused: [Store.PastRun]
+    ) -> RunReply {
         var reply = make(state: "ended", RunStatus(past))
+        let runs =
+            caused.map { RunStatus($0.summary, of: $0.job).because(of: $0.cause) }
+            + view.caused.map { RunStatus($0, of: $0.firing.id.job, at: view.now) }
+        if !runs.isEmpty { reply.caused = Array(runs.prefix(Store.causedMax)) }
         if reply.followingAttempt == nil, let next {
             reply.followingAttempt = RunStatus(next.summary, of: next.job).because(of: next.cause)
         }

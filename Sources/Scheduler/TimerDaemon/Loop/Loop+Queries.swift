@@ -57,7 +57,8 @@ extension Loop {
         let further = Run.ID(firing: run.firing, attempt: run.attempt + 1)
         return RunView(
             now: now, job: job, active: agenda.activeRun(run), further: agenda.activeRun(further),
-            snapshot: agenda.snapshot(of: job, at: now).map { shown($0) }, live: agenda.liveRuns,
+            snapshot: agenda.snapshot(of: job, at: now).map { shown($0) },
+            caused: agenda.runs(causedBy: run, of: job), live: agenda.liveRuns,
             maxConcurrent: agenda.concurrentRunsMax)
     }
 
@@ -113,6 +114,8 @@ package struct RunView: Sendable {
     package var further: ActiveRun?
     /// Its job; nil if that is not configured.
     package var snapshot: JobSnapshot?
+    /// The runs of other jobs that its end caused, as far as they have not ended.
+    package var caused: [ActiveRun]
     /// How many runs of all jobs are active, and how many may be.
     package var live: Int
     package var maxConcurrent: Int
