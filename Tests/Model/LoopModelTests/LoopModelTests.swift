@@ -28,10 +28,33 @@ import TimerCore
         }
     }
 
+    /// Jobs that follow some of these, or each other, at once or after a moment.
+    private static func followers(of jobs: [Job], _ random: inout SeededRandom) throws -> [Job] {
+        var followers: [Job] = []
+        for index in 0..<random.int(below: 4) {
+            var job = Job(
+                name: try #require(Job.Name("follower-\(index)")), command: .shell("true"),
+                schedule: .onDemand)
+            // Each end makes a run of its own.
+            job.policy.concurrency = .allow
+            let first = (jobs + followers)[random.int(below: jobs.count + followers.count)].name
+            let on: [Follows.On] = [.success, .end, .failure]
+            let delays: [Duration] = [.zero, .zero, .milliseconds(70), .seconds(3)]
+            job.follows = Follows([
+                .init(
+                    first, on: on[random.int(below: on.count)],
+                    delay: delays[random.int(below: delays.count)])
+            ])
+            followers.append(job)
+        }
+        return followers
+    }
+
     private struct Counts {
         var starts = 0
         var kills = 0
         var commands = 0
+        var chains = 0
     }
 
     /// One course: some daemons one after the other, each killed at any moment but the last.
@@ -39,10 +62,11 @@ import TimerCore
         var random = SeededRandom(seed: seed)
         let world = try World()
         let jobs = try jobs(&random)
+        let followers = try followers(of: jobs, &random)
         var counts = Counts()
         for life in 0..<3 {
             let loop = try SimulatedLoop(
-                world, jobs: jobs, random: SeededRandom(seed: random.next()))
+                world, jobs: jobs + followers, random: SeededRandom(seed: random.next()))
             let end = world.time + Int64(random.int(below: 8_000_000_000)) + 200_000_000
             for _ in 0..<random.int(below: 12) {
                 counts.commands += 1
@@ -62,8 +86,10 @@ import TimerCore
                 counts.kills += 1
                 if random.int(below: 2) == 0 { loop.writeWhatIsUnderWay() }
                 try world.checkCommands()
+                counts.chains = try world.checkChains(followers)
             } else {
                 settle(loop, world)
+                counts.chains = try world.checkChains(followers)
             }
         }
         counts.starts = world.started.count
@@ -94,7 +120,7 @@ import TimerCore
     @Test func everyCourseKeepsTheLaws() throws {
         var random = SeededRandom()
         let cases = Self.number("TIMERD_TEST_CASES") ?? 150
-        var (starts, kills, commands) = (0, 0, 0)
+        var (starts, kills, commands, chains) = (0, 0, 0, 0)
         for index in 0..<cases {
             let seed =
                 index == 0 ? (Self.number("TIMERD_TEST_SEED") ?? random.next()) : random.next()
@@ -104,8 +130,11 @@ import TimerCore
             starts += counts.starts
             kills += counts.kills
             commands += counts.commands
+            chains += counts.chains
         }
-        print("\(cases) courses: \(starts) starts, \(kills) kills, \(commands) commands")
-        #expect(starts > Int(cases) && kills > 0 && commands > 0)
+        print(
+            "\(cases) courses: \(starts) starts, \(kills) kills, \(commands) commands, "
+                + "\(chains) runs after others")
+        #expect(starts > Int(cases) && kills > 0 && commands > 0 && chains > Int(cases))
     }
 }

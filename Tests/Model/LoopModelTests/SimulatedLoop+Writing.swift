@@ -42,15 +42,16 @@ extension SimulatedLoop {
 
     func handOver(_ writes: [RoutedWrite]) { add(writes.map { request($0) }) }
 
-    func record(_ batch: CommitBatch, at now: Now) {
+    func record(_ batch: CommitBatch, with ended: EndedRuns, at now: Now) {
         early.note(starts: batch.start.count, at: now.awake)
-        let portions = batch.split().flatMap { router.parts(of: $0) }
+        let portions =
+            ended.runs.isEmpty ? batch.split().flatMap { router.parts(of: $0) } : [batch]
         let event = router.countedEvent(agenda.eventNumber)
         for (index, portion) in portions.enumerated() {
             let start = RecordedStart(
                 runs: portion.start, decided: now.awake,
-                event: index == portions.count - 1 ? event : 0)
-            submit(start, after: portion.changes(at: real(now)))
+                event: index == portions.count - 1 ? event : 0, ended: ended.runs)
+            submit(start, after: ended.changes + portion.changes(at: real(now)))
         }
     }
 
@@ -58,7 +59,13 @@ extension SimulatedLoop {
         _ records: [JobRecord], _ notes: [JobNote], _ durable: Bool, _ decision: inout Decision
     ) {
         let (others, waiting) = router.parts(of: records)
-        if waiting.isEmpty {
+        if !decision.ended.runs.isEmpty, !durable {
+            let ended = decision.takeEnded()
+            let rest = records.map { .save($0) } + decision.takeHistory().map(\.change)
+            submit(
+                request(
+                    ended.changes + rest + notes.map(\.change), then: .closed(ended.runs)))
+        } else if waiting.isEmpty {
             let history = decision.takeHistory()
             submit(
                 request(
@@ -112,9 +119,12 @@ extension SimulatedLoop {
             case .rest(let rest): later(.rest(rest))
             case .starts(let starts):
                 begin(starts, except: refused)
-                for start in starts { noteWritten(through: start.event) }
+                for start in starts {
+                    for run in start.ended { world.forget(run) }
+                    noteWritten(through: start.event)
+                }
             case .through(let event): noteWritten(through: event)
-            case .closed(let run): world.forget(run)
+            case .closed(let runs): for run in runs { world.forget(run) }
             case .answer(let reply, let word): reply(word)
             case .transaction(let command, let writes):
                 later(.transactionSaved(command, writes, refused))

@@ -39,7 +39,7 @@ final class SimulatedLoop {
         case rest(Decision)
         case starts([RecordedStart])
         case through(UInt64)
-        case closed(Run.ID)
+        case closed([Run.ID])
         case transaction(Command, [RequestQueue.Request])
         case answer(Reply, Answer)
     }
@@ -300,7 +300,7 @@ final class SimulatedLoop {
             let batch = CommitBatch(
                 runs: runs, start: start, records: records, history: decision.takeHistory(),
                 notes: notes)
-            record(batch, at: now)
+            record(batch, with: decision.takeEnded(), at: now)
         case .start(let runs):
             early.note(starts: runs.count, at: now.awake)
             submit(
@@ -320,7 +320,9 @@ final class SimulatedLoop {
             let change = Store.Change.close(
                 run.id, run.outcome, run.usage, failed: run.failed, began: run.began,
                 at: run.ended ?? now.wall)
-            submit(request([change] + notes.map(\.change), then: .closed(run.id)))
+            let changes = [change] + notes.map(\.change)
+            guard !decision.keep(run.id, changes) else { return }
+            submit(request(changes, then: .closed([run.id])))
         case .notify:
             submit(request(decision.takeHistory().map(\.change) + notes.map(\.change)))
         case .save(let records, let durable): save(records, notes, durable, &decision)

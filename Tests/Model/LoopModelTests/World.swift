@@ -77,6 +77,40 @@ final class World {
         }
     }
 
+    // MARK: - Chains
+
+    /// What is stored at any moment: each end that a job follows has made exactly one run of it, or is
+    /// kept for it; and no run was made after an end that is not stored.
+    ///
+    /// - Returns: how many runs were made after others.
+    func checkChains(_ followers: [Job]) throws -> Int {
+        let past = try store.history(of: nil, since: nil, failed: false, limit: .max)
+        let recovered = try store.recover()
+        let made =
+            past.map { ($0.job, $0.cause) } + recovered.openRuns.map { ($0.job, $0.firing.cause) }
+        var count = 0
+        for follower in followers {
+            guard let cause = follower.follows?.causes.first else { continue }
+            var causes: [Run.ID: Int] = [:]
+            for case (follower.name, let why) in made {
+                guard let run = why.chain?.run else { continue }
+                causes[run, default: 0] += 1
+                count += 1
+            }
+            let record = recovered.records.first { $0.job == follower.name }
+            for end in record?.chain ?? [] { causes[end.cause.run, default: 0] += 1 }
+            for run in past where run.job == cause.job && cause.on.includes(run.summary.result) {
+                let times = causes.removeValue(forKey: run.summary.id) ?? 0
+                expect(
+                    times == 1,
+                    "\(follower.name) has \(times) runs after \(run.summary.id), \(run.summary.outcome)"
+                )
+            }
+            expect(causes.isEmpty, "\(follower.name) ran after \(causes), which did not end so")
+        }
+        return count
+    }
+
     // MARK: - Runs
 
     /// The runner starts a run, whose program begins at this instant or at once.
