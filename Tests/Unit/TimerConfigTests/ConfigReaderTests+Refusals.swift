@@ -22,7 +22,7 @@ extension ConfigReaderTests {
         ),
         (
             #"shell = "true""#,
-            #"1:6: job "j": one of every, after, on-boot, calendar, cron or at is missing"#
+            #"1:6: job "j": one of every, after, on-boot, calendar, cron, at or on-demand is missing"#
         ),
         (#"every = "1h""#, #"1:6: job "j": one of command or shell is missing"#),
         (
