@@ -300,8 +300,17 @@ function cronWords(line) {
 
 const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
+const FOLLOWED = { success: 'that succeeds', failure: 'that fails', skip: 'that is skipped' };
+
+/** After what a job runs that follows others, in words. */
+function followWords(follows) {
+  const words = (each) => ({ job, on, delay_usec: delay }) => `${each} run of ${job} ${FOLLOWED[on] ?? 'that ends'}${delay ? `, and ${span(delay)} more` : ''}`;
+  return printable(follows.length === 1 ? `after ${words('each')(follows[0])}` : `after one of each: ${follows.map(words('a')).join('; ')}`);
+}
+
 /** The schedule of a job in words. */
 function schedule(job) {
+  if (job.on_demand) return job.follows ? followWords(job.follows) : 'on demand';
   if (job.every_usec !== undefined) return `every ${span(job.every_usec)}`;
   if (job.after_usec !== undefined) return `once, after ${span(job.after_usec)}`;
   if (job.on_boot_usec !== undefined) return job.on_boot_usec ? `${span(job.on_boot_usec)} after each boot` : 'at each boot';
@@ -1602,10 +1611,16 @@ function makeYear({ days, today, timezone }, name) {
     bad.length ? h('details', h('summary', 'Days with failed runs'), h('ul', bad.slice(-20).reverse().map((day) => h('li', `${day.day}: ${day.failed_count} of ${plural(day.run_count, 'run')}`)))) : null);
 }
 
-/** The details of a run, shown below its row: what it used, and the end of its output. */
-function runDetails(run) {
+const nameOf = (id) => id.slice(0, id.indexOf(':'));
+const runLink = (id, job = nameOf(id)) => h('a', { href: jobAddress(job, id) }, quote(id));
+
+/** The details of a run, shown below its row: what it used, which runs it caused, and the end of its output. */
+function runDetails({ run_status: run, caused = [] }) {
   const facts = [
-    ['Run', run.id], ['Machine', run.machine], ['Cause', cause(run)], ['Planned', run.scheduled && longTime(msOf(run.scheduled))],
+    ['Run', run.id], ['Machine', run.machine],
+    ['Cause', run.cause_run ? ['after ', runLink(run.cause_run), ` (${printable(run.cause_result)})`] : cause(run)],
+    ['Caused', caused.length && h('ul', caused.map((other) => h('li', runLink(other.id, other.job),
+      `, ${other.ended ? printable(ending(other)) : waiting(other) ?? 'is running'}`)))], ['Planned', run.scheduled && longTime(msOf(run.scheduled))],
     ['Result', ending(run)],
     ['CPU', run.user_usec + run.system_usec > 0 && `${span(run.user_usec)} user, ${span(run.system_usec)} system`],
     ['Peak memory', run.peak_bytes && `${(run.peak_bytes / 2 ** 20).toFixed(1)}${NARROW}MiB`],
@@ -1616,7 +1631,7 @@ function runDetails(run) {
 }
 
 /** A list of terms and values. Terms without a value are left out. */
-const factList = (facts) => facts.filter(([, value]) => value).flatMap(([term, value, kind]) => [h('dt', term), h('dd', { class: kind }, quote(value))]);
+const factList = (facts) => facts.filter(([, value]) => value).flatMap(([term, value, kind]) => [h('dt', term), h('dd', { class: kind }, typeof value === 'string' ? quote(value) : value)]);
 
 const headRow = (...texts) => h('thead', h('tr', texts.map((text) => h('th', { scope: 'col' }, text))));
 
@@ -1644,7 +1659,7 @@ function makeHistory(name, openRun) {
       if (below.hidden || place.firstChild) return;
       try {
         const answer = await ask(`/v1/runs/${encode(run.id)}`);
-        place.replaceChildren(...runDetails(answer.run_status));
+        place.replaceChildren(...runDetails(answer));
       } catch (error) { place.replaceChildren(h('p.soft', quote(error.message))); }
     };
     row.ended = run.ended;
@@ -1689,14 +1704,14 @@ const jobView = (() => {
     parts = {
       sign, word: h('span.word'), failed: h('bdi.bad'), incident: incidentSign(), description: h('bdi'), plan: h('bdi.soft'),
       bar: remainingBar('bar-big'), rest: h('div.rest'), restWords: h('bdi'), note: h('bdi.note'), passed: h('span'), at: h('span'),
-      why: h('ul.why'), told: h('ul'), acts: h('div.buttons'), facts: h('dl.facts'), next: h('section.panel', { hidden: true }),
+      why: h('ul.why'), told: h('ul'), slots: h('ul'), acts: h('div.buttons'), facts: h('dl.facts'), next: h('section.panel', { hidden: true }),
       charts: h('div'), main: h('div.columns'), hero: h('section.hero', { 'aria-label': 'Remaining time' }),
       gone: h('p.empty', { hidden: true }),
     };
     output = makeOutput(name);
     history = makeHistory(name, run);
     parts.hero.append(h('div.hero-top', parts.rest, h('div.rest-words', parts.restWords, parts.note)), parts.bar, h('div.bar-text', parts.passed, parts.at));
-    parts.main.append(h('div', panel('Why', parts.why, h('p', h('a', { class: 'soft', href: `#/events?job=${encode(name)}` }, 'Its events'))), parts.toldPanel = panel('Notifications', parts.told), output.el, history.el),
+    parts.main.append(h('div', panel('Why', parts.why, h('p', h('a', { class: 'soft', href: `#/events?job=${encode(name)}` }, 'Its events'))), parts.slotsPanel = panel('Slots', parts.slots), parts.toldPanel = panel('Notifications', parts.told), output.el, history.el),
       h('div', parts.next, parts.charts, panel('Definition', parts.facts)));
     place.append(h('div.job',
       h('p.path', h('a', { href: '#/' }, 'Jobs'), ' / '),
@@ -1748,16 +1763,19 @@ const jobView = (() => {
   function showFacts(job) {
     const policy = Object.entries(job.policy ?? {}).map(([key, value]) => {
       const isSpan = key.endsWith('_usec');
+      if (key === 'slot_uses') return `slots ${value.map(({ slot, weight }) => (weight > 1 ? `${slot} (${weight})` : slot)).join(' ')}`;
       return `${key.replace('_usec', '').replaceAll('_', '-')} ${isSpan ? span(value) : value}`;
     }).join(', ');
     const facts = [
       ['Command', job.shell ?? job.command?.map(shellWord).join(' '), 'code'], ['Schedule', exactSchedule(job) || schedule(job)],
+      ['Follows', !job.on_demand && job.follows && followWords(job.follows)],
+      ['Followers', job.followers && job.followers.map((other, index) => [index ? ', ' : '', jobLink(other)])],
       ['Counts', job.count && `${job.count} time`], ['Policy', policy], ['Runs due', String(job.firings)], ['Active time', wholeSpan(job.active_usec)],
       ['Not counted', job.uncertain_usec && `up to ${span(job.uncertain_usec)} (crash)`],
       ['Skipped', job.skipped && `${clock(msOf(job.skipped.scheduled))}: ${SKIPPED[job.skipped.reason] ?? job.skipped.reason}`],
       ['One-off', job.one_off && 'it runs once'],
     ];
-    const key = JSON.stringify(facts);
+    const key = JSON.stringify([facts, job.followers]);
     if (parts.facts.key === key) return;
     parts.facts.key = key;
     parts.facts.replaceChildren(...factList(facts));
@@ -1796,6 +1814,21 @@ const jobView = (() => {
     const passed = job.elapsed_usec + (isPaused(job) || job.remaining_usec === undefined ? 0 : sinceHeard(entry));
     put(parts.passed, remaining === undefined || attemptFirst(job) ? '' : `${wholeSpan(passed)} elapsed`);
     put(parts.at, start === undefined ? '' : longTime(start));
+  }
+
+  /** Shows who holds the slots of the job, and who waits for them. */
+  async function lookSlots() {
+    const uses = jobOf(name)?.policy?.slot_uses;
+    parts.slotsPanel.hidden = !uses;
+    if (!uses) return;
+    const mine = parts;
+    const { slots } = await ask('/v1/slots');
+    if (mine !== parts) return;
+    const own = slots.filter(({ slot }) => uses.some((use) => use.slot === slot));
+    parts.slots.replaceChildren(...own.map(({ slot, max, taken, holders, waiting: runs }) => h('li',
+      `${slot}: ${taken} of ${max} taken`,
+      holders.length ? [' by ', ...holders.flatMap(({ job, began }, index) => [index ? ', ' : '', jobLink(job), ...(began ? [' since ', timeElement(began)] : [])])] : null,
+      runs.length ? ['; waiting: ', ...runs.slice(0, 10).flatMap((run, index) => [index ? ', ' : '', jobLink(nameOf(run))]), runs.length > 10 ? ` and ${runs.length - 10} more` : null] : null)));
   }
 
   /** Calls `look` after a delay in milliseconds, only once for all events until then. */
@@ -1845,6 +1878,7 @@ const jobView = (() => {
       show();
       lookWhy().catch(() => {});
       lookTold().catch(() => {});
+      lookSlots().catch(() => {});
       history.look(true).catch(() => {});
       lookCharts().catch(() => {});
       output.look();
@@ -1859,6 +1893,7 @@ const jobView = (() => {
       if (names !== null && !names.has(name)) return;
       later('why', 200, lookWhy);
       later('told', 500, lookTold);
+      later('slots', 300, lookSlots);
       later('output', 100, async () => output.look());
       const job = jobOf(name);
       if (parts.last !== job?.last?.id) {
