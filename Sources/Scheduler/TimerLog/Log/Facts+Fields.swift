@@ -43,6 +43,12 @@ extension Facts {
             .number("TIMERD_MISSED", firing.missed),
             .duration("TIMERD_ACTIVE_USEC", firing.active),
         ]
+            + (firing.cause.chain.map {
+                [
+                    .text("TIMERD_CAUSE_RUN", $0.run.description),
+                    .text("TIMERD_CAUSE_RESULT", $0.result.word),
+                ]
+            } ?? [])
     }
 
     static func skip(_ firing: Firing, _ reason: Notice.SkipReason) -> [Field] {

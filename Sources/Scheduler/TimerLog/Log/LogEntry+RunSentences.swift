@@ -6,7 +6,8 @@ import TimerCore
 
 extension LogEntry {
     static func fired(_ run: Run, late: Duration, remaining: Duration?) -> String {
-        var text = "fires (run \(run.id))"
+        let cause = run.firing.cause.chain.map { " after \($0.run) (\($0.result.word))" } ?? ""
+        var text = "fires\(cause) (run \(run.id))"
         if late >= .milliseconds(100) { text += ", \(span(late, .milliseconds(1))) late" }
         if run.firing.missed > 0 { text += ", for \(run.firing.missed + 1) due runs" }
         return text + (remaining.map { "; next in \(span($0, .milliseconds(1)))" } ?? "")
