@@ -157,6 +157,27 @@ import Testing
         #expect(names(world) == ["backup", "dump"])
     }
 
+    /// A delay that is longer than `within` does not make ends too old that came together.
+    @Test func endsThatCameTogetherAreKeptForTheDelay() {
+        let report = Self.follower(
+            "report", .init("backup", delay: .seconds(600), within: .seconds(60)),
+            .init("dump", within: .seconds(60)))
+        let jobs = [Self.backup, Job.every(.seconds(7200), "dump"), report]
+        var world = world(jobs)
+        for job: Job.Name in ["backup", "dump"] {
+            _ = world.order(.run, job)
+            world.end(world.started.last!)
+            world.pass(.seconds(30))
+        }
+        world.kill()
+        world.block(.seconds(300))
+        world.load(jobs)
+        world.pass(.seconds(239))
+        #expect(names(world) == ["backup", "dump"])
+        world.pass(.seconds(1))
+        #expect(names(world) == ["backup", "dump", "report"])
+    }
+
     @Test func aPausedFollowerRunsOnceAtTheResume() {
         var world = world([Self.backup, Self.follower("upload", .init("backup"))])
         _ = world.order(.pause, "upload")

@@ -82,11 +82,17 @@ struct ChainWait: Hashable, Sendable {
         return items.lazy.map(\.due).max()
     }
 
-    /// The jobs of which no end is there.
+    /// The jobs of which no end is there, or none that is young enough. Once there is one of each, these
+    /// stay until the job runs.
     func awaited(_ follows: Follows, at instant: WallInstant) -> [Job.Name] {
-        follows.causes.filter { cause in
+        guard !isComplete(follows) else { return [] }
+        return follows.causes.filter { cause in
             !items.contains { $0.end.job == cause.job && instant - $0.end.at <= cause.within }
         }.map(\.job)
+    }
+
+    private func isComplete(_ follows: Follows) -> Bool {
+        follows.causes.allSatisfy { cause in items.contains { $0.end.job == cause.job } }
     }
 
     /// Keeps only what is of the jobs that are followed, and not too old to be of use.
@@ -94,10 +100,11 @@ struct ChainWait: Hashable, Sendable {
         guard !items.isEmpty else { return }
         guard let follows else { return items = [] }
         items.removeAll { item in
-            guard let cause = follows.cause(of: item.end.job),
-                cause.on.includes(item.end.cause.result)
-            else { return true }
-            return follows.causes.count > 1 && instant - item.end.at > cause.within
+            follows.cause(of: item.end.job)?.on.includes(item.end.cause.result) != true
+        }
+        guard !isComplete(follows) else { return }
+        items.removeAll { item in
+            follows.cause(of: item.end.job).map { instant - item.end.at > $0.within } ?? true
         }
     }
 
