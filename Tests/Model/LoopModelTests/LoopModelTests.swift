@@ -24,7 +24,14 @@ import TimerCore
                 schedule: .every(spans[random.int(below: spans.count)]))
             let choices: [Policy.Concurrency] = [.forbid, .queue, .replace, .allow]
             job.policy.concurrency = choices[random.int(below: choices.count)]
+            job.policy.slots = slots(&random)
             return job
+        }
+    }
+
+    private static func slots(_ random: inout SeededRandom) -> [RunSlot.Use] {
+        World.slots.filter { _ in random.int(below: 3) == 0 }.map {
+            RunSlot.Use($0.name, weight: 1 + random.int(below: $0.max))
         }
     }
 
@@ -37,6 +44,7 @@ import TimerCore
                 schedule: .onDemand)
             // Each end makes a run of its own.
             job.policy.concurrency = .allow
+            job.policy.slots = slots(&random)
             let first = (jobs + followers)[random.int(below: jobs.count + followers.count)].name
             let on: [Follows.On] = [.success, .end, .failure]
             let delays: [Duration] = [.zero, .zero, .milliseconds(70), .seconds(3)]

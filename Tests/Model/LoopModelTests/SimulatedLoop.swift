@@ -76,7 +76,7 @@ final class SimulatedLoop {
         }
         let loadedAt = world.now
         let (agenda, actions) = Agenda.load(
-            JobSet(jobs), past, concurrentRunsMax: 3, at: loadedAt)
+            JobSet(jobs, slots: World.slots), past, concurrentRunsMax: 3, at: loadedAt)
         self.agenda = agenda
         perform(
             Decision(

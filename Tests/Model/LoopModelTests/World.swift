@@ -14,7 +14,14 @@ final class World {
     /// A process that the runner has, or whose end it still has to report.
     struct Process {
         let id: Run.ID
+        /// What it holds of slots.
+        let slots: [RunSlot.Use]
         var end: Int64
+    }
+
+    /// The slots of the configuration.
+    static let slots = [("disk", 1), ("net", 2)].compactMap { name, max in
+        RunSlot.Name(name).map { RunSlot(name: $0, max: max) }
     }
 
     private static let began = WallInstant(secondsSinceEpoch: 1_795_000_000)
@@ -128,9 +135,23 @@ final class World {
         let early = run.id.firing.scheduled - wall
         expect(early <= most, "\(run.id) starts \(early) early")
         let span = random.int(below: 4) == 0 ? 3_000_000_000 : 200_000_000
+        checkSlots(of: run)
         let end = time + (begin - now.awake).wholeNanoseconds + Int64(random.int(below: span))
-        runs[run.id] = Process(id: run.id, end: end)
+        runs[run.id] = Process(id: run.id, slots: run.job.policy.slots, end: end)
         return end
+    }
+
+    /// The processes that have not ended, and this one, hold no more of a slot than it has.
+    private func checkSlots(of run: Run) {
+        for use in run.job.policy.slots {
+            let held = runs.values.filter { $0.end > time }.flatMap(\.slots)
+                .filter { $0.name == use.name }.reduce(0) { $0 + $1.weight }
+            let max = Self.slots.first { $0.name == use.name }?.max ?? 0
+            expect(
+                held + use.weight <= max,
+                "\(run.id) takes \(use.weight) of the slot \(use.name), of which \(held) of \(max) is held"
+            )
+        }
     }
 
     /// A run is asked to end.
