@@ -13,6 +13,7 @@ extension Explanation {
                     + "`timerctl skip-next \(job.job) 0` cancels that.")
         }
         explainConcurrency(of: job)
+        explainTakenSlots(of: job)
         switch job.count {
         case "active" where job.fleet != nil:
             add(.timeBasis, "Its time does not count while timerd runs on no machine of the fleet.")
@@ -41,6 +42,23 @@ extension Explanation {
                 .maxConcurrent,
                 "The limit of \(plural(reply.maxConcurrent, "active run")) is reached (max-concurrent): it would wait."
             )
+        }
+    }
+
+    /// Says which slots of the job a run would have to wait for now.
+    private mutating func explainTakenSlots(of job: JobStatus) {
+        guard !job.running.contains(where: { $0.waits == nil || $0.waits == "slot" }) else {
+            return
+        }
+        let isSkipped = job.policy?.onBusySlot == "skip"
+        for use in job.policy?.slotUses ?? [] {
+            guard let slot = reply.slots?.first(where: { $0.slot == use.slot }),
+                slot.taken + use.weight > slot.max || !slot.waiting.isEmpty
+            else { continue }
+            add(
+                .slotTaken,
+                "The slot \(slot.slot) (\(slot.max)) is taken\(holders(of: slot, by: " by ")): a run that becomes due now "
+                    + (isSkipped ? "is skipped (on-busy-slot = \"skip\")." : "waits for it."))
         }
     }
 

@@ -87,18 +87,24 @@ public struct Explanation {
             return add(
                 .waitsForSlot, "Run \(run.id) waits for the slot \(run.slot ?? "?").", run: run.id)
         }
-        let holders = slot.holders.prefix(Self.holdersMax).map { holder in
-            holder.job + (holder.began.map { " holds since \(show($0))" } ?? " takes now")
-        }
-        let more = slot.holders.count - holders.count
-        let others = more > 0 ? ", and \(plural(more, "run")) more" : ""
         let place = slot.waiting.firstIndex(of: run.id) ?? 0
         let before = place > 0 ? " \(plural(place, "run waits", "runs wait")) before it." : ""
         add(
             .waitsForSlot,
             "Run \(run.id) waits for the slot \(slot.slot) (\(slot.max))"
-                + (holders.isEmpty ? "." : ", which \(holders.joined(separator: ", "))\(others).")
-                + before, run: run.id)
+                + holders(of: slot, by: ", which is held by ") + "." + before, run: run.id)
+    }
+
+    /// Who holds a slot and since when; empty if nobody does.
+    ///
+    /// - Parameter words: what comes before.
+    func holders(of slot: SlotStatus, by words: String) -> String {
+        let holders = slot.holders.prefix(Self.holdersMax).map { holder in
+            holder.job + (holder.began.map { " since \(show($0))" } ?? "")
+        }
+        let more = slot.holders.count - holders.count
+        let others = more > 0 ? ", and \(plural(more, "run")) more" : ""
+        return holders.isEmpty ? "" : words + holders.joined(separator: ", ") + others
     }
 
     private mutating func explainLast(of job: JobStatus) {

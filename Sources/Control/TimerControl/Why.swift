@@ -23,6 +23,7 @@ public struct WhyReply: Codable, Hashable, Sendable {
             case running, starting
             case waitsForCapacity = "waits-for-capacity"
             case waitsForSlot = "waits-for-slot"
+            case slotTaken = "slot-taken"
             case waitsForPreviousRun = "waits-for-previous-run"
             case waitsForRetryDelay = "waits-for-retry-delay"
             case waitsForResume = "waits-for-resume"
@@ -72,7 +73,7 @@ public struct WhyReply: Codable, Hashable, Sendable {
     public var reasons: [Reason]
     /// What is wrong with it, if its configuration has errors.
     public var rejection: Rejection?
-    /// The slots that its runs wait for.
+    /// The slots that it takes, or that its runs wait for.
     public var slots: [SlotStatus]?
     /// The job; absent if it is not loaded because of an error.
     public var status: JobStatus?

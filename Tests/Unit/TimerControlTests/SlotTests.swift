@@ -13,9 +13,12 @@ import TimerCore
         boot: BootInstant(nanoseconds: 1), bootID: BootID(String(repeating: "0", count: 32))!)
 
     /// `a` holds the disk, and `b` and then `c` wait for it.
-    private func agenda() throws -> Agenda {
+    ///
+    /// - Parameter idle: a job that does not.
+    private func agenda(and idle: String? = nil) throws -> Agenda {
         let disk = try #require(RunSlot.Name("disk"))
-        let jobs = ["a", "b", "c"].compactMap { Job.Name($0) }.map { name in
+        let jobs = (["a", "b", "c"] + [idle].compactMap(\.self)).compactMap { Job.Name($0) }.map {
+            name in
             var policy = Policy()
             policy.slots = [RunSlot.Use(disk)]
             return Job(
@@ -25,7 +28,7 @@ import TimerCore
         var (agenda, _) = Agenda.load(
             JobSet(jobs, slots: [RunSlot(name: disk, max: 1)]), RecoveredState(instance: 1),
             concurrentRunsMax: 64, at: now)
-        for job in jobs {
+        for job in jobs where job.name.description != idle {
             _ = agenda.handle(.order(Order(.run, job.name, by: .user("ada"))), at: now)
         }
         let run = try #require(agenda.snapshot(of: jobs[0].name, at: now)?.live.first?.id)
@@ -58,9 +61,17 @@ import TimerCore
         #expect(
             Explanation(reply) { _ in "02:10" }.sentences.contains {
                 $0.hasSuffix(
-                    "waits for the slot disk (1), which a holds since 02:10. 1 run waits before it."
+                    "waits for the slot disk (1), which is held by a since 02:10. 1 run waits before it."
                 )
             })
+        let idle = try #require(Job.Name("d"))
+        reply.status = JobStatus(
+            try #require(try self.agenda(and: "d").snapshot(of: idle, at: now)))
+        #expect(
+            Explanation(reply) { _ in "02:10" }.sentences.contains(
+                "The slot disk (1) is taken by a since 02:10: a run that becomes due now waits for it."
+            ))
+        reply.status = status
         reply.slots = nil
         #expect(
             Explanation(reply) { $0 }.sentences.contains {

@@ -86,7 +86,8 @@ extension Loop {
         let rejection =
             config.rejection(of: job) ?? template.flatMap { config.reasonOutdated($0) }
         guard found != nil || rejection != nil else { return (nil, namesForHints) }
-        let awaited = Set(found?.awaitedSlots.values.map { $0 } ?? [])
+        let awaited = Set(found?.awaitedSlots.values.map { $0 } ?? []).union(
+            found?.job.policy.slots.map(\.name) ?? [])
         return (
             WhyReply(
                 job: job.description, now: now.wall.rfc3339Micros,
