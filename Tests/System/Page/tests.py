@@ -101,6 +101,34 @@ command = ["true"]
 every = "12h"
 """
 
+# One after the other, and one at a time.
+CHAINED = r"""
+[slot.disk]
+max = 1
+
+[job.backup]
+command = ["true"]
+every = "12h"
+
+[job.upload]
+command = ["true"]
+follows = { job = "backup" }
+
+[job.repair]
+command = ["true"]
+follows = [{ job = "backup", on = "failure" }, { job = "upload", on = "end" }]
+
+[job.long]
+command = ["sleep", "1000"]
+every = "12h"
+slots = ["disk"]
+
+[job.queued]
+command = ["true"]
+every = "12h"
+slots = ["disk"]
+"""
+
 VIEWS = {
     "jobs": "/",
     "timeline": "/#/timeline?range=1h",
@@ -795,6 +823,37 @@ class PageTests(unittest.TestCase):
         messages = daemon.get("/v1/notifications?job=wages")["messages"]
         self.assertEqual({one["job"] for message in messages for one in message["notifications"]}, {"wages"})
         self.assertEqual(daemon.get("/v1/notifications?job=payroll")["messages"], [])
+
+    def test_what_follows_what_and_who_holds_a_slot(self):
+        daemon = Daemon(self.programs, CHAINED)
+        self.addCleanup(daemon.end)
+        server = Server(daemon)
+        self.addCleanup(server.kill)
+        page = self.open("/#/job/upload", server=server)
+        expect(page.locator(".lead")).to_contain_text("after each run of backup that succeeds")
+        daemon.post("/v1/jobs/backup/run")
+        run = page.locator(".history tbody tr").first
+        expect(run).to_contain_text("after backup:")
+        # From the run to the one that caused it, and back.
+        run.get_by_role("button").click()
+        page.locator(".below").get_by_role("link", name=re.compile("^backup:")).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("backup")
+        page.locator(".below").get_by_role("link", name=re.compile("^upload:")).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("upload")
+        expect(page.locator(".facts").last).to_contain_text("repair")
+        page.goto(server.address + "/#/job/repair")
+        expect(page.locator(".why")).to_contain_text("waits for a run of backup")
+
+        daemon.post("/v1/jobs/long/run")
+        wait_for(lambda: daemon.job("long")["running"][0].get("began"), "it does not start")
+        daemon.post("/v1/jobs/queued/run")
+        page.goto(server.address + "/#/job/queued")
+        slots = page.locator(".panel", has_text="Slots").locator("li").first
+        expect(slots).to_contain_text("disk: 1 of 1 taken by long since")
+        expect(slots).to_contain_text("waiting: queued")
+        self.check(page, 1440)
+        daemon.post("/v1/jobs/long/kill")
+        expect(slots).to_contain_text("disk: 0 of 1 taken")
 
     def test_no_jobs(self):
         daemon = Daemon(PROGRAMS, "")
