@@ -825,7 +825,7 @@ class PageTests(unittest.TestCase):
         self.assertEqual(daemon.get("/v1/notifications?job=payroll")["messages"], [])
 
     def test_what_follows_what_and_who_holds_a_slot(self):
-        daemon = Daemon(self.programs, CHAINED)
+        daemon = Daemon(PROGRAMS, CHAINED)
         self.addCleanup(daemon.end)
         server = Server(daemon)
         self.addCleanup(server.kill)
