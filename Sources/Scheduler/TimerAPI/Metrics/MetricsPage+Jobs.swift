@@ -139,7 +139,12 @@ extension Job {
 
 extension Schedule {
     /// Whether it is due after some counted time, and not at times of the wall clock.
-    fileprivate var isCounted: Bool { span != nil }
+    fileprivate var isCounted: Bool {
+        switch self {
+        case .every, .after, .onBoot: true
+        case .wall, .onDemand: false
+        }
+    }
 
     /// The schedule in the words of the configuration.
     fileprivate var text: String {
