@@ -41,7 +41,7 @@ extension Explanation {
             guard follows.allSatisfy({ $0.run != nil }) else {
                 return one.withinUsec.map { ", which counts for \(span($0))." } ?? "."
             }
-            return "; the job runs next at \(show(job.next ?? "?"))."
+            return job.followsAt.map { "; the job runs after it at \(show($0))." } ?? "."
         }
     }
 }

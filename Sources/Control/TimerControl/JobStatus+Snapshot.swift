@@ -26,6 +26,7 @@ extension JobStatus {
         follows = snapshot.chain.map { chain in
             chain.follows.causes.map { FollowStatus($0, chain) }
         }
+        if !snapshot.phase.isPaused { followsAt = snapshot.chain?.due?.rfc3339Micros }
         if !snapshot.followers.isEmpty { followers = snapshot.followers.map(\.description) }
         next = snapshot.next?.rfc3339Micros
         if let wait = snapshot.nextAttempt {

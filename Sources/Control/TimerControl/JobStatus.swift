@@ -31,6 +31,9 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var onDemand: Bool?
     /// The jobs after whose runs it runs; absent if it follows none.
     public var follows: [FollowStatus]?
+    /// When it runs after the ends that are there, RFC 3339; absent if it waits for others, and
+    /// while it is paused.
+    public var followsAt: String?
     /// The jobs that follow it; absent if none does.
     public var followers: [String]?
     /// The calendar events of its schedule, in normal form.
@@ -102,7 +105,7 @@ public struct JobStatus: Codable, Hashable, Sendable {
     enum CodingKeys: CodingKey, CaseIterable {
         case activeUsec, afterUsec, at, calendar, checkpoint, command, count
         case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, fleet,
-            followers, follows, from, historyDeleted, incidents
+            followers, follows, followsAt, from, historyDeleted, incidents
         case job, last, next
         case nextAttempt, nextAttemptUsec, onBootUsec, onDemand, oneOff, paused, policy,
             remainingUsec,

@@ -67,7 +67,7 @@ import TimerCore
         #expect(try status("late", agenda).remainingUsec == 300_000_000)
         let late = try sentences("late", agenda)
         #expect(late.contains("It runs after each run of backup that ends, and 5 min more."))
-        #expect(late.contains { $0.hasSuffix("; the job runs next at 02:10.") }, "\(late)")
+        #expect(late.contains { $0.hasSuffix("; the job runs after it at 02:10.") }, "\(late)")
         let both = try sentences("both", agenda)
         #expect(
             both.contains(

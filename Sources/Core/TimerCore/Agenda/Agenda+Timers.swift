@@ -141,5 +141,5 @@ extension JobEntry {
 }
 
 extension Phase {
-    var isPaused: Bool { if case .paused = self { true } else { false } }
+    package var isPaused: Bool { if case .paused = self { true } else { false } }
 }

@@ -12,9 +12,9 @@ extension JobEntry {
             lastSkip: outcomes.lastSkip, skips: skips, maxLoss: maxLoss, checkpoint: checkpoint,
             incidents: watch?.wrappedValue.notifiedIncidents ?? [])
         snapshot.chain = chainView(at: now)
-        if phase == .armed || phase == .finished, let due = snapshot.chain?.due {
-            if remaining == nil { snapshot.remaining = due - now.wall }
-            snapshot.next = min(snapshot.next ?? due, due)
+        if job.schedule == .onDemand, !phase.isPaused, let due = snapshot.chain?.due {
+            snapshot.remaining = due - now.wall
+            snapshot.next = due
         }
         return snapshot
     }

@@ -35,6 +35,10 @@ extension JobSnapshot {
         if let retry, retry <= end {
             found.append(UpcomingRun(at: retry, job: job.name, kind: .retry))
         }
+        // Beside a schedule; without one it is what is due next.
+        if let due = chain?.due, due <= end, job.schedule != .onDemand, phase == .armed {
+            found.append(UpcomingRun(at: due, job: job.name, kind: .run))
+        }
         var number = 0
         var due = next
         while let at = due, at <= end, found.count < most {
