@@ -8,7 +8,7 @@ extension Schedule {
     var plainSpan: Int64 {
         switch self {
         case .every(let span), .after(let span), .onBoot(let span): span.wholeNanoseconds
-        case .wall: 60 * Unit.second
+        case .wall, .onDemand: 60 * Unit.second
         }
     }
 }
