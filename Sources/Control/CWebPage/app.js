@@ -304,7 +304,7 @@ const FOLLOWED = { success: 'that succeeds', failure: 'that fails', skip: 'that 
 
 /** After what a job runs that follows others, in words. */
 function followWords(follows) {
-  const words = (each) => ({ job, on, delay_usec: delay }) => `${each} run of ${job} ${FOLLOWED[on] ?? 'that ends'}${delay ? `, and ${span(delay)} more` : ''}`;
+  const words = (each) => ({ job, ends, delay_usec: delay }) => `${each} run of ${job} ${FOLLOWED[ends] ?? 'that ends'}${delay ? `, and ${span(delay)} more` : ''}`;
   return printable(follows.length === 1 ? `after ${words('each')(follows[0])}` : `after one of each: ${follows.map(words('a')).join('; ')}`);
 }
 

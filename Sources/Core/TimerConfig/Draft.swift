@@ -116,11 +116,12 @@ struct Draft: Sendable {
         func note(_ check: () throws(Fault) -> Void) {
             do throws(Fault) { try check() } catch { faults.append(error) }
         }
-        let keys = Set(entries.map(\.key))
+        var keys = Set(entries.map(\.key))
+        if !onDemand { keys.remove("on-demand") }
         // A key that was probably meant for one of them is not said to be missing.
         let meant = refused.union(keys)
         for names in [JobKey.commands, JobKey.schedules] {
-            let areThere = names.map { $0 == "on-demand" ? onDemand : keys.contains($0) }
+            let areThere = names.map(keys.contains)
             if names == JobKey.schedules, keys.contains("follows"), !areThere.contains(true) {
                 continue
             }

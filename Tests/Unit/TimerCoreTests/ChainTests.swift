@@ -48,7 +48,10 @@ import Testing
         _ = world.order(.run, "backup")
         world.end(world.started[0], outcome)
         #expect(names(world) == ["backup"] + expected)
-        #expect(world.started.dropFirst().allSatisfy { $0.firing.cause.chain?.run == world.started[0].id })
+        #expect(
+            world.started.dropFirst().allSatisfy {
+                $0.firing.cause.chain?.run == world.started[0].id
+            })
     }
 
     @Test func theEndOfTheLastAttemptCounts() {
@@ -314,7 +317,7 @@ import Testing
             world.pass(.seconds(1))
         }
         world.pass(.seconds(3300))
-        #expect(names(world).filter { $0 == "upload" }.count == ChainEnd.keptMax)
+        #expect(world.show("upload").live.count == ChainEnd.keptMax)
     }
 
     @Test func theTextOfAnEndIsReadBack() throws {
