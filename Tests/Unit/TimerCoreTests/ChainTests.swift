@@ -128,6 +128,30 @@ import Testing
         #expect(names(world) == ["backup", "upload"])
     }
 
+    /// A start takes up what was recorded, and leaves what became due meanwhile to the first wake-up.
+    @Test func aDelayThatPassedWhileNoDaemonRanIsNotLostBesideARunThatWaited() {
+        let jobs = [
+            Self.backup,
+            Self.follower("upload", .init("backup", delay: .seconds(10))) {
+                $0.concurrency = .queue
+            },
+        ]
+        var world = world(jobs)
+        for _ in 0..<3 {
+            _ = world.order(.run, "backup")
+            world.end(world.started.last { $0.id.firing.job == "backup" }!)
+            world.pass(.seconds(5))
+        }
+        world.pass(.seconds(5))
+        #expect(world.show("upload").live.map(\.wait) == [nil, .previousRun])
+        world.kill()
+        world.block(.seconds(60))
+        world.load(jobs)
+        #expect(world.show("upload").live.count == 1)
+        world.pass(.zero)
+        #expect(world.show("upload").live.map(\.wait) == [nil, .previousRun])
+    }
+
     @Test func oneThatFollowsSeveralRunsOnceForAnEndOfEach() {
         let report = Self.follower("report", .init("backup"), .init("dump"))
         var world = world([Self.backup, Job.every(.seconds(7200), "dump"), report])

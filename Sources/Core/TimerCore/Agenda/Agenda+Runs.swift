@@ -275,7 +275,6 @@ extension Agenda {
                 if next?.id == first.id { break }
             }
         }
-        runChain(slot, &entry, at: now, into: &batch)
         batch.timers += updateRetryTimer(slot, entry)
         entries[slot] = entry
     }

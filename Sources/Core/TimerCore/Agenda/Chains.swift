@@ -89,16 +89,19 @@ extension Agenda {
     }
 
     private mutating func noteEnd(_ end: Chains.Ended, at now: Now, into batch: inout Batch) {
-        for slot in add(end, at: now) {
-            guard var entry = entries[slot] else { continue }
-            runChain(slot, &entry, at: now, into: &batch)
-            batch.timers += updateRetryTimer(slot, entry)
-            entries[slot] = entry
-        }
+        for slot in add(end, at: now) { runDueChain(slot, at: now, into: &batch) }
+    }
+
+    /// Runs the job in this slot after ends whose delay has passed.
+    mutating func runDueChain(_ slot: Int, at now: Now, into batch: inout Batch) {
+        guard var entry = entries[slot], !entry.chain.isEmpty else { return }
+        runChain(slot, &entry, at: now, into: &batch)
+        batch.timers += updateRetryTimer(slot, entry)
+        entries[slot] = entry
     }
 
     /// Runs the job after the ends whose time has come, unless it is paused.
-    mutating func runChain(
+    private mutating func runChain(
         _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
     ) {
         guard !entry.chain.isEmpty else { return }
