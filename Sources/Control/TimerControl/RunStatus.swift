@@ -27,7 +27,8 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var exitCode: Int32?
     /// The name of the signal that ended its process, such as `SIGKILL`.
     public var signal: String?
-    /// Whether it did what it was for: an exit code that is one of its `success-exit-codes`.
+    /// Whether it did what it was for: its process ended with one of its `success-exit-codes`, or
+    /// by one of its `success-signals`.
     public var succeeded: Bool?
     /// Whether it failed, judged when it ended. A run that was stopped, replaced or skipped neither
     /// succeeded nor failed.

@@ -230,7 +230,7 @@ extension Checker {
             let run = orphans.remove(at: index)
             places -= 1
             slots.giveBack(run)
-            let outcome = run.endsAs ?? told
+            let outcome = run.endsAs ?? told.recorded(for: run.told)
             acts.append(act(.close, run, outcome))
             fillPlaces()
             return
@@ -241,7 +241,7 @@ extension Checker {
         let run = states[job].runs.remove(at: index)
         places -= 1
         slots.giveBack(run)
-        let outcome = run.endsAs ?? told
+        let outcome = run.endsAs ?? told.recorded(for: run.told)
         acts.append(act(.close, run, outcome))
         if let spec = run.told, outcome.isRetried(spec), run.attempt <= spec.retries,
             states[job].phase != .stopped

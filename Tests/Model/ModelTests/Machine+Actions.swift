@@ -310,6 +310,7 @@ extension Machine {
         case .lostDaemon: .lost(.daemon)
         case .lostRunner: .lost(.runner)
         case .lostDeadline: .lost(.deadline)
+        case .skipped: .skipped(.exit(2))
         }
     }
 
@@ -326,8 +327,7 @@ extension Machine {
         case .lost(.daemon), .lost(.unstarted), .lost(.machine): .lostDaemon
         case .lost(.runner): .lostRunner
         case .lost(.deadline): .lostDeadline
-        // No job of the model has `skip-exit-codes` or a condition.
-        case .skipped: .fine
+        case .skipped: .skipped
         }
     }
 }

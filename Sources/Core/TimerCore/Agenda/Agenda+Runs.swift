@@ -156,11 +156,12 @@ extension Agenda {
         guard
             let change = runs.apply(
                 .end(reported), to: run, of: slot.map { .slot($0) } ?? .other(job)),
-            case .ended(let outcome) = change.run.state
+            case .ended(let end) = change.run.state
         else { return [] }
         runs.forgetJob(of: run)
-        let codes = change.run.job?.wrappedValue.execution.successExitCodes ?? [0]
-        let failed = outcome.isFailure(codes)
+        let execution = change.run.job?.wrappedValue.execution ?? .standard
+        let outcome = end.judged(skipExitCodes: execution.skipExitCodes)
+        let failed = outcome.isFailure(execution.success)
         var batch = Batch()
         var closing: [Action] = []
         batch.notices.append(.log(.runEnded(run, outcome, usage, failed: failed)))
@@ -197,7 +198,7 @@ extension Agenda {
         guard
             case .after(let delay) = retry.next(
                 after: outcome, attempt: ended.id.attempt,
-                successExitCodes: boxed.wrappedValue.execution.successExitCodes),
+                success: boxed.wrappedValue.execution.success),
             entry.phase != .stopped, ended.firing.cause.claim == nil,
             !ended.firing.cause.variables.areLost
         else { return false }
