@@ -41,6 +41,7 @@ struct OrdersBody: Codable, RequestBody {
     static let example = #"{"jobs": ["backup", "report"]}"#
 
     var all: Bool?
+    var alone: Bool?
     var count: Int?
     var environment: [String]?
     var forUsec: Int64?
@@ -59,13 +60,13 @@ struct OrdersBody: Codable, RequestBody {
         }
         (count, forUsec, note) = (order.count, order.forUsec, order.note)
         (until, withRun) = (order.until, order.withRun)
-        (environment, machine) = (order.environment, order.machine)
+        (alone, environment, machine) = (order.alone, order.environment, order.machine)
     }
 
     var order: OrderBody {
         OrderBody(
             note: note, until: until, forUsec: forUsec, withRun: withRun, count: count,
-            environment: environment, machine: machine)
+            environment: environment, alone: alone, machine: machine)
     }
 
     func selection() throws(ControlRequest.Fault) -> JobSelection {
