@@ -142,7 +142,6 @@ import Testing
             world.end(world.started.last { $0.id.firing.job == "backup" }!)
             world.pass(.seconds(5))
         }
-        world.pass(.seconds(5))
         #expect(world.show("upload").live.map(\.wait) == [nil, .previousRun])
         world.kill()
         world.block(.seconds(60))
