@@ -113,6 +113,20 @@ import TimerCore
         #expect(try Imported(text)["random-delay"] == nil)
     }
 
+    /// From its setting on, the jobs of a group wait for each other.
+    @Test func aGroupOfSystemdCronIsASlot() throws {
+        let text = "0 1 * * * a\nCRON_BATCH_THROTTLE_GROUP=my disk\n0 2 * * * a\n0 3 * * * a\n"
+        let group = try Imported(text + "CRON_BATCH_THROTTLE_GROUP=\n0 4 * * * a\n", .systemdCron)
+        let slots = group.result.jobs.map { $0.value(of: "slots")?.description }
+        #expect(slots == [nil, "[\"my-disk\"]", "[\"my-disk\"]", nil])
+        #expect(group.result.slots == ["my-disk"])
+        #expect(!group.notes.contains { $0.contains("slot") })
+        #expect(group.result.toml(title: "x").contains("[slot.my-disk]\nmax = 1\n"))
+        let bad = try Imported("CRON_BATCH_THROTTLE_GROUP=!\n0 2 * * * a\n", .systemdCron)
+        #expect(bad["slots"] == nil)
+        #expect(bad.notes.contains { $0.contains("\"!\" cannot be the name of a slot") })
+    }
+
     @Test func systemdCronHasSettingsOfItsOwn() throws {
         let text = "PERSISTENT=yes\nBATCH=yes\nDELAY=7\nSTART_HOURS_RANGE=3-22\n"
         let daily = try Imported(text + "@daily a\n", .systemdCron)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TimerConfig
 import TimerCore
 
 @testable import TimerImport
@@ -142,9 +143,48 @@ import TimerCore
         #expect(read("!serial,nice(5)\n!reset\n& 1 2 * * * x\n").jobs[0].notes.isEmpty)
     }
 
-    @Test(arguments: ["serial", "lavg(1,2,3)", "volatile", "noticenotrun", "runonce"])
+    /// Jobs that wait for each other share a slot, and the load is a condition for which a run waits.
+    @Test(
+        arguments: [
+            ("serial", "slots", "[\"serial\"]"), ("serial(no)", "slots", nil),
+            (
+                "lavg1(0.8)", "condition",
+                "{ load-below = 0.8, otherwise = \"wait\", wait-max = \"100y\" }"
+            ),
+            (
+                "lavg(4,0,0)", "condition",
+                "{ load-below = 4.0, otherwise = \"wait\", wait-max = \"100y\" }"
+            ),
+            (
+                "lavg(4,0,0),lavg1(2.5)", "condition",
+                "{ load-below = 2.5, otherwise = \"wait\", wait-max = \"100y\" }"
+            ),
+            ("lavg(0,0,0)", "condition", nil), ("lavg1(much)", "condition", nil),
+        ] as [(String, String, String?)])
+    func serialAndLoadBecomeKeys(option: String, key: String, value: String?) throws {
+        let result = read("!\(option)\n@ 1h x\n@ 2h y\n")
+        for job in result.jobs {
+            #expect(job.value(of: key).map { "\($0)" } == value && job.notes.isEmpty)
+        }
+        #expect(result.slots == (value != nil && key == "slots" ? ["serial"] : []))
+        let text = result.toml(title: "x")
+        #expect(
+            text.contains("\n[slot.serial]\nmax = 1\n") == !result.slots.isEmpty)
+        #expect(
+            try ConfigReader.read(Array(text.utf8), file: "x").errors.map(\.message) == [])
+    }
+
+    @Test(arguments: [
+        "lavg5(3)", "lavg(1,2,3)", "lavg(1,2,0),lavgor", "lavg1(2),until(2h)", "volatile",
+        "noticenotrun", "runonce",
+    ])
     func whatIsLostIsNoted(option: String) {
         #expect(read("!\(option)\n@ 1h x\n").jobs[0].notes.count == 1)
+    }
+
+    @Test func aTimeAfterWhichFcronRunsAJobInAnyCaseEndsTheWait() {
+        let value = value("condition", of: "!lavg1(2),until(2h30)\n@ 1h x\n")
+        #expect(value == "{ load-below = 2.0, otherwise = \"wait\", wait-max = \"2h 30min\" }")
     }
 
     @Test(arguments: [

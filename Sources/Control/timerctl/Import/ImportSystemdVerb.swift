@@ -69,6 +69,9 @@ struct ImportSystemdVerb: ParsableCommand {
         options.instance = instance
         options.isLikeSystemd = likeSystemd
         options.machine = MachineFacts.specifiers(root: search.root)
+        options.mounts =
+            MachineFacts.fstab(root: search.root).map { ImportedMount.list(fstab: $0) } ?? []
+        options.mounts += search.mounts()
         options.hasZone = { (try? ZoneFiles().rules(named: $0)) != nil }
         let imported = SystemdImport(names, options: options, load: search.load)
         try output.finish(
@@ -129,6 +132,9 @@ enum MachineFacts {
         values["q"] = info["PRETTY_HOSTNAME"] ?? values["l"]
         return values
     }
+
+    /// The text of fstab(5); nil if there is none.
+    static func fstab(root: String) -> String? { file("\(root)/etc/fstab") }
 
     private static let architectures = [
         "x86_64": "x86-64", "aarch64": "arm64", "i686": "x86", "i386": "x86", "riscv64": "riscv64",

@@ -73,6 +73,20 @@ struct UnitSearch {
         return Set(files + instances).sorted { $0.description < $1.description }
     }
 
+    /// The units of type `mount`, other than those that systemd makes of fstab(5).
+    func mounts() -> [ImportedMount] {
+        let names = search.flatMap { directory in Self.entries(directory).compactMap(UnitName.init)
+        }
+        let enabled = Set(links().map(Self.lastPart))
+        return Set(names).sorted { $0.description < $1.description }.compactMap { name in
+            ImportedMount(
+                name,
+                isAutomatic: [name, name.withType("automount")].contains { unit in
+                    unit.map { enabled.contains($0.description) } == true
+                })
+        }
+    }
+
     // MARK: - Names
 
     private func find(_ name: UnitName) -> String? {

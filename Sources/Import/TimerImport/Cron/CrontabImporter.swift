@@ -184,6 +184,10 @@ public struct CrontabImporter {
         reading.setCommand(command, of: &job)
         let entry = reading.setSchedule(entry, of: &job, options)
         reading.setUserAndEnvironment(entry, of: &job, options)
+        if let slot = reading.slot {
+            result.add(slot: slot)
+            job.set("slots", .strings([slot]))
+        }
         let notifier = reading.notifier(for: entry)
         if let notifier {
             let name = notifiers.name(

@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerCore
+
 /// What the lines of a crontab so far mean for the jobs after them.
 struct CrontabReading {
     /// The PATH of cron's jobs if the crontab sets none.
@@ -26,6 +28,8 @@ struct CrontabReading {
     private var (variableBytes, bytesLeft) = (0, Toml.bytesMax)
     /// The settings that have a meaning for cron itself.
     private(set) var special: [String: String] = [:]
+    /// The slot of the jobs after it, which wait for each other; nil: they have none.
+    private(set) var slot: String?
 
     init(source: CrontabSource, hasUser: Bool) {
         (self.source, self.hasUser) = (source, hasUser)
@@ -113,9 +117,11 @@ struct CrontabReading {
         switch name {
         case "RUN_PARTS": return .unneeded("only the generator of systemd-cron uses it")
         case "CRON_BATCH_THROTTLE_GROUP":
-            return .noted(
-                "to let the jobs of a group wait for each other, give them a slot in common, see SLOTS in timerd.toml(5)"
-            )
+            slot = JobNamer.clean(value).map { String($0.prefix(Job.Name.lengthMax)) }
+            return slot != nil || value.isEmpty
+                ? .setting
+                : .noted(
+                    "\"\(value)\" cannot be the name of a slot; give the jobs of the group one")
         case "PERSISTENT", "BATCH":
             special[name] = value.lowercased()
             return .setting

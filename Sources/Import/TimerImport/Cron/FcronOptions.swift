@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerCore
+
 /// The options of fcrontab(5) that a line has, by their full names.
 struct FcronOptions: Hashable {
     private(set) var values: [String: [String]] = [:]
@@ -64,21 +66,42 @@ struct FcronOptions: Hashable {
 
     func text(_ name: String) -> String? { values[name]?.first }
 
+    /// The load averages of 1, 5 and 15 minutes below which a run starts; 0: they do not matter.
+    private var loads: [Double] {
+        let all = values["lavg"] ?? []
+        return ["lavg1", "lavg5", "lavg15"].enumerated().map { index, name in
+            let text = values[name]?.first ?? (index < all.count ? all[index] : "0")
+            guard let load = Double(text), (0.01...100_000).contains(load) else { return 0 }
+            return load
+        }
+    }
+
+    /// What must be true when a run is about to start; nil: nothing.
+    var condition: TomlValue? {
+        guard loads[0] > 0 else { return nil }
+        var condition = ImportedCondition()
+        condition.loadBelow = loads[0]
+        condition.waits = true
+        // Without `until`, fcron waits for as long as it takes.
+        condition.waitMax =
+            text("until").flatMap { Self.seconds($0) }.flatMap {
+                $0 > 0 ? TimeSpan.compactText(.seconds($0)) : nil
+            } ?? "100y"
+        return condition.value
+    }
+
     /// What timerd cannot do of the options, as sentences.
     var losses: [String] {
         var found: [String] = []
-        if isOn("serial") {
+        let loads = loads
+        if loads.dropFirst().contains(where: { $0 > 0 }) {
             found.append(
-                "to let jobs wait for each other (serial), give them a slot in common, see SLOTS in timerd.toml(5)"
-            )
+                "the load averages of 5 and 15 minutes (lavg) are not taken into account"
+                    + (isOn("lavgor") && loads[0] > 0
+                        ? ", so that the run waits for that of 1 minute (lavgor)" : ""))
         }
-        let loads = ["lavg", "lavg1", "lavg5", "lavg15"].filter { name in
-            values[name]?.contains { Double($0) ?? 0 > 0 } == true
-        }
-        if !loads.isEmpty {
-            found.append(
-                "the load of the machine (\(loads.joined(separator: ", "))) is not taken into account"
-            )
+        if loads[0] > 0, text("until") != nil {
+            found.append("fcron runs it after this time in any case (until); this job is skipped")
         }
         if isOn("volatile") {
             found.append("volatile is not possible: the elapsed time is kept when timerd restarts")

@@ -11,6 +11,9 @@ public struct FcrontabImporter {
     /// The numbers of the lines that are jobs now, so that they can be switched off in the file.
     public var importedLines: [Int] { table.importedLines }
 
+    /// The slot of the jobs that wait for each other.
+    private static let serialSlot = "serial"
+
     private var table: LogicalTable
     private let options: CrontabOptions
     private var reading: CrontabReading
@@ -112,6 +115,12 @@ public struct FcrontabImporter {
             job.set("kill-leftovers", .boolean(false))
         }
         if own.isOn("nolog") { job.set("log", .string("failures")) }
+        if own.isOn("serial") {
+            // fcron runs one job of this kind at a time, of all users.
+            table.add(slot: Self.serialSlot)
+            job.set("slots", .strings([Self.serialSlot]))
+        }
+        if let condition = own.condition { job.set("condition", condition) }
     }
 
     /// The keys of the notifier that mails as the options say; nil: there are no mails.

@@ -87,6 +87,9 @@ struct LogicalTable {
             source: comments + line.lines.map(\.text))
     }
 
+    /// Adds a slot with room for one run.
+    mutating func add(slot: String) { result.add(slot: slot) }
+
     /// Adds a finished job, which mails with a notifier that has these keys; nil: it sends no mails.
     mutating func add(_ job: ImportedJob, _ line: LogicalLine, mailing keys: [TomlEntry]?) {
         var job = job

@@ -79,10 +79,15 @@ public struct ImportReport: Hashable, Sendable {
 /// What an importer makes of its source, and what it could not make.
 public struct ImportResult: Hashable, Sendable {
     public var jobs: [ImportedJob] = []
+    /// The slots that jobs name, of which each has room for one run.
+    public private(set) var slots: [String] = []
     public var notifiers: [ImportedNotifier] = []
     public var report = ImportReport()
 
     public init() {}
+
+    /// Adds a slot, unless it is there already.
+    mutating func add(slot: String) { if !slots.contains(slot) { slots.append(slot) } }
 
     /// How exact the import is; the raw value is the exit status of `timerctl import`.
     public enum Exactness: Int32, Sendable {
@@ -116,6 +121,7 @@ public struct ImportResult: Hashable, Sendable {
         }
         if more > 0 { told.append(Toml.comment("and \(more) more lines") + "\n") }
         if !told.isEmpty { parts.append(told.joined()) }
+        parts += slots.map { "[slot.\(Toml.key($0))]\nmax = 1\n" }
         parts += notifiers.map(\.toml)
         parts += jobs.map(\.toml)
         return parts.joined(separator: "\n")

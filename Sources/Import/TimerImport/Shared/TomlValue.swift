@@ -8,6 +8,8 @@ import TimerCore
 public indirect enum TomlValue: Hashable, Sendable, CustomStringConvertible {
     case string(String)
     case integer(Int64)
+    /// A number with a fraction, finite.
+    case number(Double)
     case boolean(Bool)
     case array([TomlValue])
     /// The entries in the order in which they are written.
@@ -29,6 +31,7 @@ public indirect enum TomlValue: Hashable, Sendable, CustomStringConvertible {
         switch self {
         case .string(let text): Toml.quoted(text)
         case .integer(let number): "\(number)"
+        case .number(let number): "\(number)"
         case .boolean(let value): value ? "true" : "false"
         case .array(let values): "[" + values.map(\.inline).joined(separator: ", ") + "]"
         case .table(let entries):

@@ -68,6 +68,10 @@ struct LoadedUnit {
 
     /// The assignments to these keys after the last empty one, which resets all of them.
     mutating func list(_ section: String, _ keys: String...) -> [Int] {
+        list(section, keys: keys)
+    }
+
+    mutating func list(_ section: String, keys: [String]) -> [Int] {
         let all = keys.flatMap { indexes["\(section).\($0)"] ?? [] }.sorted()
         guard let last = all.last(where: { assignments[$0].value.isEmpty }) else { return all }
         for index in all where index < last {

@@ -37,11 +37,34 @@ extension ServiceTranslation {
             }
             post = []
         }
-        if before.isEmpty, pre.isEmpty, post.isEmpty, main.count == 1 {
+        setCondition(before)
+        if pre.isEmpty, post.isEmpty, main.count == 1 {
             single(first.command, first.index)
         } else {
             hasSeveralCommands = true
-            chain(before.map(\.command), (pre + main + post).map(\.command))
+            chain((pre + main + post).map(\.command))
+        }
+    }
+
+    /// The commands of `ExecCondition=`: an exit code from 1 to 254 skips the run, and 255 or a signal fails it, as with
+    /// `command` in the condition of a job.
+    private mutating func setCondition(_ commands: [(command: UnitCommand, index: Int)]) {
+        guard let first = commands.first else { return }
+        let isOne = commands.count == 1 && !first.command.prefixes.ignoresFailure
+        if isOne, let words = first.command.plain {
+            guard words.count <= Self.argumentsMax else {
+                return refuse(first.index, "it has more than \(Self.argumentsMax) arguments")
+            }
+            condition.command = words
+            return
+        }
+        let all = commands.map(\.command)
+        let line = isOne ? "exec \(first.command.shell)" : Self.joined(all)
+        condition.command = ["/bin/sh", "-c", Self.splitting(all) + line]
+        guard !isOne else { return }
+        for (command, index) in commands where !command.prefixes.ignoresFailure {
+            unit.mark(
+                index, .lost("if a signal ends it, the run is skipped, and has not failed"))
         }
     }
 
@@ -93,23 +116,22 @@ extension ServiceTranslation {
         }
         if command.prefixes.ignoresFailure {
             set("success-exit-codes", .array((0...255).map { .integer($0) }))
+            set("success-signals", .strings(SuccessExitStatus.signals))
             unit.mark(
                 index,
-                .lost(
-                    "systemd also ignores that it was killed by a signal, and the job ignores only exit codes"
-                ))
+                .lost("systemd also ignores that it cannot be started, and the job fails then"))
         }
     }
 
     /// One line for the shell that runs each command if the one before it has succeeded.
-    private mutating func chain(_ conditions: [UnitCommand], _ commands: [UnitCommand]) {
-        // Exit codes from 1 to 254 of a condition end the run without an error, 255 with one.
-        let parts =
-            conditions.map { "{ \($0.shell) || exit $(($? / 255)); }" }
-            + commands.map { $0.prefixes.ignoresFailure ? "{ \($0.shell) || :; }" : $0.shell }
-        set(
-            "shell",
-            .string(Self.splitting(conditions + commands) + parts.joined(separator: " && ")))
+    private mutating func chain(_ commands: [UnitCommand]) {
+        set("shell", .string(Self.splitting(commands) + Self.joined(commands)))
+    }
+
+    /// The commands for a shell that ends with the first of them that fails.
+    private static func joined(_ commands: [UnitCommand]) -> String {
+        commands.map { $0.prefixes.ignoresFailure ? "{ \($0.shell) || :; }" : $0.shell }
+            .joined(separator: " && ")
     }
 
     /// systemd splits the value of a variable into words, and does not replace patterns in it.

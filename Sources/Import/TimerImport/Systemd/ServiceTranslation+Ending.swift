@@ -6,7 +6,7 @@ import TimerCore
 extension ServiceTranslation {
     mutating func translateEnding() {
         translateTimeouts()
-        translateExitCodes()
+        translateExitStatus()
         translateRestarts()
         translateLeftovers()
         if let remains = unit.boolean("Service", "RemainAfterExit") {
@@ -48,26 +48,40 @@ extension ServiceTranslation {
         }
     }
 
-    /// The names of signals, which are no exit codes.
-    private static func isSignal(_ word: String) -> Bool { word.hasPrefix("SIG") }
+    /// The signals by which a service ends well, unless it has Type=oneshot (systemd.service(5),
+    /// SuccessExitStatus=).
+    private static let cleanSignals: Set<String> = ["SIGHUP", "SIGINT", "SIGPIPE", "SIGTERM"]
 
-    private mutating func translateExitCodes() {
+    private mutating func translateExitStatus() {
         var codes: Set<Int> = [0]
+        var signals = type == "oneshot" || hasSeveralCommands ? [] : Self.cleanSignals
         for index in unit.list("Service", "SuccessExitStatus") {
             for word in words(index) {
                 if let code = UnitValue.exitStatus(word) {
                     codes.insert(code)
-                } else if Self.isSignal(word) {
-                    unit.mark(index, .lost("a run that is killed by a signal has failed"))
+                } else if let signal = SuccessExitStatus.signal(named: word) {
+                    if hasSeveralCommands {
+                        unit.mark(
+                            index,
+                            .lost(
+                                "if a signal ends one of several commands, the run ends with an exit code, and fails"
+                            ))
+                    } else {
+                        signals.insert(signal)
+                    }
                 } else {
-                    unit.mark(index, .lost("\(word) is not an exit status"))
+                    unit.mark(
+                        index,
+                        .lost("\(word) is neither an exit status nor a signal that ends a process"))
                 }
             }
         }
-        guard codes.count > 1, !keys.contains(where: { $0.key == "success-exit-codes" }) else {
-            return
+        // The command says already that nothing is a failure.
+        guard !keys.contains(where: { $0.key == "success-exit-codes" }) else { return }
+        if codes.count > 1 {
+            set("success-exit-codes", .array(codes.sorted().map { .integer(Int64($0)) }))
         }
-        set("success-exit-codes", .array(codes.sorted().map { .integer(Int64($0)) }))
+        if !signals.isEmpty { set("success-signals", .strings(signals.sorted())) }
     }
 
     // MARK: - Restarts

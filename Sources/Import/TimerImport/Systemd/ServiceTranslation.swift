@@ -7,6 +7,10 @@ import TimerCore
 struct ServiceTranslation {
     var unit: LoadedUnit
     let specifiers: UnitSpecifiers
+    /// What the machine mounts.
+    let mounts: [ImportedMount]
+    /// What must be true before a run starts.
+    var condition = ImportedCondition()
     var keys: [TomlEntry] = []
     /// Deviations that belong to no line, each a sentence without a full stop.
     var notes: [String] = []
@@ -15,8 +19,8 @@ struct ServiceTranslation {
     /// Why the service cannot become a job, at the place of the line; nil if it can.
     private(set) var refusal: (place: SourcePlace, reason: String)?
 
-    init(_ unit: LoadedUnit, specifiers: UnitSpecifiers) {
-        (self.unit, self.specifiers) = (unit, specifiers)
+    init(_ unit: LoadedUnit, specifiers: UnitSpecifiers, mounts: [ImportedMount]) {
+        (self.unit, self.specifiers, self.mounts) = (unit, specifiers, mounts)
     }
 
     /// Whether the run has more than one command.
@@ -30,6 +34,7 @@ struct ServiceTranslation {
         description()
         readType()
         translateCommands()
+        translateConditions()
         translateInput()
         translateIdentity()
         translateDirectory()

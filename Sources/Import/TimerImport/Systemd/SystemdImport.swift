@@ -26,6 +26,8 @@ public struct SystemdImport {
         public var instance: String?
         /// Whether intervals also start again after each boot.
         public var isLikeSystemd = false
+        /// What this machine mounts, other than the root.
+        public var mounts: [ImportedMount] = []
         /// What specifiers stand for on this machine, such as the host name for `H`.
         public var machine: [Character: String] = [:]
         /// Whether this machine has a time zone with this name.
@@ -38,7 +40,7 @@ public struct SystemdImport {
     /// The timers that became jobs, in their order.
     public private(set) var timers: [UnitName] = []
 
-    private let options: Options
+    let options: Options
     let load: (UnitName) -> Loaded
     var namer = JobNamer()
     /// A service that two timers start is in the report once.
@@ -138,7 +140,8 @@ public struct SystemdImport {
         var timer = TimerTranslation(
             timerUnit, specifiers: specifiers(of: timerUnit), isLikeSystemd: options.isLikeSystemd,
             hasZone: options.hasZone)
-        var service = ServiceTranslation(serviceUnit, specifiers: specifiers(of: serviceUnit))
+        var service = ServiceTranslation(
+            serviceUnit, specifiers: specifiers(of: serviceUnit), mounts: options.mounts)
         let plans = timer.plans()
         service.translate()
         timer.mark("Unit", in: "Timer", .mapped)
@@ -154,11 +157,13 @@ public struct SystemdImport {
                     "nothing in it starts the service"
                 )
         } else if service.refusal == nil {
-            let found = handlers(of: &service)
+            let chain = [serviceUnit.name]
+            let found = handlers(of: &service, jobs: plans.count, chain: chain)
             jobs = plans.map { job($0, timer, service, description, isEnabled) }
-            handlers.uses += found.map { use in
-                UnitHandlers.Use(
-                    handler: use.handler, event: use.event, jobs: jobs.map(\.name))
+            for (handler, event) in found {
+                handlers.uses += jobs.map {
+                    UnitHandlers.Use(handler: handler, event: event, job: $0.name, chain: chain)
+                }
             }
             result.jobs += jobs
             timers.append(timerUnit.name)

@@ -3,7 +3,7 @@
 
 import TimerCore
 
-/// The services of `OnFailure=` and `OnSuccess=`, which become jobs that notifiers run.
+/// The services of `OnFailure=` and `OnSuccess=`, which become jobs that follow the jobs of the service.
 struct UnitHandlers {
     /// The end of a service after which systemd starts the other unit.
     enum Event: String, CaseIterable {
@@ -14,48 +14,55 @@ struct UnitHandlers {
         var key: String { self == .failure ? "OnFailure" : "OnSuccess" }
     }
 
-    /// A job that lets another one run when it ends.
+    /// A unit that systemd starts at the end of a job.
     struct Use {
         var handler: UnitName
         var event: Event
-        /// The jobs of the service that names the handler.
-        var jobs: [Job.Name]
+        /// The job of the service that names the handler.
+        var job: Job.Name
+        /// That service, and those that led to it.
+        var chain: [UnitName]
     }
 
     /// What was made of each of them; the reason if nothing could be.
     var services: [UnitName: Result<ServiceTranslation, Refusal>] = [:]
+    /// What is to become jobs. The jobs that these make can add others.
     var uses: [Use] = []
+    /// How much the jobs of handlers leave of the largest configuration, in bytes: each service may name several, and so
+    /// on.
+    var bytesLeft = Toml.bytesMax
 
     /// Why a unit cannot become a job, as the end of a sentence.
     struct Refusal: Error { var reason: String }
 
-    /// The most notifiers of a job, which is the limit of the configuration.
-    static let usesMax = 20
-    /// The schedule of a job that only a notifier runs: this long after a boot.
-    static let never = "100y"
+    /// The most handlers of a service that become jobs.
+    static let perServiceMax = 20
 }
 
 extension SystemdImport {
     /// The handlers of a service that can be jobs. Its lines say what becomes of the others.
+    ///
+    /// - Parameters:
+    ///   - count: how many jobs the service becomes, which have a handler each.
+    ///   - chain: the units that led to the service, and the service.
     mutating func handlers(
-        of service: inout ServiceTranslation
+        of service: inout ServiceTranslation, jobs count: Int, chain: [UnitName]
     ) -> [(handler: UnitName, event: UnitHandlers.Event)] {
         var found: [(handler: UnitName, event: UnitHandlers.Event)] = []
         for (text, event, index) in service.handlers {
             do throws(UnitHandlers.Refusal) {
                 let name = try handler(text)
                 if found.contains(where: { $0 == (name, event) }) { continue }
-                guard found.count < UnitHandlers.usesMax else {
+                guard !chain.contains(name) else {
                     throw UnitHandlers.Refusal(
-                        reason: "a job has at most \(UnitHandlers.usesMax) notifiers")
+                        reason: "\(name) would follow itself, which no job can")
+                }
+                handlers.bytesLeft -= count * size(of: name)
+                guard found.count < UnitHandlers.perServiceMax, handlers.bytesLeft > 0 else {
+                    throw UnitHandlers.Refusal(
+                        reason: "there are too many jobs for OnFailure= and OnSuccess=")
                 }
                 found.append((name, event))
-                guard event == .failure else { continue }
-                service.unit.mark(
-                    index,
-                    .lost(
-                        "the job of \(name) runs when a run fails after one that succeeded, and not again for each "
-                            + "further failure; see repeat in timerd.toml(5)"))
             } catch {
                 service.unit.mark(
                     index,
@@ -84,6 +91,16 @@ extension SystemdImport {
         return name
     }
 
+    /// About the size of the job of a handler in the output, in bytes.
+    private func size(of handler: UnitName) -> Int {
+        guard case .success(let service)? = handlers.services[handler] else { return 0 }
+        let lines = service.unit.notes + service.keys.map { "\($0.key) = \($0.value)" }
+        return lines.reduce(Self.handlerBytes) { $0 + $1.utf8.count }
+    }
+
+    /// About the size of the smallest job of a handler in the output, in bytes.
+    private static let handlerBytes = 200
+
     private func translation(
         of name: UnitName
     ) throws(UnitHandlers.Refusal) -> ServiceTranslation {
@@ -98,68 +115,53 @@ extension SystemdImport {
         guard !unit.isFatal else {
             throw UnitHandlers.Refusal(reason: "systemd does not load \(name)")
         }
-        var service = ServiceTranslation(unit, specifiers: specifiers(of: unit))
+        var service = ServiceTranslation(
+            unit, specifiers: specifiers(of: unit), mounts: options.mounts)
         service.translate()
         if let refusal = service.refusal {
             throw UnitHandlers.Refusal(
                 reason: "\(name) cannot become a job (\(refusal.place): \(refusal.reason))")
         }
-        for handler in service.handlers {
-            service.unit.mark(
-                handler.index, .lost("a job that a notifier runs cannot let another one run"))
-        }
         return service
     }
 
-    /// Adds the jobs of the handlers, and the notifiers that run them.
+    /// Adds the jobs of the handlers: one for each job that they follow, because a job that follows several runs only after
+    /// all of them.
     mutating func addHandlers() {
-        var names: [UnitName: Job.Name] = [:]
-        var notifiers = NotifierNames()
-        let places = Dictionary(
-            uniqueKeysWithValues: result.jobs.enumerated().map { ($1.name, $0) })
-        for use in handlers.uses {
-            guard let job = names[use.handler] ?? addJob(of: use.handler) else { continue }
-            names[use.handler] = job
-            let keys = [
-                TomlEntry("job", .string(job.description)),
-                TomlEntry("on", .strings([use.event.rawValue])),
-                // systemd has no limit for how often it starts the unit.
-                TomlEntry("per-hour", .integer(10_000)),
-            ]
-            let name = notifiers.name(
-                of: keys, wanted: "\(job)-on-\(use.event.rawValue)", in: &result)
-            for index in use.jobs.compactMap({ places[$0] }) {
-                result.jobs[index].add(notifier: name)
-            }
+        // Jobs of handlers can have handlers too, so that there may be more meanwhile.
+        var index = 0
+        while index < handlers.uses.count {
+            addJob(of: handlers.uses[index])
+            index += 1
         }
     }
 
-    /// Adds the job of a handler, which has no time of its own.
-    private mutating func addJob(of name: UnitName) -> Job.Name? {
-        guard case .success(let service)? = handlers.services[name] else { return nil }
+    private mutating func addJob(of use: UnitHandlers.Use) {
+        guard case .success(var service)? = handlers.services[use.handler] else { return }
+        let chain = use.chain + [use.handler]
+        let found = handlers(of: &service, jobs: 1, chain: chain)
         let place = SourcePlace(service.unit.files.first?.path ?? "")
         var job = ImportedJob(
-            namer.name(from: name.stem, else: "handler"), at: place,
-            source: service.commandText + ["Only its notifier runs it; on-boot is never reached."])
-        job.set(
-            service.keys, schedule: [TomlEntry("on-boot", .string(UnitHandlers.never))])
+            namer.name(from: use.handler.stem, else: "handler"), at: place,
+            source: service.commandText
+                + ["\(use.event.key)=\(use.handler) of \(use.chain.last?.description ?? "")"])
+        let cause = [
+            TomlEntry("job", .string(use.job.description)),
+            TomlEntry("on", .string(use.event.rawValue)),
+        ]
+        job.set(service.keys, schedule: [TomlEntry("follows", .table(cause))])
         for note in service.notes + service.unit.notes { job.note(note) }
         if service.unit.files.contains(where: \.namesMonitorVariables) {
             job.note(
-                "systemd sets MONITOR_UNIT and similar variables; the job has TIMERD_NOTIFY_JOB and others in their place"
+                "systemd sets MONITOR_UNIT and similar variables; the job has TIMERD_CAUSE_JOB, TIMERD_CAUSE_RUN and "
+                    + "TIMERD_CAUSE_RESULT in their place"
             )
+        }
+        handlers.uses += found.map { handler, event in
+            UnitHandlers.Use(handler: handler, event: event, job: job.name, chain: chain)
         }
         result.jobs.append(job)
         account(for: service.unit, [job])
-        return job.name
-    }
-}
-
-extension ImportedJob {
-    fileprivate mutating func add(notifier: String) {
-        var names: [TomlValue] = []
-        if case .array(let known)? = value(of: "notify") { names = known }
-        set("notify", .array(names + [.string(notifier)]))
     }
 }
 

@@ -139,32 +139,45 @@ enum UnitKey: Hashable, Sendable {
                 "it only orders when systemd starts the timer; the job is active when timerd is"),
             "Before After DefaultDependencies"),
         all(
-            .lost("the job is active whether or not the other unit is; timerd has no dependencies"),
+            .lost(
+                "the job is active whether or not the other unit is: dependencies of a timer count when systemd starts it"
+            ),
             dependencies + " Conflicts"),
         all(
             .unneeded("it limits how often the timer is started, not the service"),
             "StartLimitIntervalSec StartLimitInterval StartLimitBurst"),
-        conditionKeys("timerd has no conditions; the job is active nevertheless"))
+        conditionKeys(
+            "systemd checks it when it starts the timer, and the job is active nevertheless; condition in timerd.toml(5) is "
+                + "checked before each run"))
 
     private static let unitOfService = merged(
         all(
             .translated,
             """
             Description StartLimitIntervalSec StartLimitInterval StartLimitBurst OnFailure OnSuccess
+            Requires Requisite BindsTo BindTo Wants After RequiresMountsFor
             """),
         unit,
+        all(
+            .lost("the run does not need its mounts; see mounted in condition of timerd.toml(5)"),
+            "WantsMountsFor"),
+        all(
+            .lost("timerd starts no units before or after others; see follows in timerd.toml(5)"),
+            "Before"),
         all(
             .unneeded("runs of timerd start when the system is up, and end before it goes down"),
             "DefaultDependencies"),
         all(
-            .lost(
-                "timerd has no dependencies; the run neither starts the other unit nor waits for it"
-            ),
+            .lost("starting and stopping a run does nothing to other units, nor they to it"),
             dependencies),
-        all(.lost("timerd has no dependencies; the run does not stop the other unit"), "Conflicts"),
+        all(
+            .lost(
+                "the run does not stop the other unit; slots in timerd.toml(5) keep jobs from running at the same time"
+            ),
+            "Conflicts"),
         conditionKeys(
-            "timerd has no conditions; the run starts nevertheless, so check the condition in the command"
-        ))
+            "timerd has no condition like this one, and the run starts nevertheless; command in condition of "
+                + "timerd.toml(5) can check it"))
 
     // MARK: - [Install]
 

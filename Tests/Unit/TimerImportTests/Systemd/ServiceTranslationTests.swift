@@ -29,10 +29,6 @@ import TimerZones
             "ExecStartPre=-/bin/a\nExecStart=/bin/b\nExecStartPost=/bin/c",
             ["shell = \"{ /bin/a || :; } && /bin/b && /bin/c\""]
         ),
-        (
-            "ExecCondition=/bin/a\nExecStart=/bin/b",
-            ["shell = \"{ /bin/a || exit $(($? / 255)); } && /bin/b\""]
-        ),
         ("ExecStart=/bin/a\nExecStart=\nExecStart=/bin/b", ["command = [\"/bin/b\"]"]),
         ("ExecStart=/bin/a \\\n  b", ["command = [\"/bin/a\", \"b\"]"]),
     ])
@@ -77,6 +73,16 @@ import TimerZones
         ("TimeoutStartSec=0", []), ("RuntimeMaxSec=5", []),
         ("SuccessExitStatus=TEMPFAIL 250", ["success-exit-codes = [0, 75, 250]"]),
         (
+            "SuccessExitStatus=3 SIGTERM KILL",
+            ["success-exit-codes = [0, 3]", "success-signals = [\"SIGKILL\", \"SIGTERM\"]"]
+        ),
+        (
+            "Type=simple\nSuccessExitStatus=SIGUSR1",
+            [
+                "success-signals = [\"SIGHUP\", \"SIGINT\", \"SIGPIPE\", \"SIGTERM\", \"SIGUSR1\"]"
+            ]
+        ),
+        (
             "Restart=on-failure\nRestartSec=30s\nStartLimitInterval=1h\nStartLimitBurst=3",
             ["retries = 2", "retry-delay = \"30s\"", "retry-backoff = 1"]
         ),
@@ -117,7 +123,7 @@ import TimerZones
     }
 
     @Test(arguments: [
-        ("ExecStart=-/bin/a", "ignores only exit codes"),
+        ("ExecStart=-/bin/a", "cannot be started"),
         ("ExecStart=@/bin/a b", "not \"b\""),
         ("User=x\nExecStart=+/bin/a", "with the rights of the job's user"),
         ("ExecStart=/bin/a $B", "quotes in the value of a variable"),
@@ -130,7 +136,8 @@ import TimerZones
         ("ExecStart=/bin/a\nEnvironment=TIMERD_X=1", "only timerd sets"),
         ("ExecStart=/bin/a\nEnvironmentFile=/a\nEnvironmentFile=/b", "the first one"),
         ("ExecStart=/bin/a\nEnvironmentFile=/a/*", "no pattern"),
-        ("ExecStart=/bin/a\nSuccessExitStatus=SIGTERM", "killed by a signal"),
+        ("ExecStart=/bin/a\nSuccessExitStatus=SIGCHLD", "nor a signal that ends a process"),
+        ("ExecStart=/bin/a\nExecStart=/bin/b\nSuccessExitStatus=SIGTERM", "with an exit code"),
         ("ExecStart=/bin/a\nRestart=always", "is not repeated"),
         ("ExecStart=/bin/a\nLimitNOFILE=1:2", "the hard limit"),
         ("ExecStart=/bin/a\nLimitLOCKS=1", "does not have this limit"),
@@ -173,13 +180,12 @@ import TimerZones
             "\(result.report.refused)")
     }
 
-    @Test func aConditionIsANote() throws {
+    @Test func whatTimerdDoesNotHaveIsANote() throws {
         let result = try Units.service(
-            "ExecStart=/bin/a", unit: "ConditionPathExists=/x\nAfter=b.target\nOnFailure=c.service")
+            "ExecStart=/bin/a", unit: "ConditionHost=x\nAfter=b.target\nOnFailure=c.service")
         #expect(result.jobs.first?.notes.count == 3)
         #expect(
-            result.jobs.first?.notes.first?.hasPrefix("a.service:2: ConditionPathExists=/x: ")
-                == true)
+            result.jobs.first?.notes.first?.hasPrefix("a.service:2: ConditionHost=x: ") == true)
     }
 
     /// mdcheck_start.service of mdadm has a command that writes the file which the next one needs.
@@ -191,10 +197,10 @@ import TimerZones
         #expect(two.jobs.first?.notes.contains { $0.contains("before each command") } == true)
     }
 
-    @Test func aPrefixForErrorsMakesEachCodeASuccess() throws {
-        let codes = try Units.service("ExecStart=-/bin/a").jobs.first?.value(
-            of: "success-exit-codes")
-        #expect(codes == .array((0...255).map { .integer($0) }))
+    @Test func aPrefixForErrorsMakesEachEndASuccess() throws {
+        let job = try Units.service("ExecStart=-/bin/a").jobs.first
+        #expect(job?.value(of: "success-exit-codes") == .array((0...255).map { .integer($0) }))
+        #expect(job?.value(of: "success-signals") == .strings(SuccessExitStatus.signals))
     }
 
     /// What systemd itself knows, if it is installed: `systemd --dump-configuration-items`.

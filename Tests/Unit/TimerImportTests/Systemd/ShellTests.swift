@@ -63,17 +63,23 @@ import Testing
         }
     }
 
+    /// Several commands of `ExecCondition=` are asked until one says no, whose exit code is the answer.
     @Test(arguments: [
-        ("/bin/true", "ran0"), ("/bin/false", "0"), ("sh -c 'exit 254'", "0"),
-        ("sh -c 'exit 255'", "1"),
+        (["/bin/true", "/bin/true"], "0"), (["/bin/true", "/bin/false"], "1"),
+        (["sh -c 'exit 254'", "/bin/false"], "254"), (["/bin/true", "sh -c 'exit 255'"], "255"),
+        (["-/bin/false"], "0"),
     ])
-    func aConditionDecidesWhetherTheRestRuns(condition: String, result: String) throws {
-        let imported = try Units.service("ExecCondition=\(condition)\nExecStart=/bin/echo ran")
-        guard case .string(let line) = imported.jobs.first?.value(of: "shell") else {
+    func theFirstConditionThatSaysNoIsTheAnswer(conditions: [String], code: String) throws {
+        let lines = conditions.map { "ExecCondition=\($0)\n" }.joined()
+        let imported = try Units.service("\(lines)ExecStart=/bin/echo ran")
+        guard case .table(let entries)? = imported.jobs.first?.value(of: "condition"),
+            case .array(let words)? = entries.first(where: { $0.key == "command" })?.value,
+            case .string(let line)? = words.last
+        else {
             Issue.record("there is no line for the shell")
             return
         }
         let output = try output(of: "(\(line)); echo $?", ["PATH": "/usr/bin:/bin"])
-        #expect(output.filter { $0 != "\n" } == result)
+        #expect(output.filter { $0 != "\n" } == code)
     }
 }

@@ -27,12 +27,14 @@ struct Units {
     }
 
     func imported(
-        _ names: String..., instance: String? = nil, isLikeSystemd: Bool = false
+        _ names: String..., instance: String? = nil, isLikeSystemd: Bool = false,
+        _ change: (inout SystemdImport.Options) -> Void = { _ in }
     ) throws -> ImportResult {
         var options = SystemdImport.Options()
         options.instance = instance
         options.isLikeSystemd = isLikeSystemd
         options.hasZone = { $0 != "Nowhere/Here" }
+        change(&options)
         let units = try names.map { try #require(UnitName($0)) }
         return SystemdImport(units, options: options, load: load).result
     }
@@ -42,7 +44,7 @@ struct Units {
         -> ImportResult
     {
         try Units(files: [
-            "a.timer": "[Timer]\n\(lines)\n", "a.service": "[Service]\n\(service)\n",
+            "a.timer": "[Timer]\n\(lines)\n", "a.service": "[Service]\nType=oneshot\n\(service)\n",
         ]).imported("a.timer")
     }
 
@@ -207,7 +209,7 @@ extension ImportResult {
         ("OnUnitActiveSec=1h\nOnBootSec=1\nOnBootSec=2", "one first run"),
         ("OnCalendar=daily\n[Install]\nWantedBy=a.service", "together with that unit"),
         ("OnCalendar=daily\n[Foo]\nA=b", "systemd ignores the section [Foo]"),
-        ("OnCalendar=daily\n[Unit]\nConditionACPower=yes", "timerd has no conditions"),
+        ("OnCalendar=daily\n[Unit]\nConditionACPower=yes", "checks it when it starts the timer"),
     ])
     func deviationsAreNotes(lines: String, note: String) throws {
         let result = try Units.timer(lines)
@@ -265,7 +267,8 @@ extension ImportResult {
                 "description = \"Backup of x/y\"", "command = [\"/bin/c\", \"x/y\"]",
                 "calendar = \"daily\"", "dst-gap = \"skip\"", "on-missed = \"run-once\"",
                 "working-directory = \"/\"",
-                "kill-timeout = \"1min 30s\"", "nice = 5",
+                "kill-timeout = \"1min 30s\"",
+                "success-signals = [\"SIGHUP\", \"SIGINT\", \"SIGPIPE\", \"SIGTERM\"]", "nice = 5",
             ])
         #expect(try result.faults().isEmpty)
         let template = try units.imported("b@.timer")
