@@ -46,6 +46,15 @@ extension Job {
         policy.retry.delayMax = .nanoseconds(plain.retryMax)
         var execution = Execution()
         if plain.isTwoFine { execution.successExitCodes = [0, 2] }
+        if let condition = plain.condition {
+            var wanted = TimerCore.Condition()
+            wanted.mounted = [.init("/mnt/\(condition.number)")]
+            if condition.waitMax > 0 {
+                wanted.otherwise = .wait
+                wanted.waitMax = .nanoseconds(condition.waitMax)
+            }
+            execution.condition = wanted
+        }
         let schedule: Schedule =
             switch plain.kind {
             case .every: .every(.nanoseconds(plain.span))

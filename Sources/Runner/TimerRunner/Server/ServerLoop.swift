@@ -22,6 +22,9 @@ struct ServerLoop {
     let instance: UInt64
     let reader: DefinitionReader
     let barriers: Barriers
+    let conditionMailbox: ConditionMailbox
+    let conditionThreads: ConditionThreads
+    var checks = ConditionChecks()
     var definitions = JobDefinitions()
     var readings = ConfigReadings()
     var waiting = WaitingOrders()
@@ -33,9 +36,11 @@ struct ServerLoop {
     private var files: RuntimeFolderWatch?
 
     init(
-        settings: RunnerServer.Settings, runner: Runner, outbound: OutboundQueue, wake: Int32,
-        instance: UInt64
+        settings: RunnerServer.Settings, runner: Runner, outbound: OutboundQueue,
+        conditionMailbox: ConditionMailbox, wake: Int32, instance: UInt64
     ) {
+        self.conditionMailbox = conditionMailbox
+        conditionThreads = ConditionThreads(settings.machine)
         self.settings = settings
         self.runner = runner
         self.outbound = outbound
@@ -94,6 +99,7 @@ struct ServerLoop {
     /// Waits for events and handles them; returns at the latest at an instant of CLOCK_MONOTONIC.
     mutating func runOnce(timeout: Int64?) {
         let wasConnected = isConnected
+        followChecks()
         send()
         // The timeout of the caller may depend on that.
         guard isConnected == wasConnected else { return }
@@ -131,7 +137,7 @@ struct ServerLoop {
     private func pollTimeout(until timeout: Int64?) -> Int32 {
         if connection?.canSendMore == true { return 0 }
         let recheckAt = readings.isReading ? nil : waiting.recheckAt
-        let instants = [timeout, connection?.sendAt, recheckAt, files?.lookAt]
+        let instants = [timeout, connection?.sendAt, recheckAt, files?.lookAt, checks.next]
         guard let until = instants.compactMap({ $0 }).min() else { return -1 }
         return Int32(clamping: max(0, (until - RunnerClock.awake()) / 1_000_000 + 1))
     }
