@@ -251,7 +251,7 @@ function waiting(run) {
     case 'capacity': return 'waits for max-concurrent';
     case 'slot': return `waits for the slot ${printable(run.slot ?? '?')}`;
     case 'check': return 'waits for the check of its condition';
-    case 'condition': return `waits for its condition: ${printable(run.condition ?? '?')}${run.waits_until ? `, until ${clock(msOf(run.waits_until))}` : ''}`;
+    case 'condition': return `waits for its condition: ${printable(run.unmet ?? '?')}${run.waits_until ? `, until ${clock(msOf(run.waits_until))}` : ''}`;
     case 'previous-run': return 'waits for the previous run to end';
     case 'retry-delay': return run.starts_at ? `retries at ${clock(msOf(run.starts_at))}` : 'waits for its delay';
     default: return run.waits === undefined ? null : `waits (${printable(run.waits)})`;
@@ -311,7 +311,7 @@ function conditionWords({ checks, wait_max_usec: most }) {
 
 /** After what a job runs that follows others, in words. */
 function followWords(follows) {
-  const words = (each) => ({ job, on, delay_usec: delay }) => `${each} run of ${job} ${FOLLOWED[on] ?? 'that ends'}${delay ? `, and ${span(delay)} more` : ''}`;
+  const words = (each) => ({ job, ends, delay_usec: delay }) => `${each} run of ${job} ${FOLLOWED[ends] ?? 'that ends'}${delay ? `, and ${span(delay)} more` : ''}`;
   return printable(follows.length === 1 ? `after ${words('each')(follows[0])}` : `after one of each: ${follows.map(words('a')).join('; ')}`);
 }
 

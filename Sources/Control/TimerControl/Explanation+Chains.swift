@@ -18,7 +18,7 @@ extension Explanation {
         add(.follows, "It runs after \(FollowWords.all(follows)).")
         for one in follows {
             guard let run = one.run, let ended = one.ended else { continue }
-            let what = "Run \(run) \(FollowWords.ended(one.on)) at \(show(ended))\(away(ended))"
+            let what = "Run \(run) \(FollowWords.ended(one.ends)) at \(show(ended))\(away(ended))"
             add(.followedEnd, what + rest(of: job, after: one, follows), at: ended, run: run)
         }
         let awaited = follows.filter { $0.run == nil }.map(\.job)
@@ -56,7 +56,7 @@ public enum FollowWords {
 
     private static func one(_ follow: FollowStatus, _ run: String) -> String {
         let delay = follow.delayUsec.map { ", and \(TimeSpan.text(.microseconds($0))) more" } ?? ""
-        return "\(run) of \(Printable.text(follow.job)) \(ends(follow.on))\(delay)"
+        return "\(run) of \(Printable.text(follow.job)) \(ends(follow.ends))\(delay)"
     }
 
     static func list(_ texts: [String]) -> String {

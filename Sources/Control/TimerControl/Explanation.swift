@@ -89,7 +89,7 @@ public struct Explanation {
     }
 
     private mutating func explainCondition(of run: RunStatus, isPaused: Bool) {
-        let what = run.condition.map { ": \(Printable.text($0)) is not met" } ?? ""
+        let what = run.unmet.map { ": \(Printable.text($0)) is not met" } ?? ""
         let isHeld = isPaused && run.requestedBy == nil
         let again =
             isHeld

@@ -121,7 +121,7 @@ public struct FollowStatus: Codable, Hashable, Sendable {
     /// The job that is followed.
     public var job: String
     /// Which ends of its runs count: `success`, `failure`, `end` or `skip`.
-    public var on: String
+    public var ends: String
     /// How long after such an end the other job runs; absent if at once.
     public var delayUsec: Int64?
     /// How long an end waits for those of the other jobs that are followed; absent if there are none.
@@ -133,7 +133,7 @@ public struct FollowStatus: Codable, Hashable, Sendable {
 
     init(_ cause: Follows.Cause, _ view: ChainView) {
         job = cause.job.description
-        on = cause.on.rawValue
+        ends = cause.on.rawValue
         if cause.delay > .zero { delayUsec = cause.delay.wholeMicroseconds }
         if view.follows.causes.count > 1 { withinUsec = cause.within.wholeMicroseconds }
         guard !view.awaited.contains(cause.job),

@@ -41,8 +41,10 @@ struct OrdersBody: Codable, RequestBody {
     static let example = #"{"jobs": ["backup", "report"]}"#
 
     var all: Bool?
+    var alone: Bool?
     var count: Int?
     var environment: [String]?
+    var force: Bool?
     var forUsec: Int64?
     var jobs: [String]?
     var machine: String?
@@ -59,13 +61,14 @@ struct OrdersBody: Codable, RequestBody {
         }
         (count, forUsec, note) = (order.count, order.forUsec, order.note)
         (until, withRun) = (order.until, order.withRun)
-        (environment, machine) = (order.environment, order.machine)
+        (alone, environment, machine) = (order.alone, order.environment, order.machine)
+        force = order.force
     }
 
     var order: OrderBody {
         OrderBody(
             note: note, until: until, forUsec: forUsec, withRun: withRun, count: count,
-            environment: environment, machine: machine)
+            environment: environment, alone: alone, force: force, machine: machine)
     }
 
     func selection() throws(ControlRequest.Fault) -> JobSelection {

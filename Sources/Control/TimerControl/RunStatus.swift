@@ -27,7 +27,8 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var exitCode: Int32?
     /// The name of the signal that ended its process, such as `SIGKILL`.
     public var signal: String?
-    /// Whether it did what it was for: an exit code that is one of its `success-exit-codes`.
+    /// Whether it did what it was for: its process ended with one of its `success-exit-codes`, or
+    /// by one of its `success-signals`.
     public var succeeded: Bool?
     /// Whether it failed, judged when it ended. A run that was stopped, replaced or skipped neither
     /// succeeded nor failed.
@@ -47,7 +48,7 @@ public struct RunStatus: Codable, Hashable, Sendable {
     /// The slot that it waits for; the first, if it waits for several.
     public var slot: String?
     /// What was not met when its condition was last checked: `mounted /mnt/backup`.
-    public var condition: String?
+    public var unmet: String?
     /// When its condition is checked again, RFC 3339.
     public var checkedAgain: String?
     /// When it is skipped if its condition is not met until then, RFC 3339.
@@ -78,11 +79,11 @@ public struct RunStatus: Codable, Hashable, Sendable {
 
     // In alphabetical order, so that they need not be sorted when they are written.
     enum CodingKeys: CodingKey, CaseIterable {
-        case alone, began, cause, causeResult, causeRun, checkedAgain, condition, detail,
+        case alone, began, cause, causeResult, causeRun, checkedAgain, detail,
             elapsedUsec, ended, exitCode, failed, forced, id, job, machine, missed,
             outcome
         case output, peakBytes, reason, requestedBy, scheduled, signal, slot, startsAt, succeeded
-        case systemUsec, userUsec, waits, waitsUntil
+        case systemUsec, unmet, userUsec, waits, waitsUntil
     }
 }
 
@@ -125,7 +126,7 @@ extension RunStatus {
         case .check: waits = "check"
         case .condition(let instant):
             waits = "condition"
-            condition = run.condition?.what
+            unmet = run.condition?.what
             checkedAgain = (now.wall + (instant - now.awake)).rfc3339Micros
             waitsUntil = run.conditionEnd.map { (now.wall + ($0 - now.awake)).rfc3339Micros }
         case nil: break

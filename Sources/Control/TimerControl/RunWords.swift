@@ -78,7 +78,7 @@ public enum RunWords {
     }
 
     private static func condition(_ run: RunStatus, _ instant: (String) -> String) -> String {
-        (run.condition.map { ": \(Printable.text($0))" } ?? "")
+        (run.unmet.map { ": \(Printable.text($0))" } ?? "")
             + (run.waitsUntil.map { ", until \(instant($0))" } ?? "")
     }
 

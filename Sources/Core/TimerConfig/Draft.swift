@@ -29,6 +29,7 @@ struct Draft: Sendable {
     var policy = Policy()
     var concurrencyMax: Marked<Int>?
     var execution = Execution()
+    var skipExitCodes: Marked<Set<Int32>>?
     /// The names in `run-environment-any`, which need no prefix.
     var otherRunVariables: Set<String> = []
     var ioClass: IOClass?
@@ -77,6 +78,7 @@ struct Draft: Sendable {
             ?? onBoot.map { .onBoot($0) } ?? (isOnDemand ? .onDemand : nil)
         let schedule = if let counted { counted } else { Schedule.wall(try wallSchedule(zones)) }
         guard let command = command ?? shell else { throw Fault(mark, "a command is missing") }
+        try checkSkipExitCodes()
         if let renamedFrom, renamedFrom.value == name {
             throw Fault(renamedFrom.mark, "renamed-from: names the job itself")
         }
@@ -89,6 +91,7 @@ struct Draft: Sendable {
         if policy.concurrency == .allow { policy.concurrencyMax = concurrencyMax?.value }
         var execution = execution
         execution.runVariables.formUnion(otherRunVariables)
+        execution.skipExitCodes = skipExitCodes?.value ?? []
         execution.priorities.io = ioScheduling
         execution.priorities.cpu = cpuScheduling
         execution.condition = condition.condition
@@ -119,11 +122,12 @@ struct Draft: Sendable {
         func note(_ check: () throws(Fault) -> Void) {
             do throws(Fault) { try check() } catch { faults.append(error) }
         }
-        let keys = Set(entries.map(\.key))
+        var keys = Set(entries.map(\.key))
+        if !onDemand { keys.remove("on-demand") }
         // A key that was probably meant for one of them is not said to be missing.
         let meant = refused.union(keys)
         for names in [JobKey.commands, JobKey.schedules] {
-            let areThere = names.map { $0 == "on-demand" ? onDemand : keys.contains($0) }
+            let areThere = names.map(keys.contains)
             if names == JobKey.schedules, keys.contains("follows"), !areThere.contains(true) {
                 continue
             }
@@ -135,6 +139,7 @@ struct Draft: Sendable {
         if let renamedFrom, renamedFrom.value == name {
             faults.append(Fault(renamedFrom.mark, "renamed-from: names the job itself"))
         }
+        note { () throws(Fault) in try checkSkipExitCodes() }
         let isWall = ["calendar", "cron"].contains(where: keys.contains)
         if let timezone, isWall {
             note { () throws(Fault) in _ = try Self.rules(zones, timezone.value, at: timezone.mark)
@@ -147,6 +152,18 @@ struct Draft: Sendable {
             note { () throws(Fault) in _ = try Self.rules(zones, zone, at: mark) }
         }
         return faults
+    }
+
+    /// A run with one exit code cannot both succeed and have nothing to do.
+    private func checkSkipExitCodes() throws(Fault) {
+        guard let skips = skipExitCodes, !refused.contains("success-exit-codes"),
+            let code = skips.value.intersection(execution.success.exitCodes).min()
+        else { return }
+        let which = execution.success.exitCodes == [0] ? ", which is [0] by default" : ""
+        throw Fault(
+            skips.mark,
+            "skip-exit-codes: \(code) is in success-exit-codes too\(which); remove it from one of them"
+        )
     }
 
     /// The wall-clock schedule. Each occurrence is in the zone of its own text, of the job, or of

@@ -73,8 +73,17 @@ extension Draft {
             .label { (node) throws(Fault) in try node.seLinuxContext() },
             "The SELinux context of its runs; with - before it, it is optional."),
         JobKey(
-            \.execution.successExitCodes, "success-exit-codes", .exitCodes,
+            \.execution.success.exitCodes, "success-exit-codes", .exitCodes,
             "The exit codes that mean success."),
+        JobKey(
+            \.execution.success.signals, "success-signals", .signals,
+            "The signals that mean success, if one of them ends a run."),
+        JobKey(
+            "skip-exit-codes", ValueShape.oneOrMore(.integer(0...255), min: 0),
+            "The exit codes that mean that a run had nothing to do.", standard: { .array([]) }
+        ) { node, draft throws(Fault) in
+            draft.skipExitCodes = Marked(try node.exitCodes(min: 0), node.mark)
+        },
         JobKey(\.execution.log, "log", .words, "What is logged about its runs."),
         JobKey(
             \.execution.logRateLimitInterval, "log-rate-limit-interval",
@@ -165,6 +174,17 @@ extension KeyShape where Value == Set<Int32> {
         Self(
             .oneOrMore(.integer(0...255)),
             write: { .array($0.sorted().map { .integer(Int64($0)) }) }
-        ) { (node) throws(Fault) in try node.exitCodes() }
+        ) { (node) throws(Fault) in try node.exitCodes(min: 1) }
+    }
+}
+
+extension KeyShape where Value == Set<String> {
+    fileprivate static var signals: Self {
+        let names = SuccessExitStatus.signals + ["SIGIO"]
+        let name = ValueShape.words(names + names.map { String($0.dropFirst(3)) })
+        return Self(
+            .oneOrMore(name, min: 0), limits: "signals that end a process",
+            write: { .array($0.sorted().map { .string($0) }) }
+        ) { (node) throws(Fault) in try node.signals() }
     }
 }

@@ -194,14 +194,39 @@ extension TomlNode {
         }
     }
 
-    /// One exit code, or an array of them.
-    func exitCodes() throws(Fault) -> Set<Int32> {
+    /// One exit code, or an array of at least so many of them.
+    func exitCodes(min: Int) throws(Fault) -> Set<Int32> {
         guard case .array(let nodes) = value else {
             return [Int32(try integer(in: 0...255))]
         }
         let codes = Set(
             try nodes.readEach { (node) throws(Fault) in Int32(try node.integer(in: 0...255)) })
-        guard !codes.isEmpty else { throw Fault(mark, "must have at least one code, such as [0]") }
+        guard codes.count >= min else {
+            throw Fault(mark, "must have at least one code, such as [0]")
+        }
         return codes
+    }
+
+    /// The name of one signal, or an array of such names.
+    func signals() throws(Fault) -> Set<String> {
+        guard case .array(let nodes) = value else { return [try signal()] }
+        return Set(try nodes.readEach { (node) throws(Fault) in try node.signal() })
+    }
+
+    private func signal() throws(Fault) -> String {
+        let name = try string()
+        if let signal = SuccessExitStatus.signal(named: name) { return signal }
+        let near = Self.nearestSignal(name).map { " (did you mean \"\($0)\"?)" } ?? ""
+        throw Fault(
+            mark, "\"\(name)\" is not a signal that ends a process\(near); signal(7) lists them")
+    }
+
+    /// Others write them in lower case.
+    private static func nearestSignal(_ name: String) -> String? {
+        guard name.utf8.count <= 64 else { return nil }
+        let capitals = name.uppercased()
+        let whole = capitals.hasPrefix("SIG") ? capitals : "SIG\(capitals)"
+        return SuccessExitStatus.signal(named: whole)
+            ?? nearestName(whole, among: SuccessExitStatus.signals)
     }
 }

@@ -37,9 +37,9 @@ indirect enum ValueShape: Sendable {
     /// The same for one that begins with `RunVariables.ownPrefix`.
     static let ownVariable = "^RUN_[A-Za-z0-9_]+$"
 
-    /// One value of a shape, or an array of such values.
-    static func oneOrMore(_ shape: ValueShape) -> ValueShape {
-        .either(shape, .array(shape, min: 1))
+    /// One value of a shape, or an array of at least `min` such values.
+    static func oneOrMore(_ shape: ValueShape, min: Int = 1) -> ValueShape {
+        .either(shape, .array(shape, min: min))
     }
 
     /// The words of an enumeration, which are its raw values.

@@ -41,8 +41,10 @@ public struct FleetJob: Hashable, Sendable {
     /// Whether firings are skipped that were due while this machine, and so perhaps all of them, had no
     /// connection to the store.
     public var skipsAway = false
-    /// The exit statuses with which a run has not failed.
-    public var successExitCodes: Set<Int32> = [0]
+    /// Which ends of its runs count as success.
+    public var success = SuccessExitStatus()
+    /// The exit codes by which a run says that it had nothing to do.
+    public var skipExitCodes: Set<Int32> = []
 
     /// Creates a definition with the defaults of the configuration.
     public init(_ name: Job.Name, definition: String, schedule: Schedule) {

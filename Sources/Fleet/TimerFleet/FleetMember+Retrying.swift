@@ -55,10 +55,10 @@ extension FleetMember {
 
     /// When this machine makes the next attempt at a firing, if no other one does; nil: it makes none.
     func retryTime(of run: Run.ID, _ value: RunValue, _ job: FleetJob) -> RetryTime? {
-        guard let outcome = value.result, let rank = rank(of: job) else { return nil }
+        guard let outcome = value.result(of: job), let rank = rank(of: job) else { return nil }
         let turn = job.takeoverDelay * rank
         let next = job.policy.retry.next(
-            after: outcome, attempt: run.attempt, successExitCodes: job.successExitCodes,
+            after: outcome, attempt: run.attempt, success: job.success,
             retriesOfLost: job.retriesOfLost)
         switch next {
         case .none: return nil

@@ -284,8 +284,8 @@ extension FleetMember {
 extension RunValue {
     fileprivate func shown(_ run: Run.ID, _ job: FleetJob) -> FleetJobView.MachineRun {
         var shown = FleetJobView.MachineRun(run: run, machine: machine, state: state.rawValue)
-        shown.outcome = result
-        shown.hasFailed = shown.outcome?.isFailure(job.successExitCodes) ?? false
+        shown.outcome = result(of: job)
+        shown.hasFailed = shown.outcome?.isFailure(job.success) ?? false
         shown.began = began
         shown.ended = ended ?? (state.isFinal ? claimed : nil)
         shown.missed = Int(clamping: missed)

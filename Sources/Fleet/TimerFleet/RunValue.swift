@@ -122,13 +122,13 @@ extension RunValue {
 }
 
 extension RunValue {
-    /// How the run ended, in the words of one machine; nil while it has not ended, and of a firing that
-    /// was skipped.
-    var result: RunOutcome? {
+    /// How the run of a job ended, in the words of one machine; nil while it has not ended, and of a
+    /// firing that was skipped.
+    func result(of job: FleetJob) -> RunOutcome? {
         switch state {
         case .unstarted: .lost(.unstarted)
         case .lost: .lost(.machine)
-        case .ended: outcome
+        case .ended: outcome?.judged(skipExitCodes: job.skipExitCodes)
         case .requested, .claimed, .began, .skipped: nil
         }
     }

@@ -131,7 +131,8 @@ extension Store {
             """
             SELECT job.name, max(run.ended_us) FROM job CROSS JOIN run
             WHERE run.owner = job.name AND run.outcome IS NOT NULL AND run.ended_us > job.at_us
-                AND run.failed = 0 AND substr(run.outcome, 1, 7) = 'exited('
+                AND run.failed = 0
+                AND (run.outcome LIKE 'exited(%' OR run.outcome LIKE 'signalled(%')
             GROUP BY job.name
             """, doing: "read the latest successes"
         ) { row in

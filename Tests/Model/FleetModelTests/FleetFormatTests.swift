@@ -71,6 +71,28 @@ import TimerCore
         #expect(value.unfitness == .drained && !value.isFit)
     }
 
+    /// The words of a machine for a run that had nothing to do, and those that an older version reads.
+    @Test(
+        arguments: [
+            (.skipped(.exit(75)), .exited(75)),
+            (.skipped(.condition("mounted /mnt")), .stopped),
+            (.exited(75), .exited(75)), (.lost(.runner), .lost(.runner)),
+        ] as [(RunOutcome, RunOutcome)])
+    func anOlderMachineCanReadHowARunEnded(outcome: RunOutcome, older: RunOutcome) throws {
+        for format in [FleetFormat.third, .newest] {
+            var script = FleetScript([try Self.job()])
+            script.write([.member(FleetScript.web2): Self.member(format)])
+            script.settle()
+            script.handle(.command(0, .adopt))
+            script.run(.seconds(20))
+            let run = try #require(script.started.first)
+            script.end(run, outcome)
+            script.run(.seconds(1))
+            let stored = try #require(try script.runs().first { $0.id == run })
+            #expect(stored.value.outcome == (format == .newest ? outcome : older))
+        }
+    }
+
     @Test func aNewerStoreIsNotTouched() throws {
         var script = FleetScript([try Self.job()])
         script.form()

@@ -147,12 +147,16 @@ import TimerFleet
             ([.exited(0)], 2, 1), ([.exited(1), .exited(0)], 2, 2),
             ([.exited(1), .exited(1), .exited(1), .exited(1)], 2, 3), ([.exited(1)], 0, 1),
             ([.exited(4)], 2, 1), ([.stopped], 2, 1), ([.timedOut, .exited(0)], 1, 2),
+            ([.signalled("SIGTERM")], 2, 1), ([.signalled("SIGKILL"), .exited(0)], 1, 2),
+            ([.exited(75)], 2, 1), ([.skipped(.exit(75))], 2, 1),
+            ([.exited(1), .skipped(.condition("ac-power"))], 2, 2),
         ] as [([RunOutcome], Int, Int)])
     func aFailedRunIsRetried(outcomes: [RunOutcome], retries: Int, attempts: Int) throws {
         var job = try FleetScript.calendarJob()
         job.schedule = .wall(WallSchedule([.at(second(20))]))
         job.policy.retry.retries = retries
-        job.successExitCodes = [0, 4]
+        job.success = SuccessExitStatus(exitCodes: [0, 4], signals: ["SIGTERM"])
+        job.skipExitCodes = [75]
         var script = Self.formed([job])
         script.run(.seconds(15))
         for index in 0..<attempts {

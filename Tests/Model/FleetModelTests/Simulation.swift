@@ -322,7 +322,12 @@ final class Simulation {
         deliver(.began(run, at: now.wall), to: machine, machine.epoch)
         let long = random.below(5) == 0
         after(random.span(Self.second / 20, (long ? 40 : 3) * Self.second)) { [unowned self] in
-            let outcome = RunOutcome.exited(self.random.below(6) == 0 ? 1 : 0)
+            let outcome: RunOutcome =
+                switch self.random.below(8) {
+                case 0: .exited(1)
+                case 1: .skipped(.condition("ac-power"))
+                default: .exited(0)
+                }
             self.endProcess(run, outcome, machine, boot)
         }
     }

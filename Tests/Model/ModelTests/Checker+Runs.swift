@@ -277,7 +277,7 @@ extension Checker {
             let run = orphans.remove(at: index)
             places -= 1
             slots.giveBack(run)
-            let outcome = run.endsAs ?? told
+            let outcome = run.endsAs ?? told.recorded(for: run.told)
             acts.append(act(.close, run, outcome))
             fillPlaces()
             return
@@ -288,7 +288,7 @@ extension Checker {
         let run = states[job].runs.remove(at: index)
         places -= 1
         slots.giveBack(run)
-        noteEnd(of: run, run.endsAs ?? told, job)
+        noteEnd(of: run, run.endsAs ?? told.recorded(for: run.told), job)
     }
 
     /// Closes a run that is removed from the runs of its job, and records a retry.
@@ -394,6 +394,12 @@ extension Checker {
                 continue
             }
             let job = one.job
+            // A run that waited for its condition is too late: that comes after all firings.
+            if one.reason == Seen.Reason.deadline,
+                states[job].runs.contains(where: { $0.awaitsCondition && $0.label == one.label })
+            {
+                continue
+            }
             if isPauseOver(job) {
                 unpause(job, byItself: true, seen)
             } else if states[job].isPresent, isDue(job) {

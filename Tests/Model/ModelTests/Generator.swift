@@ -148,7 +148,7 @@ struct Generator {
             job.backoffHalves = Int64(2 + below(3))
             job.retryMax = seconds(5, 60)
         }
-        job.isTwoFine = oneIn(3)
+        job.two = [.failure, .success, .skip][below(3)]
     }
 
     // MARK: - Steps

@@ -340,7 +340,7 @@ extension Machine {
         case .lostDaemon: .lost(.daemon)
         case .lostRunner: .lost(.runner)
         case .lostDeadline: .lost(.deadline)
-        case .skipped: .skipped(.condition("mounted /mnt"))
+        case .skipped: .skipped(.exit(2))
         }
     }
 

@@ -17,6 +17,7 @@ struct PlainJob: Equatable {
     enum Missed: UInt8 { case runOnce, skip, runAll }
     enum Resume: UInt8 { case keepRemaining, nextSlot, fireIfDue, restart }
     enum Concurrency: UInt8 { case forbid, queue, replace, allow }
+    enum Two: UInt8 { case failure, success, skip }
 
     /// Its name as a number: `a` is 0.
     var name = 0
@@ -49,8 +50,8 @@ struct PlainJob: Equatable {
     /// In halves: 2 means that all delays are as long as the first.
     var backoffHalves: Int64 = 4
     var retryMax = 600 * Unit.second
-    /// Whether an exit code of 2 is a success too.
-    var isTwoFine = false
+    /// What an exit code of 2 means.
+    var two = Two.failure
     /// When a notifier tells that something is wrong; nil: never.
     var lateAfter: Int64?
     var longAfter: Int64?
@@ -104,7 +105,12 @@ enum PlainOutcome: Int64 {
     case skipped
 
     func isSuccess(_ job: PlainJob?) -> Bool {
-        self == .fine || (self == .two && job?.isTwoFine == true)
+        self == .fine || (self == .two && job?.two == .success)
+    }
+
+    /// What is recorded of a run of this job that ended so.
+    func recorded(for job: PlainJob?) -> PlainOutcome {
+        self == .two && job?.two == .skip ? .skipped : self
     }
 
     /// Whether a retry may follow.

@@ -45,7 +45,11 @@ extension Job {
         policy.retry.backoff = Double(plain.backoffHalves) / 2
         policy.retry.delayMax = .nanoseconds(plain.retryMax)
         var execution = Execution()
-        if plain.isTwoFine { execution.successExitCodes = [0, 2] }
+        switch plain.two {
+        case .failure: break
+        case .success: execution.success.exitCodes = [0, 2]
+        case .skip: execution.skipExitCodes = [2]
+        }
         if let condition = plain.condition {
             var wanted = TimerCore.Condition()
             wanted.mounted = [.init("/mnt/\(condition.number)")]

@@ -100,7 +100,7 @@ extension Script {
         for case (let name, let span?) in limits {
             words.append("\(name)-after \(self.span(span))")
         }
-        if job.isTwoFine != plain.isTwoFine { words.append("2 is a success") }
+        if job.two != plain.two { words.append("2 is a \(job.two)") }
         for use in job.slots { words.append("takes \(use.weight) of slot \(use.slot)") }
         if job.skipsBusy { words.append("on-busy-slot skip") }
         if let condition = job.condition {

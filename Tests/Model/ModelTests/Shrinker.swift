@@ -86,7 +86,7 @@ struct Shrinker {
             { $0.randomOffset = 0 }, { $0.retries = 0 },
             { if $0.kind != .onBoot { $0.basis = .active } },
             { $0.paused = false }, { $0.first = nil }, { $0.isFromEnd = false },
-            { $0.isTwoFine = false },
+            { $0.two = .failure },
             { $0.lateAfter = nil }, { $0.longAfter = nil }, { $0.staleAfter = nil },
             { $0.pausedAfter = nil },
         ]

@@ -46,7 +46,7 @@ import TimerCore
         #expect(
             try daemon.wait { try daemon.show("waits").running.first?.waits == "condition" })
         let waiting = try #require(try daemon.show("waits").running.first)
-        #expect(waiting.condition == "command exited with 1")
+        #expect(waiting.unmet == "command exited with 1")
         let why = try daemon.timerctl("why", "waits")
         #expect(
             why.text.contains("waits for its condition: command exited with 1 is not met"),

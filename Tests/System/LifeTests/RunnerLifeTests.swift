@@ -139,12 +139,13 @@ import TimerCore
             every = "1h"
             shell = "echo one; echo two >&2; exit $(cat FOLDER/code)"
             success-exit-codes = [0, 7]
+            skip-exit-codes = 75
             [job.b]
             every = "1h"
             shell = "exec 2>/dev/null; echo up 0 > FOLDER/fired; echo says; trap 'echo bye; exit 1' TERM; while :; do sleep 0.1; done"
             """)
         try daemon.start()
-        for (number, code) in [0, 3, 7].enumerated() {
+        for (number, code) in [0, 3, 7, 75].enumerated() {
             try "\(code)\n".write(
                 toFile: "\(daemon.folder)/code", atomically: true, encoding: .utf8)
             _ = try daemon.ask(.order(.run, Job.Name("a")!))
@@ -155,8 +156,13 @@ import TimerCore
         }
         let all = try daemon.timerctl("history", "a")
         let results = all.text.split(separator: "\n").filter { $0.hasPrefix("a ") }
-        #expect(results.count == 3)
-        #expect(results[0].contains("exited(7)") && results[2].contains("exited(0)"))
+        #expect(results.count == 4)
+        #expect(results[1].contains("exited(7)") && results[3].contains("exited(0)"))
+        #expect(results[0].contains("skipped(exit 75)"))
+        let why = try daemon.timerctl("why", "a").text
+        #expect(why.contains(", was skipped: exit status 75, after "))
+        let waited = try daemon.timerctl("run", "a", "--wait")
+        #expect(waited.status == 75 && waited.text.contains("one"))
         #expect(all.text.contains("    | one\n") && all.text.contains("    | two\n"))
         let failed = try daemon.timerctl("history", "--failed", "--since", "1h", "--json").text
         #expect(failed.contains("exited(3)") && failed.count("\"id\":") == 1)

@@ -55,7 +55,8 @@ import TimerCore
         #expect(after.taken == 1 && after.holders.map(\.job) == ["a"])
         #expect(after.waiting.count == 1)
         let why = try daemon.timerctl("why", "b")
-        #expect(why.text.contains("waits for the slot disk (1), which is held by a since"), "\(why)")
+        #expect(
+            why.text.contains("waits for the slot disk (1), which is held by a since"), "\(why)")
         let table = try daemon.timerctl("slots")
         #expect(table.status == 0 && table.text.contains("1 of 1"), "\(table)")
 

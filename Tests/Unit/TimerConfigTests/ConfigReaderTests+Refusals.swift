@@ -118,6 +118,30 @@ extension ConfigReaderTests {
             #"4:26: job "j": success-exit-codes: 256 is out of range; from 0 to 255"#
         ),
         (
+            #"every = "1h"\#nshell = "x"\#nskip-exit-codes = [75, 256]"#,
+            #"4:24: job "j": skip-exit-codes: 256 is out of range; from 0 to 255"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nskip-exit-codes = [75, 3]\#nsuccess-exit-codes = [0, 3]"#,
+            #"4:19: job "j": skip-exit-codes: 3 is in success-exit-codes too; remove it from one of them"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nskip-exit-codes = 0"#,
+            #"4:19: job "j": skip-exit-codes: 0 is in success-exit-codes too, which is [0] by default; remove it from one of them"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nsuccess-signals = ["SIGTERM", "sighup"]"#,
+            #"4:31: job "j": success-signals: "sighup" is not a signal that ends a process (did you mean "SIGHUP"?); signal(7) lists them"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nsuccess-signals = "TRM""#,
+            #"4:19: job "j": success-signals: "TRM" is not a signal that ends a process (did you mean "SIGTERM"?); signal(7) lists them"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nsuccess-signals = 15"#,
+            #"4:19: job "j": success-signals: must be a string, not an integer"#
+        ),
+        (
             #"every = "1h"\#nshell = "x"\#nkill-leftovers = "no""#,
             #"4:18: job "j": kill-leftovers: must be true or false, not a string"#
         ),

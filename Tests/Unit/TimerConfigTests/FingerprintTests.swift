@@ -85,9 +85,10 @@ import TimerCore
             changed.formUnion(
                 Self.properties(of: execution).filter { $0.value != standard[$0.key] }.keys)
             let written = Self.written(execution)
-            // These two do not affect a runner.
+            // These three do not affect a runner.
             execution.log = Execution().log
-            execution.successExitCodes = Execution().successExitCodes
+            execution.success = Execution().success
+            execution.skipExitCodes = Execution().skipExitCodes
             #expect(Self.written(execution) == written)
             #expect(seen[written] ?? execution == execution)
             seen[written] = execution

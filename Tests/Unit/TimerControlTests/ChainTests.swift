@@ -73,7 +73,7 @@ import TimerCore
             both.contains(
                 "It runs after one of each: a run of backup that succeeds and a run of late that fails."
             ))
-        #expect(both.contains { $0.hasSuffix("which counts for 1 day.") }, "\(both)")
+        #expect(both.contains { $0.hasSuffix("which counts for 1 d.") }, "\(both)")
         #expect(both.contains("It waits for a run of late."))
     }
 

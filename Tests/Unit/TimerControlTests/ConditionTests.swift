@@ -62,7 +62,7 @@ import TimerCore
         let job = try job()
         var agenda = try agenda(job)
         let checked = try #require(try status(job, agenda).running.first)
-        #expect(checked.waits == "check" && checked.condition == nil)
+        #expect(checked.waits == "check" && checked.unmet == nil)
         #expect(RunWords.wait(checked) { _ in "" } == "waits for the check of its condition")
         #expect(
             try reasons(job, agenda).contains {
@@ -74,7 +74,7 @@ import TimerCore
         let number = agenda.eventNumber
         _ = agenda.handle(.checked(run, number: number, .no("mounted /mnt/backup")), at: now)
         let waiting = try #require(try status(job, agenda).running.first)
-        #expect(waiting.waits == "condition" && waiting.condition == "mounted /mnt/backup")
+        #expect(waiting.waits == "condition" && waiting.unmet == "mounted /mnt/backup")
         #expect(waiting.checkedAgain == (now.wall + .seconds(1)).rfc3339Micros)
         #expect(waiting.waitsUntil == (now.wall + .seconds(7200)).rfc3339Micros)
         #expect(

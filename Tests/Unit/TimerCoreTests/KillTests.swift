@@ -109,10 +109,10 @@ import Testing
     func theExitCodesAtTheTimeOfTheEndDecideWhetherARunFailed(outcome: RunOutcome, failed: Bool) {
         var world = World()
         var job = Job.every(.seconds(60), first: .zero)
-        job.execution.successExitCodes = [0, 2]
+        job.execution.success.exitCodes = [0, 2]
         world.load([job])
         world.pass(.zero)
-        job.execution.successExitCodes = [0]
+        job.execution.success.exitCodes = [0]
         world.handle(.reload(JobSet([job])))
         world.end(world.started[0], outcome)
         #expect(world.verdicts[world.started[0].id] == failed)

@@ -40,7 +40,7 @@ import Testing
     func outcomesThatAreRetried(outcome: RunOutcome, again: Bool) {
         var world = World()
         var job = job
-        job.execution.successExitCodes = [0, 75]
+        job.execution.success.exitCodes = [0, 75]
         world.load([job])
         world.pass(.zero)
         world.end(world.started[0], outcome)

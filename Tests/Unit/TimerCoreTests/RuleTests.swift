@@ -148,12 +148,12 @@ import TimerCore
         retry.retries = 3
         retry.delayMax = .seconds(25)
         let next = retry.next(
-            after: outcome, attempt: attempt, successExitCodes: [0, 3],
+            after: outcome, attempt: attempt, success: SuccessExitStatus(exitCodes: [0, 3]),
             retriesOfLost: retriesOfLost)
         #expect(next == expected)
         retry.retries = 0
         let none = retry.next(
-            after: outcome, attempt: attempt, successExitCodes: [0, 3],
+            after: outcome, attempt: attempt, success: SuccessExitStatus(exitCodes: [0, 3]),
             retriesOfLost: retriesOfLost)
         #expect(none == (expected == .onceCertain ? .onceCertain : .none))
     }

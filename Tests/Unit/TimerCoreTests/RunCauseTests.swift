@@ -81,6 +81,10 @@ import Testing
         arguments: [
             (RunOutcome.exited(0), "its last run succeeded"),
             (.stopped, "its last run did not fail: it was stopped on request"),
+            (
+                .skipped(.condition("ac-power")),
+                "its last run did not fail: it was skipped (condition ac-power)"
+            ),
             (.exited(1), nil), (.signalled("SIGSEGV"), nil), (.timedOut, nil),
             (.spawnFailed(errno: "ENOENT", what: "exec /bin/x"), nil), (.lost(.runner), nil),
         ] as [(RunOutcome, String?)])

@@ -48,9 +48,13 @@ extension StoreTests {
         defer { clean() }
         do {
             let old = try Store(path: path, steps: Array(Self.laterSteps.prefix(version)))
-            // A store of an earlier version has not all columns that are read.
-            if version >= Schema.steps.count { _ = try old.beginInstance(at: now(0)) }
-            try old.commit([.save(record("a"))], durable: true)
+            if version >= Schema.steps.count {
+                _ = try old.beginInstance(at: now(0))
+                try old.commit([.save(record("a"))], durable: true)
+            } else {
+                // A store of an earlier version has not all columns that are read and written.
+                try copy(record("a"), into: old)
+            }
         }
         for _ in 0..<2 {
             let store = try Store(path: path, steps: Self.laterSteps)
@@ -63,6 +67,16 @@ extension StoreTests {
                 "each step is executed once")
             #expect(try store.beginInstance(at: now(1)).records == [record("a")])
         }
+    }
+
+    private func copy(_ record: JobRecord, into old: Store) throws {
+        let other = path + "-new"
+        try Store(path: other).commit([.save(record)], durable: true)
+        let names = JobColumn.allCases.filter { $0 != .chain }.map(\.name).joined(separator: ", ")
+        for statement in [
+            "ATTACH '\(other)' AS new", "INSERT INTO job (\(names)) SELECT \(names) FROM new.job",
+            "DETACH new",
+        ] { try old.connection.execute(statement, doing: "copy a record") }
     }
 
     /// It is not known of the runs of the first version whether they were started.

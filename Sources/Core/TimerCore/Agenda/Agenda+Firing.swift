@@ -38,7 +38,10 @@ extension Agenda {
             batch.fired.insert(slot)
             batch.timers += updateTimer(slot, &entry, at: now)
         }
-        while let slot = alarms.nextRetry(at: now) { release(slot, at: now, into: &batch) }
+        while let slot = alarms.nextRetry(at: now) {
+            release(slot, at: now, into: &batch)
+            runDueChain(slot, at: now, into: &batch)
+        }
         return batch
     }
 

@@ -165,11 +165,12 @@ extension Agenda {
             let change = runs.apply(
                 isStarted ? .end(reported) : .cancel(reported), to: run,
                 of: slot.map { .slot($0) } ?? .other(job)),
-            case .ended(let outcome) = change.run.state
+            case .ended(let end) = change.run.state
         else { return [] }
         runs.forgetJob(of: run)
-        let codes = change.run.job?.wrappedValue.execution.successExitCodes ?? [0]
-        let failed = outcome.isFailure(codes)
+        let execution = change.run.job?.wrappedValue.execution ?? .standard
+        let outcome = end.judged(skipExitCodes: execution.skipExitCodes)
+        let failed = outcome.isFailure(execution.success)
         var batch = Batch()
         var closing: [Action] = []
         batch.notices.append(.log(.runEnded(run, outcome, usage, failed: failed)))
@@ -206,7 +207,7 @@ extension Agenda {
         guard
             case .after(let delay) = retry.next(
                 after: outcome, attempt: ended.id.attempt,
-                successExitCodes: boxed.wrappedValue.execution.successExitCodes),
+                success: boxed.wrappedValue.execution.success),
             entry.phase != .stopped, ended.firing.cause.claim == nil,
             !ended.firing.cause.variables.areLost
         else { return false }
@@ -221,16 +222,6 @@ extension Agenda {
         batch.notices.append(
             .log(.retrying(attempt.id, after: delay, retries: retry.retries)))
         return true
-    }
-
-    /// The same at the end of an event: a run that was cancelled while it was checked had a place.
-    mutating func admitWaiting(at now: Now) -> [Action] {
-        guard runs.capacityCount > 0, runs.startedCount < concurrentRunsMax, !isShutDown else {
-            return []
-        }
-        var batch = Batch()
-        admitWaiting(at: now, into: &batch)
-        return batch.actions
     }
 
     /// Starts the runs that wait for `max-concurrent`, in their order, as far as the limit allows.
@@ -301,7 +292,6 @@ extension Agenda {
                 if next?.id == first.id { break }
             }
         }
-        runChain(slot, &entry, at: now, into: &batch)
         batch.timers += updateRetryTimer(slot, entry)
         entries[slot] = entry
     }
@@ -319,23 +309,5 @@ extension Agenda {
                 _ = runs.apply(.wait(.previousRun), to: attempt.id, of: .slot(slot))
             }
         }
-    }
-
-    /// Closes a run that waited past its starting deadline. A fleet decides itself about its runs.
-    mutating func expire(
-        _ run: Run, _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
-    ) -> Bool {
-        guard run.firing.cause.claim == nil,
-            run.job.policy.isTooLate(
-                attempt: run.id.attempt, age: now.wall - run.id.firing.scheduled)
-        else { return false }
-        let outcome = RunOutcome.lost(.deadline)
-        _ = runs.apply(.cancel(outcome), to: run.id, of: .slot(slot))
-        let summary = summary(of: run.id, outcome, failed: true)
-        noteEnd(summary, run.firing.cause, in: &entry)
-        batch.ends.append(.close(summary))
-        batch.ends += notices(of: summary, slot, &entry)
-        skip(run.firing, .deadline, &entry, at: now, into: &batch)
-        return true
     }
 }

@@ -41,87 +41,134 @@ struct Chains: Sendable {
     }
 }
 
-/// The ends that a job follows and has not run after.
-struct ChainWait: Hashable, Sendable {
-    struct Item: Hashable, Sendable {
-        var end: ChainEnd
-        /// When its delay has passed.
-        var due: AwakeInstant
-    }
-
-    /// Oldest first.
-    private(set) var items: [Item] = []
-
-    var isEmpty: Bool { items.isEmpty }
-    var ends: [ChainEnd] { items.map(\.end) }
-
-    /// Adds an end. One of each run is kept, and if the job follows several, one of each job.
-    mutating func add(_ end: ChainEnd, after delay: Duration, of follows: Follows, at now: Now) {
-        let isOne = follows.causes.count == 1
-        items.removeAll { isOne ? $0.end.cause.run == end.cause.run : $0.end.job == end.job }
-        items.append(Item(end: end, due: now.awake + delay))
-        items.removeFirst(max(0, items.count - ChainEnd.keptMax))
-    }
-
-    /// Removes and returns the end after which the job runs now: the first whose delay has passed; for
-    /// a job that follows several, the last of one end of each. Nil if there is none.
-    mutating func takeDue(_ follows: Follows, at now: Now) -> Item? {
-        guard let due = due(follows, at: now.wall), due <= now.awake else { return nil }
-        if follows.causes.count == 1 {
-            guard let index = items.firstIndex(where: { $0.due <= now.awake }) else { return nil }
-            return items.remove(at: index)
-        }
-        defer { items = [] }
-        return items.max { $0.due < $1.due }
-    }
-
-    /// When the job runs; nil if it waits for further ends.
-    func due(_ follows: Follows, at instant: WallInstant) -> AwakeInstant? {
-        if follows.causes.count == 1 { return items.lazy.map(\.due).min() }
-        guard awaited(follows, at: instant).isEmpty else { return nil }
-        return items.lazy.map(\.due).max()
-    }
-
-    /// The jobs of which no end is there, or none that is young enough. Once there is one of each, these
-    /// stay until the job runs.
-    func awaited(_ follows: Follows, at instant: WallInstant) -> [Job.Name] {
-        guard !isComplete(follows) else { return [] }
-        return follows.causes.filter { cause in
-            !items.contains { $0.end.job == cause.job && instant - $0.end.at <= cause.within }
-        }.map(\.job)
-    }
-
-    private func isComplete(_ follows: Follows) -> Bool {
-        follows.causes.allSatisfy { cause in items.contains { $0.end.job == cause.job } }
-    }
-
-    /// Keeps only what is of the jobs that are followed, and not too old to be of use.
-    mutating func shrink(to follows: Follows?, at instant: WallInstant) {
-        guard !items.isEmpty else { return }
-        guard let follows else { return items = [] }
-        items.removeAll { item in
-            follows.cause(of: item.end.job)?.on.includes(item.end.cause.result) != true
-        }
-        guard !isComplete(follows) else { return }
-        items.removeAll { item in
-            follows.cause(of: item.end.job).map { instant - item.end.at > $0.within } ?? true
+/// Jobs that run after runs of other jobs (`follows`).
+extension Agenda {
+    /// Handles the ends of runs of this event for the jobs that follow them. What that leads to comes
+    /// directly after these ends and is written in one transaction with them, so that no kill loses a
+    /// run or doubles it.
+    mutating func startFollowers(at now: Now, after decided: inout [Action]) {
+        // What replaces a run ends that one, which others may follow.
+        while case let ended = chains.takeEnded(), !ended.isEmpty {
+            var batch = Batch()
+            for end in ended { noteEnd(end, at: now, into: &batch) }
+            let actions = batch.actions
+            guard !actions.isEmpty else { continue }
+            let written = actions.prefix { $0.isWrittenWithEnd }
+            decided.insert(contentsOf: written, at: decided.placeAfterEnds)
+            decided += actions.dropFirst(written.count)
         }
     }
 
-    /// Ends a pause: of what became due meanwhile, the last end is left, and counts as of now.
-    mutating func endPause(_ follows: Follows, at now: Now) {
-        if follows.causes.count == 1, let last = items.last(where: { $0.due <= now.awake }) {
-            items.removeAll { $0.due <= now.awake && $0 != last }
+    /// Notes the ends that a start of the daemon found for the jobs that follow them. These run at the
+    /// first wake-up, because the runs are not closed in the store yet.
+    mutating func noteEndsBeforeStart(at now: Now) -> [Action] {
+        var timers: [Action] = []
+        for end in chains.takeEnded() {
+            for slot in add(end, at: now) {
+                if let entry = entries[slot] { timers += updateRetryTimer(slot, entry) }
+            }
         }
-        for index in items.indices where items[index].due <= now.awake {
-            let delay = follows.cause(of: items[index].end.job)?.delay ?? .zero
-            items[index].end.at = now.wall - delay
+        return timers
+    }
+
+    /// Adds an end to those that followers wait for.
+    ///
+    /// - Returns: the slots of the followers.
+    private mutating func add(_ end: Chains.Ended, at now: Now) -> [Int] {
+        chains.followers(of: end.job).compactMap { name in
+            guard let slot = slot(of: name), var entry = entries[slot],
+                let follows = entry.job.follows, let cause = follows.cause(of: end.job),
+                cause.on.includes(end.chain.result), entry.phase != .stopped
+            else { return nil }
+            let end = ChainEnd(job: end.job, end.chain, at: now.wall - ahead)
+            entry.chain.shrink(to: follows, at: now.wall)
+            entry.chain.add(end, after: cause.delay, of: follows, at: now)
+            entries[slot] = entry
+            return slot
         }
     }
 
-    mutating func rename(_ job: Job.Name, to name: Job.Name) {
-        for index in items.indices where items[index].end.job == job {
-            items[index].end.job = name
+    private mutating func noteEnd(_ end: Chains.Ended, at now: Now, into batch: inout Batch) {
+        for slot in add(end, at: now) { runDueChain(slot, at: now, into: &batch) }
+    }
+
+    /// Runs the job in this slot after ends whose delay has passed.
+    mutating func runDueChain(_ slot: Int, at now: Now, into batch: inout Batch) {
+        guard var entry = entries[slot], !entry.chain.isEmpty else { return }
+        runChain(slot, &entry, at: now, into: &batch)
+        batch.timers += updateRetryTimer(slot, entry)
+        entries[slot] = entry
+    }
+
+    /// Runs the job after the ends whose time has come, unless it is paused.
+    private mutating func runChain(
+        _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
+    ) {
+        guard !entry.chain.isEmpty else { return }
+        while !isShutDown, !entry.phase.isPaused, let follows = entry.job.follows,
+            let item = entry.chain.takeDue(follows, at: now)
+        {
+            let delay = follows.cause(of: item.end.job)?.delay ?? .zero
+            let scheduled = min(item.end.at + delay, now.wall - ahead)
+            let age = now.wall - scheduled
+            let firing = entry.firing(
+                DueOccurrences.Point(scheduled: scheduled, age: age), missed: 0, at: now,
+                cause: .chain(item.end.cause))
+            if let ageMax = entry.job.policy.ageMax, age > ageMax {
+                skipOverdue(firing, slot, &entry, at: now, into: &batch)
+            } else {
+                begin(firing, late: .zero, slot, &entry, as: .due, at: now, into: &batch)
+            }
         }
+        batch.records.append(entry.record(at: now, ahead: ahead, instance: instance))
+    }
+
+    /// Continues after a pause: the job runs once for what ended meanwhile, unless `on-resume` says that
+    /// it restarts.
+    mutating func resumeChain(
+        _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
+    ) {
+        guard !entry.chain.isEmpty, let follows = entry.job.follows else { return }
+        if entry.job.policy.onResume == .restart {
+            entry.chain = ChainWait()
+        } else {
+            entry.chain.endPause(follows, at: now)
+        }
+        runChain(slot, &entry, at: now, into: &batch)
+        batch.timers += updateRetryTimer(slot, entry)
+    }
+
+    /// Applies another definition of `follows`: ends that it does not name are forgotten.
+    mutating func redefineChain(_ slot: Int, _ entry: inout JobEntry, at now: Now) -> [Action] {
+        guard !entry.chain.isEmpty else { return [] }
+        for (old, new) in chains.renames { entry.chain.rename(old, to: new) }
+        entry.chain.shrink(to: entry.job.follows, at: now.wall)
+        return updateRetryTimer(slot, entry)
+    }
+}
+
+extension Action {
+    fileprivate var isEnd: Bool { if case .close = self { true } else { false } }
+    fileprivate var isNote: Bool { if case .notify = self { true } else { false } }
+
+    /// Whether it is written in the transaction of the end that caused it.
+    fileprivate var isWrittenWithEnd: Bool {
+        switch self {
+        case .begin, .save, .notify: true
+        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased, .check,
+            .withdraw, .end, .signal, .suspend, .resume, .close, .storeJobSet, .log, .answer,
+            .armIncidents,
+            .decline:
+            false
+        }
+    }
+}
+
+extension [Action] {
+    /// Where to insert what follows from the ends of runs among them: after the last of these, with its
+    /// notifications.
+    fileprivate var placeAfterEnds: Int {
+        guard let last = lastIndex(where: \.isEnd) else { return count }
+        return self[(last + 1)...].firstIndex { !$0.isNote } ?? count
     }
 }

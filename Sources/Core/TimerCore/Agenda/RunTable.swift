@@ -70,7 +70,7 @@ struct RunTable: Sendable {
     /// Adds a run to those of its job.
     mutating func add(_ run: ActiveRun, of job: JobKey) {
         var run = run
-        Self.takeTicket(&run, after: &lastTicket)
+        run.takeTicket(after: &lastTicket)
         switch job {
         case .slot(let slot):
             bySlot[slot].append(run)
@@ -133,25 +133,10 @@ struct RunTable: Sendable {
         else { return nil }
         let before = runs[index].state
         runs[index].state = state
-        takeTicket(&runs[index], after: &lastTicket)
+        runs[index].takeTicket(after: &lastTicket)
         if case .start(let event) = transition { runs[index].event = event }
         if case .ended = state { return Change(before: before, run: runs.remove(at: index)) }
         return Change(before: before, run: runs[index])
-    }
-
-    /// Gives a run its place in the order of those that wait for `max-concurrent`: behind all others. A run
-    /// that has a condition keeps it while it waits for that.
-    private static func takeTicket(_ run: inout ActiveRun, after lastTicket: inout UInt64) {
-        switch run.state {
-        case .waiting(.capacity) where run.ticket > 0 && run.condition != nil: return
-        case .waiting(.check) where run.ticket > 0: return
-        case .waiting(.capacity), .waiting(.check):
-            lastTicket += 1
-            run.ticket = lastTicket
-        case .waiting(.slot), .waiting(.previousRun), .waiting(.retryDelay),
-            .waiting(.condition), .starting, .running, .stopping, .stoppingAtStart, .ended:
-            return
-        }
     }
 
     /// Updates the counts and the queue after a change of a run.
@@ -175,25 +160,14 @@ struct RunTable: Sendable {
         }
     }
 
-    /// Changes what is known of the checks of a run.
-    ///
-    /// - Parameter instant: when it was first about to start, if nothing is known yet.
-    mutating func changeCondition(
-        of run: Run.ID, _ slot: Int, at instant: AwakeInstant,
-        _ change: (inout ConditionWait) -> Void
-    ) {
+    /// Changes a run without a change of its state.
+    mutating func change(_ run: Run.ID, _ slot: Int, _ body: (inout ActiveRun) -> Void) {
         guard let index = bySlot[slot].firstIndex(where: { $0.id == run }) else { return }
-        var wait = bySlot[slot][index].condition ?? ConditionWait(since: instant)
-        change(&wait)
-        bySlot[slot][index].condition = wait
+        body(&bySlot[slot][index])
     }
 
-    /// Gives a run that waits, and holds nothing, another definition.
-    mutating func redefine(_ run: Run.ID, _ slot: Int, as job: Boxed<Job>) {
-        guard let index = bySlot[slot].firstIndex(where: { $0.id == run }) else { return }
-        bySlot[slot][index].job = job
-        if job.wrappedValue.policy.slots.isEmpty { slots.forget(run) }
-    }
+    /// Forgets the place of a run that needs no slots any more.
+    mutating func forgetPlace(of run: Run.ID) { slots.forget(run) }
 
     /// Notes that the job in this slot depends on when its last run ends.
     mutating func follow(_ slot: Int) {

@@ -138,16 +138,12 @@ public struct JobRecord: Hashable, Sendable {
     /// How often the wall clock was corrected backwards. It distinguishes occurrences with the same
     /// time before and after a correction.
     public var clockEpoch: Int
-    /// When the interval restarted during the pause that the job is in, by the wall clock; nil if
-    /// it did not.
-    @PackedInstant public var endedInPause: WallInstant?
+    private var rare: Boxed<RareFields>?
     /// When a run of the job last succeeded; nil if that is not known.
     @PackedInstant public var lastSuccess: WallInstant?
     /// From when on the time without a success counts, if the job has `stale-after` and had no
     /// later success; nil if it has none.
     @PackedInstant public var watchedSince: WallInstant?
-    /// The ends of other jobs' runs after which it has not run. Few jobs have any.
-    public var chain: [ChainEnd]
     /// Whether its time kept counting after `at`.
     public var isCounting: Bool
     /// The last value of `paused` in the configuration.
@@ -188,9 +184,37 @@ public struct JobRecord: Hashable, Sendable {
         self.clockEpoch = clockEpoch
         self.isDueThisBoot = isDueThisBoot
         self.awaitsEnd = awaitsEnd
-        self.endedInPause = endedInPause
         self.lastSuccess = lastSuccess
         self.watchedSince = watchedSince
-        self.chain = chain
+        if endedInPause != nil || !chain.isEmpty {
+            rare = Boxed(wrappedValue: RareFields(endedInPause: endedInPause, chain: chain))
+        }
+    }
+}
+
+/// What few records have. It is behind one reference, so that the others need no memory for it.
+extension JobRecord {
+    private struct RareFields: Hashable, Sendable {
+        var endedInPause: WallInstant?
+        var chain: [ChainEnd] = []
+    }
+
+    /// When the interval restarted during the pause that the job is in, by the wall clock; nil if
+    /// it did not.
+    public var endedInPause: WallInstant? {
+        get { rare?.wrappedValue.endedInPause }
+        set { change { $0.endedInPause = newValue } }
+    }
+
+    /// The ends of other jobs' runs after which it has not run.
+    public var chain: [ChainEnd] {
+        get { rare?.wrappedValue.chain ?? [] }
+        set { change { $0.chain = newValue } }
+    }
+
+    private mutating func change(_ body: (inout RareFields) -> Void) {
+        var fields = rare?.wrappedValue ?? RareFields()
+        body(&fields)
+        rare = fields == RareFields() ? nil : Boxed(wrappedValue: fields)
     }
 }

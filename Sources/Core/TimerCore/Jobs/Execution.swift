@@ -45,8 +45,11 @@ public struct Execution: Hashable, Sendable {
     public var credentials: [String: String] = [:]
     /// The restrictions on its processes; by default none beyond those of their user.
     public var confinement = Confinement()
-    /// The exit codes, 0 to 255, that count as success.
-    public var successExitCodes: Set<Int32> = [0]
+    /// Which ends of its runs count as success.
+    public var success = SuccessExitStatus()
+    /// The exit codes, 0 to 255, by which a run says that it had nothing to do: it neither succeeded
+    /// nor failed. None of them is a success.
+    public var skipExitCodes: Set<Int32> = []
     /// Which events of its runs are logged; by default all of them.
     public var log = LogLevel.all
     /// The time window of the rate limit for output: within it, at most `logRateLimitBurst` lines

@@ -49,15 +49,21 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         case machine
     }
 
-    /// Whether it ended by itself, with one of these exit codes.
-    public func isSuccess(_ codes: Set<Int32> = [0]) -> Bool {
-        if case .exited(let code) = self { codes.contains(code) } else { false }
+    /// What is recorded of a run that ended so: a process with one of these exit codes had nothing to
+    /// do, and says so.
+    public func judged(skipExitCodes codes: Set<Int32>) -> RunOutcome {
+        if case .exited(let code) = self, codes.contains(code) {
+            .skipped(.exit(code))
+        } else {
+            self
+        }
     }
 
-    /// Whether the run failed: it did not succeed, and it was not ended on purpose.
-    public func isFailure(_ codes: Set<Int32> = [0]) -> Bool {
+    /// Whether the run failed: it did not succeed, it was not ended on purpose, and it was not
+    /// skipped.
+    public func isFailure(_ success: SuccessExitStatus = SuccessExitStatus()) -> Bool {
         switch self {
-        case .exited, .signalled, .timedOut, .spawnFailed, .lost: !isSuccess(codes)
+        case .exited, .signalled, .timedOut, .spawnFailed, .lost: !success.contains(self)
         case .replaced, .stopped, .skipped: false
         }
     }

@@ -183,6 +183,21 @@ public struct ActiveRun: Hashable, Sendable {
     /// When its process started, on the wall clock; nil while that is not known.
     public var began: WallInstant? { state.began }
 
+    /// Gives it its place in the order of those that wait for `max-concurrent`: behind all others. A run
+    /// that has a condition keeps it while it waits for that.
+    mutating func takeTicket(after last: inout UInt64) {
+        switch state {
+        case .waiting(.capacity) where ticket > 0 && condition != nil: return
+        case .waiting(.check) where ticket > 0: return
+        case .waiting(.capacity), .waiting(.check):
+            last += 1
+            ticket = last
+        case .waiting(.slot), .waiting(.previousRun), .waiting(.retryDelay),
+            .waiting(.condition), .starting, .running, .stopping, .stoppingAtStart, .ended:
+            return
+        }
+    }
+
     /// Whether it is a retry whose delay has not passed.
     public var isRetry: Bool { retryAt != nil }
 

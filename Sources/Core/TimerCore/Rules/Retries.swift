@@ -16,18 +16,18 @@ extension Policy.Retry {
     ///
     /// - Parameters:
     ///   - attempt: its number; 1 is the first.
-    ///   - codes: the exit codes that count as success.
+    ///   - success: how a run ends that succeeded.
     ///   - retriesOfLost: how many attempts may follow if the machine disappeared on which the run was.
     ///     Only a fleet has that (`on-lost = "retry"`): the user said that the run may happen twice.
     ///     One machine alone never repeats a lost run, because perhaps it did its work.
     public func next(
-        after outcome: RunOutcome, attempt: Int, successExitCodes codes: Set<Int32>,
+        after outcome: RunOutcome, attempt: Int, success: SuccessExitStatus,
         retriesOfLost: Int = 0
     ) -> NextAttempt {
         if case .lost(.machine) = outcome {
             return attempt <= retriesOfLost ? .onceCertain : .none
         }
-        guard attempt <= retries, outcome.isRetried(codes) else { return .none }
+        guard attempt <= retries, outcome.isRetried(success) else { return .none }
         return .after(delay(after: attempt))
     }
 
@@ -59,9 +59,9 @@ extension FleetPolicy.Loss {
 extension RunOutcome {
     /// Whether a failed run may be tried again. A run that was ended on purpose is not tried again,
     /// a lost run may have done its work, and a skipped one had none.
-    public func isRetried(_ codes: Set<Int32>) -> Bool {
+    public func isRetried(_ success: SuccessExitStatus) -> Bool {
         switch self {
-        case .exited, .signalled, .timedOut, .spawnFailed: !isSuccess(codes)
+        case .exited, .signalled, .timedOut, .spawnFailed: !success.contains(self)
         case .replaced, .stopped, .lost, .skipped: false
         }
     }

@@ -4,13 +4,26 @@
 import TimerCore
 import TimerRunnerProtocol
 
+/// What the server needs to check conditions.
+struct Conditions {
+    let mailbox: ConditionMailbox
+    let threads: ConditionThreads
+    var checks = ConditionChecks()
+
+    init(_ machine: MachineState, _ mailbox: ConditionMailbox) {
+        self.mailbox = mailbox
+        threads = ConditionThreads(machine)
+    }
+}
+
 /// Checks conditions for the scheduler, as the configuration says that the runner has read itself.
 extension ServerLoop {
     /// Checks the condition of a run, once the configuration is read if its files have changed.
     mutating func check(_ order: CheckOrder) throws(Closing) {
         try check(
-            checks.count + waiting.count + 1, settings.limits.runs, "checks that are not answered")
-        guard checks.isNew(order) else { return }
+            conditions.checks.count + waiting.count + 1, settings.limits.runs,
+            "checks that are not answered")
+        guard conditions.checks.isNew(order) else { return }
         let hasChanged = settings.hasChanged()
         if hasChanged { readings.check() }
         let found = definition(for: RunOrder(order), check: order.number, hasChanged: hasChanged)
@@ -22,9 +35,9 @@ extension ServerLoop {
         // The scheduler has an older definition, which had a condition.
         guard let condition = definition.execution.condition else { return answer(order, .yes) }
         let now = RunnerClock.awake()
-        checks.begin(order, condition, definition, at: now)
-        let mailbox = conditionMailbox
-        conditionThreads.look(
+        conditions.checks.begin(order, condition, definition, at: now)
+        let mailbox = conditions.mailbox
+        conditions.threads.look(
             condition, of: definition.execution.user,
             until: now + Condition.timeout.wholeNanoseconds
         ) { answer in
@@ -34,24 +47,25 @@ extension ServerLoop {
 
     /// Handles what other threads have found out, and what has taken too long.
     mutating func followChecks() {
-        for message in conditionMailbox.take() {
+        for message in conditions.mailbox.take() {
             switch message {
             case .looked(let run, let number, let answer):
-                if let reply = checks.didLook(run, number: number, answer) {
+                if let reply = conditions.checks.didLook(run, number: number, answer) {
                     self.answer(reply.0, reply.1)
                 }
             case .began(let command):
                 // It was started by a runner that is gone, and its answer is of no use.
-                if !checks.knows(command) { runner.end(command, grace: .zero) }
+                if !conditions.checks.knows(command) { runner.end(command, grace: .zero) }
             case .ended(let command, let outcome, let line):
-                let reply = checks.didEnd(command, outcome, line: line)
+                let reply = conditions.checks.didEnd(command, outcome, line: line)
                 runner.forget(command)
                 if let reply { answer(reply.0, reply.1) }
             }
         }
         let now = RunnerClock.awake()
-        for (order, reply) in checks.takeLate(at: now) { answer(order, reply) }
-        let requests = checks.takeStarts(at: now, wall: RunnerClock.wall()).map { start in
+        for (order, reply) in conditions.checks.takeLate(at: now) { answer(order, reply) }
+        let requests = conditions.checks.takeStarts(at: now, wall: RunnerClock.wall()).map {
+            start in
             var request = RunRequest(
                 id: start.run, definition: start.definition, missed: 0, active: .zero)
             request.checked = start.checked

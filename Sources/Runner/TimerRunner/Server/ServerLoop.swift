@@ -22,9 +22,7 @@ struct ServerLoop {
     let instance: UInt64
     let reader: DefinitionReader
     let barriers: Barriers
-    let conditionMailbox: ConditionMailbox
-    let conditionThreads: ConditionThreads
-    var checks = ConditionChecks()
+    var conditions: Conditions
     var definitions = JobDefinitions()
     var readings = ConfigReadings()
     var waiting = WaitingOrders()
@@ -39,8 +37,7 @@ struct ServerLoop {
         settings: RunnerServer.Settings, runner: Runner, outbound: OutboundQueue,
         conditionMailbox: ConditionMailbox, wake: Int32, instance: UInt64
     ) {
-        self.conditionMailbox = conditionMailbox
-        conditionThreads = ConditionThreads(settings.machine)
+        conditions = Conditions(settings.machine, conditionMailbox)
         self.settings = settings
         self.runner = runner
         self.outbound = outbound
@@ -137,7 +134,9 @@ struct ServerLoop {
     private func pollTimeout(until timeout: Int64?) -> Int32 {
         if connection?.canSendMore == true { return 0 }
         let recheckAt = readings.isReading ? nil : waiting.recheckAt
-        let instants = [timeout, connection?.sendAt, recheckAt, files?.lookAt, checks.next]
+        let instants = [
+            timeout, connection?.sendAt, recheckAt, files?.lookAt, conditions.checks.next,
+        ]
         guard let until = instants.compactMap({ $0 }).min() else { return -1 }
         return Int32(clamping: max(0, (until - RunnerClock.awake()) / 1_000_000 + 1))
     }

@@ -29,7 +29,8 @@ extension FleetJob {
         retriesOfLost = fleet.onLost.retries(job.policy.retry)
         endsIsolated = fleet.onIsolation == .stop
         skipsAway = fleet.onFleetAway == .skip
-        successExitCodes = job.execution.successExitCodes
+        success = job.execution.success
+        skipExitCodes = job.execution.skipExitCodes
     }
 
     /// Distinguishes versions of a definition on all machines. The rules of a time zone are not part
@@ -61,8 +62,13 @@ extension FleetJob {
             "missed \(policy.onMissed.rawValue)", "concurrency \(policy.concurrency.rawValue)",
             "deadline \(policy.startingDeadline?.wholeNanoseconds ?? -1)",
             "retry \(retry.retries) \(retry.delay.wholeNanoseconds) \(retry.backoff) \(retry.delayMax.wholeNanoseconds)",
-            "success \(job.execution.successExitCodes.sorted())",
+            "success \(job.execution.success.exitCodes.sorted())",
         ]
+        // Only what is set, so that other jobs have the same definition as in earlier versions.
+        let signals = job.execution.success.signals.sorted()
+        if !signals.isEmpty { parts.append("signals \(signals)") }
+        let skips = job.execution.skipExitCodes.sorted()
+        if !skips.isEmpty { parts.append("skip \(skips)") }
         if let template = fleet.template { parts.append("each \(template)") }
         return String(FNV1a.hash(Array(parts.joined(separator: "\n").utf8)), radix: 16)
     }

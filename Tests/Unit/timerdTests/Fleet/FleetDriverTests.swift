@@ -280,7 +280,9 @@ import TimerStore
         other { $0.policy.startingDeadline = .seconds(60) }
         other { $0.policy.concurrency = .allow }
         other { $0.execution.user = "www" }
-        other { $0.execution.successExitCodes = [0, 1] }
+        other { $0.execution.success.exitCodes = [0, 1] }
+        other { $0.execution.success.signals = ["SIGTERM"] }
+        other { $0.execution.skipExitCodes = [75] }
         let hashes = others.compactMap { FleetJob($0)?.definition }
         #expect(hashes.count == others.count && Set(hashes + [hash]).count == others.count + 1)
         var local = job

@@ -44,7 +44,11 @@ extension Agenda {
 
     /// Asks for a check of a run that is recorded, or is in this event.
     mutating func noteCheck(of run: Run, _ slot: Int, into batch: inout Batch) {
-        runs.changeCondition(of: run.id, slot, at: clocks.last.awake) { $0.asked = hold.event }
+        runs.change(run.id, slot) { active in
+            var wait = active.condition ?? ConditionWait(since: clocks.last.awake)
+            wait.asked = hold.event
+            active.condition = wait
+        }
         batch.checks.append(ConditionCheck(run: run, number: hold.event))
     }
 
@@ -90,9 +94,9 @@ extension Agenda {
     ) -> [Action] {
         var batch = Batch()
         let isFirst = run.condition?.what.isEmpty ?? true
-        runs.changeCondition(of: run.id, slot, at: now.awake) { wait in
-            wait.answers += 1
-            wait.what = what
+        runs.change(run.id, slot) { active in
+            active.condition?.answers += 1
+            active.condition?.what = what
         }
         _ = runs.apply(.wait(.condition(until: until)), to: run.id, of: .slot(slot))
         if let entry = entries[slot] {
@@ -131,7 +135,7 @@ extension Agenda {
         }
     }
 
-    /// Takes the checks of a job back, so that its runs are checked anew as soon as they may be. Nothing
+    /// Takes the checks of a job back, so that its runs are checked once more as soon as they may be. Nothing
     /// follows from answers that are still to come.
     mutating func takeBackChecks(_ slot: Int) {
         for run in runs[slot] where run.wait == .check {
@@ -148,11 +152,23 @@ extension Agenda {
         let isOther = old.execution.condition != entry.job.execution.condition
         for run in runs[slot] {
             guard case .waiting(.condition) = run.state else { continue }
-            runs.redefine(run.id, slot, as: entry.boxedJob)
+            runs.change(run.id, slot) { $0.job = entry.boxedJob }
+            if entry.job.policy.slots.isEmpty { runs.forgetPlace(of: run.id) }
             guard isOther else { continue }
             _ = runs.apply(
                 .wait(.condition(until: clocks.last.awake)), to: run.id, of: .slot(slot))
         }
+    }
+
+    /// Starts the runs that wait for `max-concurrent` at the end of an event: a run that was cancelled
+    /// while it was checked had a place.
+    mutating func admitWaiting(at now: Now) -> [Action] {
+        guard runs.capacityCount > 0, runs.startedCount < concurrentRunsMax, !isShutDown else {
+            return []
+        }
+        var batch = Batch()
+        admitWaiting(at: now, into: &batch)
+        return batch.actions
     }
 
     /// Whether a run of the job in this slot waits for its condition.
