@@ -187,7 +187,7 @@ function sentence(text) {
 /** Whether a run is active or starts as soon as max-concurrent allows it. Other runs wait for a delay or another run. */
 const isActive = (run) => run.waits === undefined;
 const isRunning = (job) => job.running.some(isActive);
-const isWaiting = (job) => job.running.some((run) => run.waits === 'capacity' || run.waits === 'slot');
+const isWaiting = (job) => job.running.some((run) => ['capacity', 'slot', 'check', 'condition'].includes(run.waits));
 const stateWord = (job) => (job.state !== 'armed' ? job.state : isRunning(job) ? 'running' : isWaiting(job) ? 'waiting' : 'armed');
 const isPaused = (job) => job.state === 'paused';
 const hasEnded = ({ state }) => state === 'stopped' || state === 'finished';
@@ -250,6 +250,8 @@ function waiting(run) {
   switch (run.waits) {
     case 'capacity': return 'waits for max-concurrent';
     case 'slot': return `waits for the slot ${printable(run.slot ?? '?')}`;
+    case 'check': return 'waits for the check of its condition';
+    case 'condition': return `waits for its condition: ${printable(run.unmet ?? '?')}${run.waits_until ? `, until ${clock(msOf(run.waits_until))}` : ''}`;
     case 'previous-run': return 'waits for the previous run to end';
     case 'retry-delay': return run.starts_at ? `retries at ${clock(msOf(run.starts_at))}` : 'waits for its delay';
     default: return run.waits === undefined ? null : `waits (${printable(run.waits)})`;
@@ -301,6 +303,11 @@ function cronWords(line) {
 const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const FOLLOWED = { success: 'that succeeds', failure: 'that fails', skip: 'that is skipped' };
+
+/** What must be true when a run of a job is about to start, in words. */
+function conditionWords({ checks, wait_max_usec: most }) {
+  return printable(`${checks.join(', ')}; otherwise a run ${most ? `waits for at most ${span(most)}` : 'is skipped'}`);
+}
 
 /** After what a job runs that follows others, in words. */
 function followWords(follows) {
@@ -1769,6 +1776,7 @@ const jobView = (() => {
     const facts = [
       ['Command', job.shell ?? job.command?.map(shellWord).join(' '), 'code'], ['Schedule', exactSchedule(job) || schedule(job)],
       ['Follows', !job.on_demand && job.follows && followWords(job.follows)],
+      ['Condition', job.condition && conditionWords(job.condition)],
       ['Followers', job.followers && job.followers.map((other, index) => [index ? ', ' : '', jobLink(other)])],
       ['Counts', job.count && `${job.count} time`], ['Policy', policy], ['Runs due', String(job.firings)], ['Active time', wholeSpan(job.active_usec)],
       ['Not counted', job.uncertain_usec && `up to ${span(job.uncertain_usec)} (crash)`],

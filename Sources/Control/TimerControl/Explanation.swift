@@ -54,6 +54,12 @@ public struct Explanation {
                 "Run \(run.id) waits for max-concurrent: \(reply.activeRuns) of at most "
                     + "\(reply.maxConcurrent) runs are active.", run: run.id)
         case "slot": explainSlot(of: run)
+        case "check":
+            add(
+                .waitsForCondition,
+                "Run \(run.id) is about to start, and its condition is being checked.",
+                run: run.id)
+        case "condition": explainCondition(of: run, isPaused: job.state == "paused")
         case "previous-run" where job.state == "paused":
             add(.waitsForResume, "Run \(run.id) waits for the end of the pause.", run: run.id)
         case "previous-run":
@@ -80,6 +86,19 @@ public struct Explanation {
                 "Run \(run.id) has been running\(place) since \(show(began))\(away(began)).",
                 at: began, run: run.id)
         }
+    }
+
+    private mutating func explainCondition(of run: RunStatus, isPaused: Bool) {
+        let what = run.unmet.map { ": \(Printable.text($0)) is not met" } ?? ""
+        let isHeld = isPaused && run.requestedBy == nil
+        let again =
+            isHeld
+            ? "; it is not checked again before the end of the pause"
+            : run.checkedAgain.map { "; it is checked again at \(show($0))\(away($0))" } ?? ""
+        let end = run.waitsUntil.map { ", and skipped at \(show($0))\(away($0))" } ?? ""
+        add(
+            .waitsForCondition, "Run \(run.id) waits for its condition\(what)\(again)\(end).",
+            at: run.checkedAgain, run: run.id)
     }
 
     private mutating func explainSlot(of run: RunStatus) {

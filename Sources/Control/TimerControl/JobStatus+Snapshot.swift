@@ -52,6 +52,7 @@ extension JobStatus {
         if !snapshot.incidents.isEmpty { incidents = snapshot.incidents.map { IncidentStatus($0) } }
         if job.fleet != nil { show(snapshot.fleet) }
         policy = PolicyStatus(job.policy)
+        condition = job.execution.condition.map { ConditionStatus($0) }
         if case .wall(let schedule) = job.schedule { show(schedule) }
     }
 }

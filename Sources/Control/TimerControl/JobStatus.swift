@@ -91,6 +91,8 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var incidents: [IncidentStatus]?
     /// What its policy says where that is not the default.
     public var policy: PolicyStatus?
+    /// What must be true when a run is about to start; absent if nothing must.
+    public var condition: ConditionStatus?
     /// What was deleted of its history because of a limit since the daemon started; absent if
     /// nothing was, and in lists.
     public var historyDeleted: HistoryDeletion?
@@ -103,7 +105,7 @@ public struct JobStatus: Codable, Hashable, Sendable {
 
     // In alphabetical order, so that they need not be sorted when they are written.
     enum CodingKeys: CodingKey, CaseIterable {
-        case activeUsec, afterUsec, at, calendar, checkpoint, command, count
+        case activeUsec, afterUsec, at, calendar, checkpoint, command, condition, count
         case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, fleet,
             followers, follows, followsAt, from, historyDeleted, incidents
         case job, last, next
@@ -182,6 +184,22 @@ public struct PolicyStatus: Codable, Hashable, Sendable {
     /// How many of its newest finished runs are kept: of those that succeeded, and as many that
     /// failed.
     public var historyRuns: Int?
+}
+
+/// What must be true when a run of a job is about to start.
+public struct ConditionStatus: Codable, Hashable, Sendable {
+    /// What is checked, in this order: `mounted /mnt/backup`.
+    public var checks: [String]
+    /// What happens with a run whose condition is not met: `skip` or `wait`.
+    public var otherwise: String
+    /// How long a run waits before it is skipped; absent if it does not wait.
+    public var waitMaxUsec: Int64?
+
+    init(_ condition: Condition) {
+        checks = condition.words
+        otherwise = condition.otherwise.rawValue
+        if condition.otherwise == .wait { waitMaxUsec = condition.waitMax.wholeMicroseconds }
+    }
 }
 
 /// Something that is wrong with a job, about which a notifier sent a message.

@@ -44,6 +44,7 @@ struct OrdersBody: Codable, RequestBody {
     var alone: Bool?
     var count: Int?
     var environment: [String]?
+    var force: Bool?
     var forUsec: Int64?
     var jobs: [String]?
     var machine: String?
@@ -61,12 +62,13 @@ struct OrdersBody: Codable, RequestBody {
         (count, forUsec, note) = (order.count, order.forUsec, order.note)
         (until, withRun) = (order.until, order.withRun)
         (alone, environment, machine) = (order.alone, order.environment, order.machine)
+        force = order.force
     }
 
     var order: OrderBody {
         OrderBody(
             note: note, until: until, forUsec: forUsec, withRun: withRun, count: count,
-            environment: environment, alone: alone, machine: machine)
+            environment: environment, alone: alone, force: force, machine: machine)
     }
 
     func selection() throws(ControlRequest.Fault) -> JobSelection {

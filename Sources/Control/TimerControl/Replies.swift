@@ -167,6 +167,8 @@ public struct OrderBody: Codable, Hashable, Sendable {
     public var environment: [String]?
     /// For `run`: whether no other job follows the run.
     public var alone: Bool?
+    /// For `run`: whether it starts whatever the condition of the job says.
+    public var force: Bool?
     /// For `run` of a job of a fleet: the machine that runs it; absent for the one that is asked.
     public var machine: String?
 
@@ -189,10 +191,12 @@ public struct OrderBody: Codable, Hashable, Sendable {
     public init(
         note: String? = nil, until: String? = nil, forUsec: Int64? = nil, withRun: Bool? = nil,
         count: Int? = nil, environment: [String]? = nil, alone: Bool? = nil,
+        force: Bool? = nil,
         machine: String? = nil
     ) {
         self.environment = environment
         self.alone = alone
+        self.force = force
         self.machine = machine
         self.note = note
         self.until = until

@@ -42,11 +42,17 @@ public struct RunStatus: Codable, Hashable, Sendable {
     /// Its largest resident set, in bytes; absent if it is not known, because it was not more than
     /// the runner's own.
     public var peakBytes: Int64?
-    /// Why it waits: `capacity`, `slot`, `previous-run` or `retry-delay`; absent once it was sent to
-    /// the runner.
+    /// Why it waits: `capacity`, `slot`, `previous-run`, `retry-delay`, `check` while its condition is
+    /// being checked, or `condition`; absent once it was sent to the runner.
     public var waits: String?
     /// The slot that it waits for; the first, if it waits for several.
     public var slot: String?
+    /// What was not met when its condition was last checked: `mounted /mnt/backup`.
+    public var unmet: String?
+    /// When its condition is checked again, RFC 3339.
+    public var checkedAgain: String?
+    /// When it is skipped if its condition is not met until then, RFC 3339.
+    public var waitsUntil: String?
     /// When it starts, if it waits for the delay before a further attempt, RFC 3339.
     public var startsAt: String?
     /// The machine that has it, for a run of a job that a fleet shares; absent if that is the one
@@ -61,6 +67,8 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var causeResult: String?
     /// Of `requested`: whether no other job follows it; absent if others may.
     public var alone: Bool?
+    /// Of `requested`: whether it starts whatever the condition of its job says; absent if not.
+    public var forced: Bool?
     /// Who requested it; absent if no user did.
     public var requestedBy: String?
     /// How many further runs that came due were combined with it; only in answers about runs.
@@ -71,11 +79,11 @@ public struct RunStatus: Codable, Hashable, Sendable {
 
     // In alphabetical order, so that they need not be sorted when they are written.
     enum CodingKeys: CodingKey, CaseIterable {
-        case alone, began, cause, causeResult, causeRun, detail, elapsedUsec, ended, exitCode,
-            failed, id, job, machine, missed,
+        case alone, began, cause, causeResult, causeRun, checkedAgain, detail,
+            elapsedUsec, ended, exitCode, failed, forced, id, job, machine, missed,
             outcome
         case output, peakBytes, reason, requestedBy, scheduled, signal, slot, startsAt, succeeded
-        case systemUsec, userUsec, waits
+        case systemUsec, unmet, userUsec, waits, waitsUntil
     }
 }
 
@@ -93,6 +101,7 @@ extension RunStatus {
         causeRun = cause.chain?.run.description
         causeResult = cause.chain?.result.word
         alone = cause.isAlone ? true : nil
+        forced = cause.isForced ? true : nil
     }
 
     /// An active or waiting run. Spans are counted up to `now`.
@@ -114,6 +123,12 @@ extension RunStatus {
         case .retryDelay(let instant):
             waits = "retry-delay"
             startsAt = (now.wall + (instant - now.awake)).rfc3339Micros
+        case .check: waits = "check"
+        case .condition(let instant):
+            waits = "condition"
+            unmet = run.condition?.what
+            checkedAgain = (now.wall + (instant - now.awake)).rfc3339Micros
+            waitsUntil = run.conditionEnd.map { (now.wall + ($0 - now.awake)).rfc3339Micros }
         case nil: break
         }
     }

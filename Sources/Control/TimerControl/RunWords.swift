@@ -16,6 +16,8 @@ public enum RunWords {
         case .timedOut: "stopped because it ran longer than its timeout"
         case .replaced: "replaced by a newer run"
         case .stopped: "stopped on request"
+        case .spawnFailed(let errno, let what) where what.hasPrefix(conditionPart):
+            "its condition was not checked: \(what.dropFirst(conditionPart.count)) (\(error(errno)))"
         case .spawnFailed(let errno, let what): "failed to start: \(failure(errno, what))"
         case .lost(.reboot): "lost: the machine went down while it ran"
         case .lost(.daemon): "lost: timerd went down while it ran"
@@ -27,6 +29,9 @@ public enum RunWords {
         case .skipped(.condition(let what)): "skipped: condition not met: \(what)"
         }
     }
+
+    /// What begins the reason if a condition could not be checked.
+    private static let conditionPart = "condition: "
 
     /// Why a process was not started. The error of a look-up speaks of a file, and means a name.
     private static func failure(_ errno: String, _ what: String) -> String {
@@ -50,6 +55,7 @@ public enum RunWords {
             case "requested":
                 "requested by \(run.requestedBy ?? "an unknown user")"
                     + (run.alone == true ? ", alone" : "")
+                    + (run.forced == true ? ", whatever its condition says" : "")
             default: "by its schedule"
             }
         let attempt = attempt(of: run.id)
@@ -62,11 +68,18 @@ public enum RunWords {
         case "capacity": "waits for max-concurrent"
         case "slot": "waits for the slot \(Printable.text(run.slot ?? "?"))"
         case "previous-run": "waits for the previous run to end"
+        case "check": "waits for the check of its condition"
+        case "condition": "waits for its condition" + condition(run, instant)
         case "retry-delay":
             "waits for its delay" + (run.startsAt.map { ", until \(instant($0))" } ?? "")
         case let other?: "waits (\(other))"
         case nil: nil
         }
+    }
+
+    private static func condition(_ run: RunStatus, _ instant: (String) -> String) -> String {
+        (run.unmet.map { ": \(Printable.text($0))" } ?? "")
+            + (run.waitsUntil.map { ", until \(instant($0))" } ?? "")
     }
 
     /// The number of the attempt in the identity of a run; 1 for a text that is not one.

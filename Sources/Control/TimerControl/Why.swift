@@ -24,6 +24,7 @@ public struct WhyReply: Codable, Hashable, Sendable {
             case waitsForCapacity = "waits-for-capacity"
             case waitsForSlot = "waits-for-slot"
             case slotTaken = "slot-taken"
+            case waitsForCondition = "waits-for-condition"
             case waitsForPreviousRun = "waits-for-previous-run"
             case waitsForRetryDelay = "waits-for-retry-delay"
             case waitsForResume = "waits-for-resume"

@@ -52,6 +52,8 @@ struct Draft: Sendable {
     /// After which jobs it runs, and where that is written; nil: after none.
     var follows: Marked<Follows>?
     var onDemand = false
+    /// What `condition` says, of the job and of `[defaults]`.
+    var condition = ConditionDraft()
     /// The keys whose values are not known, because they are wrong.
     var refused: Set<String> = []
     /// Whether a key is unknown, and nothing tells what it was meant for.
@@ -92,6 +94,7 @@ struct Draft: Sendable {
         execution.skipExitCodes = skipExitCodes?.value ?? []
         execution.priorities.io = ioScheduling
         execution.priorities.cpu = cpuScheduling
+        execution.condition = condition.condition
         var job = Job(
             name: name, command: command, schedule: schedule, description: description,
             first: every == nil ? nil : first, count: count, paused: paused,

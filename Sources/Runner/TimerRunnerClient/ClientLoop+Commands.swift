@@ -47,6 +47,9 @@ extension ClientLoop {
         case .send(let order):
             runs.add(order)
             send(.send(order))
+        case .check(let order):
+            checks.add(order)
+            send(.check(order))
         case .close: course.close()
         }
     }

@@ -18,6 +18,7 @@ struct ClientLoop: ~Copyable {
     var search: RunnerSearch
     var received: ReceivedMessages
     var runs = KnownRuns()
+    var checks = PendingChecks()
     var replies = PendingReplies<@Sendable () -> Void>()
     var course = ClientCourse()
     /// Whether there may be more frames in the buffer.
@@ -142,6 +143,9 @@ struct ClientLoop: ~Copyable {
         case .down:
             course.announceEnd()
             replies.takeShutdown()?()
+        case .checked(let run, let number, let answer):
+            guard checks.take(run, number: number) else { return }
+            handler(.checked(run, number: number, answer)) {}
         case .welcome, .memory, .holds, .complete:
             disconnect("the runner sent an unexpected message")
         }
@@ -198,6 +202,7 @@ struct ClientLoop: ~Copyable {
             search.end()
             if replies.awaitsPreparation { send(.prepare) }
             reconcile(greeting.holdings)
+            for order in checks.all { send(.check(order)) }
             handler(.back(isSame: isSame)) {}
         } catch {
             search.fail()

@@ -26,6 +26,7 @@ final class ClientMailbox: Sendable {
         case forgetFormer
         case discard([Job.Name])
         case send(MessageOrder)
+        case check(CheckOrder)
         case close
     }
 

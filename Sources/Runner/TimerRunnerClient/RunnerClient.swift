@@ -33,6 +33,8 @@ public final class RunnerClient: Sendable {
         case away(String, wasAnnounced: Bool)
         /// The connection is back, to the same runner as before or to another one.
         case back(isSame: Bool)
+        /// The answer to `check` for this run, with the number of the request.
+        case checked(Run.ID, number: UInt64, Condition.Answer)
     }
 
     /// A run that the runner had when the client first connected.
@@ -183,6 +185,15 @@ public final class RunnerClient: Sendable {
     /// scheduler that sends it is reattached. Without a connection to a runner, it waits for one.
     public func send(_ order: MessageOrder) { mailbox.post(.send(order)) }
 
+    /// Checks the condition of a run. The answer is reported once, also if the runner is lost meanwhile,
+    /// unless a later request for the same run replaces this one. Without a connection to a runner,
+    /// it waits for one.
+    ///
+    /// - Parameter number: distinguishes the requests for one run.
+    public func check(_ run: Run, number: UInt64) {
+        mailbox.post(.check(CheckOrder(run, number: number)))
+    }
+
     /// Makes the runner terminate every run, by SIGTERM and after `grace` by SIGKILL, and then
     /// itself. Returns when that is done and every end is reported, or after `grace` and ten
     /// seconds, or at once if no runner is connected.
@@ -255,7 +266,7 @@ struct Greeting {
                     } else {
                         throw .init("unexpected response: is this the socket of timerd-runner?")
                     }
-                case .event, .barrierReached, .down:
+                case .event, .barrierReached, .down, .checked:
                     throw .init("unexpected response: is this the socket of timerd-runner?")
                 }
             }

@@ -17,6 +17,8 @@ public struct RunRequest: Hashable, Sendable {
     public var variables: RunVariables
     /// The message that it sends; nil for a run of a job.
     public var message: Message?
+    /// The run whose condition it checks; nil for any other run.
+    package var checked: Run.ID?
     /// What a fleet requires of it; nil for a run of this machine alone.
     public var fleet: FleetStart?
     /// The end of another run that caused it; nil if none did.

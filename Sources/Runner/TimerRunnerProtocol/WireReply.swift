@@ -19,6 +19,9 @@ package enum WireReply: Hashable {
     case barrierReached(UInt64, token: UInt64)
     /// Every run has ended, and none is started any more.
     case down
+    /// The answer to the request of this number to check the condition of a run. It is not kept: a
+    /// scheduler that did not get it asks again.
+    case checked(Run.ID, number: UInt64, Condition.Answer)
 
     package var bytes: [UInt8] {
         var writer = WireWriter()
@@ -42,6 +45,11 @@ package enum WireReply: Hashable {
         case .memory(let id):
             writer.put(UInt8(14))
             writer.put(id)
+        case .checked(let run, let number, let answer):
+            writer.put(UInt8(15))
+            writer.put(run)
+            writer.put(number)
+            writer.put(answer)
         }
         return writer.bytes
     }
@@ -97,6 +105,9 @@ package enum WireReply: Hashable {
         case 8: self = .barrierReached(try reader.unsigned(), token: try reader.unsigned())
         case 9: self = .down
         case 14: self = .memory(try reader.unsigned())
+        case 15:
+            self = .checked(
+                try reader.run(), number: try reader.unsigned(), try reader.answer())
         case 10...13: self = .event(try reader.unsigned(), try Self.event(kind, &reader))
         default: throw .init()
         }

@@ -30,6 +30,8 @@ package enum WireRequest: Hashable {
     case discard([Job.Name])
     /// Send a message of a notifier, once.
     case send(MessageOrder)
+    /// Check the condition of a run. The answer is `WireReply.checked`.
+    case check(CheckOrder)
 
     package var bytes: [UInt8] {
         var writer = WireWriter()
@@ -96,6 +98,9 @@ package enum WireRequest: Hashable {
         case .send(let order):
             writer.put(UInt8(14))
             writer.put(order)
+        case .check(let order):
+            writer.put(UInt8(15))
+            writer.put(order)
         }
         return writer.bytes
     }
@@ -144,6 +149,7 @@ package enum WireRequest: Hashable {
             }
             self = .discard(jobs)
         case 14: self = .send(try reader.message())
+        case 15: self = .check(try reader.check())
         default: throw .init()
         }
         try reader.finish()

@@ -230,6 +230,8 @@ struct Daemon {
                     loop.receive(end, of: run)
                     eventLogger.afterwards(seen)
                 }
+            case .checked(let run, let number, let answer):
+                loop.later { $0.receive(.checked(run, number: number, answer)) }
             case .away(_, wasAnnounced: true):
                 meters.note(isRunnerConnected: false)
                 log.notice(

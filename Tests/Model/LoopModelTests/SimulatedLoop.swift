@@ -329,8 +329,9 @@ final class SimulatedLoop {
         case .storeJobSet(let change, let durable):
             submit(request(change.changes, durable: durable))
         case .answer(let word): answer(word, decision.answer)
+        // The jobs of this model have no conditions.
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .log, .signal, .suspend, .resume,
-            .armIncidents, .decline:
+            .check, .armIncidents, .decline:
             break
         }
     }

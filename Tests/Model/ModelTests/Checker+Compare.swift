@@ -5,7 +5,7 @@ extension Checker {
     // MARK: - What must be observed, and what was observed
 
     func compare(_ seen: ArraySlice<Seen>) {
-        var cursor = (row: 0, start: 0, act: 0, token: 0, erased: 0)
+        var cursor = (row: 0, start: 0, check: 0, act: 0, token: 0, erased: 0)
         var answered: Int64 = 0
         accounts.removeAll(keepingCapacity: true)
         for one in seen where one.kind == .start || one.kind == .close { tally(one) }
@@ -13,6 +13,7 @@ extension Checker {
             switch one.kind {
             case .row: expect(one, rows, &cursor.row)
             case .start: expect(one, starts, &cursor.start)
+            case .check: expect(one, checks, &cursor.check)
             case .end, .suspend, .resume, .close: expect(one, acts, &cursor.act)
             case .fired, .skipped, .resumed: expect(one, tokens, &cursor.token)
             case .account:
@@ -38,6 +39,7 @@ extension Checker {
         }
         if cursor.row < rows.count { fail(.missed, "not recorded: \(rows[cursor.row])") }
         if cursor.start < starts.count { fail(.missed, "not started: \(starts[cursor.start])") }
+        if cursor.check < checks.count { fail(.missed, "not checked: \(checks[cursor.check])") }
         if cursor.act < acts.count { fail(.missed, "not done: \(acts[cursor.act])") }
         if cursor.token < tokens.count { fail(.missed, "not told: \(tokens[cursor.token])") }
         if cursor.erased < erased.count { fail(.account, "kept the records of \(erased)") }

@@ -189,7 +189,9 @@ extension Checker {
             if let successor = jobs.first(where: { $0.renamedFrom == job }),
                 !states[successor.name].isKnown
             {
+                takeBackChecks(job)
                 rename(job, to: successor.name)
+                change(successor, seen)
             } else {
                 remove(job)
             }
@@ -227,6 +229,13 @@ extension Checker {
         }
         if old.concurrency == .allow { states[job].mayOverlap = true }
         states[job].spec = spec
+        if let condition = old.condition {
+            takeBackChecks(job)
+            for index in states[job].runs.indices where states[job].runs[index].awaitsCondition {
+                states[job].runs[index].told = spec
+                if spec.condition != condition { states[job].runs[index].wait = .condition(awake) }
+            }
+        }
         let isOver = follow(spec.paused, job)
         leaveFinished(job)
         if isOver { unpause(job, byItself: false, seen) } else { finishWithoutSlots(job) }

@@ -58,6 +58,7 @@ extension Checker {
         downtimeEnd = boot
         skippedWallRange = nil
         waiting = []
+        lastOrder = 0
         places = 0
         slots.restart()
         var open = takeOpenRuns()
@@ -167,6 +168,10 @@ extension Checker {
         let spec = states[job].spec
         run.told = spec
         run.wait = .turn
+        run.answers = 0
+        run.order = 0
+        run.since =
+            run.attempt == 1 && run.mustBeChecked ? awake - max(0, wall - run.recorded) : nil
         if run.attempt > 1 {
             let delay = spec.retryDelay(after: run.attempt - 1)
             run.wait = .retry(awake + max(0, delay - max(0, wall - run.recorded)))

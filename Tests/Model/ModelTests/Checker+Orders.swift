@@ -51,6 +51,7 @@ extension Checker {
             cancelPending(job, .stopped)
             answer = Seen.Answer.done
         case .run: run(job)
+        case .force: run(job, isForced: true)
         case .skipNext:
             guard phase == .armed || phase == .paused, states[job].skips != count else { return }
             states[job].skips = count
@@ -101,8 +102,8 @@ extension Checker {
             acts.append(act(.end, states[job].runs[index]))
             answer = Seen.Answer.done
         }
-        guard states[job].runs.contains(where: \.isRetry) else { return }
-        cancelPending(job, .stopped) { $0.isRetry }
+        guard states[job].runs.contains(where: { $0.isRetry || $0.awaitsCondition }) else { return }
+        cancelPending(job, .stopped) { $0.isRetry || $0.awaitsCondition }
         release(job)
         answer = Seen.Answer.done
     }
@@ -131,7 +132,7 @@ extension Checker {
     }
 
     /// Makes a run independently of the schedule.
-    private func run(_ job: Int) {
+    private func run(_ job: Int, isForced: Bool = false) {
         let spec = states[job].spec
         let runs = states[job].runs
         let started = runs.count(where: \.isStarted)
@@ -153,9 +154,11 @@ extension Checker {
         let label = takeLabel(wall, job)
         if takesPlace { cancelPending(job, .replaced) { $0.isRetry } }
         if takesPlace || spec.concurrency == .allow {
-            admit(add(job, label, missed: 0, isRequested: true), job)
+            admit(
+                add(job, label, missed: 0, isRequested: true, isForced: isForced), job)
         } else {
-            _ = place(job, label, missed: 0, isCatchUp: false, isRequested: true)
+            _ = place(
+                job, label, missed: 0, isCatchUp: false, isRequested: true, isForced: isForced)
         }
         tokens.append(Seen(kind: .fired, job: job, label: label, attempt: 1))
         answer = Seen.Answer.done

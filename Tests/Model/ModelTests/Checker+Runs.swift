@@ -17,7 +17,8 @@ extension Checker {
 
     /// Records a firing and starts it, or lets it wait. Returns the reason if it is skipped.
     func place(
-        _ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool, isRequested: Bool = false
+        _ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool, isRequested: Bool = false,
+        isForced: Bool = false
     ) -> Int? {
         let spec = states[job].spec
         let mustBeFree = spec.skipsBusy && startsNow(job, isCatchUp: isCatchUp)
@@ -41,7 +42,8 @@ extension Checker {
             cancelPending(job, .replaced)
         }
         let isFirst = states[job].runs.isEmpty
-        let number = add(job, label, missed: missed, isRequested: isRequested)
+        let number = add(
+            job, label, missed: missed, isRequested: isRequested, isForced: isForced)
         if let place { slots.insert(number, states[job].spec.slots, at: place) }
         if spec.concurrency == .allow ? !isFull(job) : isFirst {
             admit(number, job)
@@ -52,15 +54,17 @@ extension Checker {
     }
 
     /// Records a first attempt that waits for the previous run.
-    func add(_ job: Int, _ label: Int64, missed: Int, isRequested: Bool = false) -> Int {
+    func add(
+        _ job: Int, _ label: Int64, missed: Int, isRequested: Bool = false, isForced: Bool = false
+    ) -> Int {
         rows.append(Seen(kind: .row, job: job, label: label, attempt: 1, value: Int64(missed)))
         numbers += 1
         states[job].runs.append(
             Attempt(
                 number: numbers, job: job, name: job, label: label, attempt: 1,
                 missed: Int64(missed),
-                told: states[job].spec, wait: .turn, isRequested: isRequested, recorded: wall,
-                boot: bootNumber))
+                told: states[job].spec, wait: .turn, isRequested: isRequested,
+                isForced: isForced, recorded: wall, boot: bootNumber))
         return numbers
     }
 
@@ -87,7 +91,7 @@ extension Checker {
 
     /// Closes the waiting runs, and asks the active ones to end.
     /// - Returns: the place in the queues of the slots that the new run takes over.
-    private func replace(_ job: Int) -> Int? {
+    private func replace(_ job: Int) -> SlotChecker.Place? {
         let place = slots.place(of: states[job].runs, ifThisTakes: states[job].spec.slots)
         cancelPending(job, .replaced)
         for index in states[job].runs.indices where states[job].runs[index].endsAs == nil {
@@ -102,6 +106,7 @@ extension Checker {
     ) {
         for run in states[job].runs where run.wait != .none && isChosen(run) {
             waiting.removeAll { $0 == run.number }
+            if run.isChecked { giveUpPlace(of: run) }
             slots.leave(run.number)
             acts.append(act(.close, run, outcome))
         }
@@ -128,12 +133,47 @@ extension Checker {
             return
         }
         guard places < runsMax, waiting.isEmpty, !isShutDown else {
-            waiting.append(number)
             slots.wait(number, uses)
-            states[job].runs[index].wait = .place
+            waitForPlace(index, job)
             return
         }
-        start(index, job)
+        startOrCheck(index, job)
+    }
+
+    /// A run with a condition that was checked before is not behind those that came later.
+    private func waitForPlace(_ index: Int, _ job: Int) {
+        states[job].runs[index].wait = .place
+        if states[job].runs[index].order == 0 || states[job].runs[index].since == nil {
+            lastOrder += 1
+            states[job].runs[index].order = lastOrder
+        }
+        let order = states[job].runs[index].order
+        let place = waiting.firstIndex { number in
+            states.contains { $0.runs.contains { $0.number == number && $0.order > order } }
+        }
+        waiting.insert(states[job].runs[index].number, at: place ?? waiting.count)
+    }
+
+    /// A run that has its place and its slots starts, or its condition is checked first.
+    private func startOrCheck(_ index: Int, _ job: Int) {
+        guard states[job].runs[index].mustBeChecked else { return start(index, job) }
+        checkCount += 1
+        places += 1
+        slots.take(states[job].runs[index], isChecked: true)
+        states[job].runs[index].wait = .check(checkCount)
+        states[job].runs[index].since = states[job].runs[index].since ?? awake
+        if states[job].runs[index].order == 0 {
+            lastOrder += 1
+            states[job].runs[index].order = lastOrder
+        }
+        var check = act(.check, states[job].runs[index])
+        check.value = checkCount
+        checks.append(check)
+    }
+
+    private func giveUpPlace(of run: Attempt) {
+        places -= 1
+        slots.giveBack(run)
     }
 
     private func start(_ index: Int, _ job: Int) {
@@ -147,7 +187,7 @@ extension Checker {
 
     /// Gives free capacity to the run that has waited longest. A run of a paused job waits for the
     /// end of the pause instead, unless a user requested it.
-    private func fillPlaces() {
+    func fillPlaces() {
         while !isShutDown, places < runsMax, !waiting.isEmpty {
             let number = waiting.removeFirst()
             guard let job = jobSet.first(where: { index(of: number, $0) != nil }),
@@ -163,7 +203,7 @@ extension Checker {
             states[job].runs[index].wait = .turn
             slots.leave(run.number)
         } else if !expire(index, job) {
-            start(index, job)
+            startOrCheck(index, job)
         }
     }
 
@@ -175,8 +215,7 @@ extension Checker {
             if places < runsMax, waiting.isEmpty {
                 startWaiting(index, job)
             } else {
-                states[job].runs[index].wait = .place
-                waiting.append(number)
+                waitForPlace(index, job)
             }
         }
     }
@@ -196,6 +235,7 @@ extension Checker {
             wall - run.label > deadline + told.accuracy + told.randomDelay
         else { return false }
         states[job].runs.remove(at: index)
+        if run.isChecked { giveUpPlace(of: run) }
         slots.leave(run.number)
         acts.append(act(.close, run, .lostDeadline))
         skip(job, run.label, Int(run.missed) + 1, Seen.Reason.deadline)
@@ -205,7 +245,14 @@ extension Checker {
     /// Starts the waiting runs of the job that may start: retries whose time has come, and the
     /// oldest run that waits for the previous run, if no other is active.
     func release(_ job: Int) {
-        guard !isShutDown, states[job].isPresent, states[job].phase != .paused else { return }
+        guard !isShutDown, states[job].isPresent else { return }
+        for run in states[job].runs {
+            guard case .condition(let at) = run.wait, at <= awake, mayBeChecked(run, job),
+                let index = index(of: run.number, job)
+            else { continue }
+            if !expire(index, job) { admit(run.number, job) }
+        }
+        guard states[job].phase != .paused else { return }
         for run in states[job].runs {
             guard case .retry(let at) = run.wait, at <= awake else { continue }
             if isFull(job), let index = index(of: run.number, job) {
@@ -241,7 +288,12 @@ extension Checker {
         let run = states[job].runs.remove(at: index)
         places -= 1
         slots.giveBack(run)
-        let outcome = run.endsAs ?? told.recorded(for: run.told)
+        noteEnd(of: run, run.endsAs ?? told.recorded(for: run.told), job)
+    }
+
+    /// Closes a run that is removed from the runs of its job, and records a retry.
+    private func noteEnd(of run: Attempt, _ outcome: PlainOutcome, _ job: Int) {
+        let label = run.label
         acts.append(act(.close, run, outcome))
         if let spec = run.told, outcome.isRetried(spec), run.attempt <= spec.retries,
             states[job].phase != .stopped
@@ -255,11 +307,70 @@ extension Checker {
             next.recorded = wall
             next.boot = bootNumber
             next.isBegun = false
+            next.since = nil
+            next.answers = 0
+            next.order = 0
             next.endsAs = nil
             states[job].runs.append(next)
             rows.append(
                 Seen(
                     kind: .row, job: job, label: label, attempt: next.attempt, value: run.missed))
+        }
+        fillPlaces()
+        release(job)
+    }
+
+    // MARK: - Conditions
+
+    /// Whether a run that waits for its condition is asked again in time: not in a pause, unless a user
+    /// requested it.
+    func mayBeChecked(_ run: Attempt, _ job: Int) -> Bool {
+        states[job].phase != .paused || run.isRequested && run.attempt == 1
+    }
+
+    /// Nothing follows from the answers to the checks of this job that are still to come.
+    func takeBackChecks(_ job: Int) {
+        for index in states[job].runs.indices where states[job].runs[index].isChecked {
+            giveUpPlace(of: states[job].runs[index])
+            states[job].runs[index].wait = .condition(awake)
+        }
+    }
+
+    /// Handles an answer; it may be one that nothing waits for any more.
+    func take(_ answer: PlainAnswer, _ number: Int64) {
+        guard
+            let job = jobSet.first(where: { job in
+                states[job].runs.contains { $0.wait == .check(number) }
+            }), let index = states[job].runs.firstIndex(where: { $0.wait == .check(number) })
+        else { return }
+        let run = states[job].runs[index]
+        switch answer {
+        case .yes:
+            if !mayBeChecked(run, job) {
+                giveUpPlace(of: run)
+                slots.leave(run.number)
+                states[job].runs[index].wait = .turn
+            } else if !expire(index, job) {
+                giveUpPlace(of: run)
+                start(index, job)
+            }
+        case .no:
+            giveUpPlace(of: run)
+            let waitMax = run.told?.condition?.waitMax ?? 0
+            if let since = run.since, waitMax > 0, awake < since + waitMax {
+                let delay = min(60, Int64(1) << min(run.answers, 6)) * Unit.second
+                states[job].runs[index].answers += 1
+                states[job].runs[index].wait = .condition(min(awake + delay, since + waitMax))
+                return fillPlaces()
+            }
+            slots.leave(run.number)
+            states[job].runs.remove(at: index)
+            return noteEnd(of: run, .skipped, job)
+        case .failed:
+            giveUpPlace(of: run)
+            slots.leave(run.number)
+            states[job].runs.remove(at: index)
+            return noteEnd(of: run, .spawnFailed, job)
         }
         fillPlaces()
         release(job)
@@ -283,6 +394,12 @@ extension Checker {
                 continue
             }
             let job = one.job
+            // A run that waited for its condition is too late: that comes after all firings.
+            if one.reason == Seen.Reason.deadline,
+                states[job].runs.contains(where: { $0.awaitsCondition && $0.label == one.label })
+            {
+                continue
+            }
             if isPauseOver(job) {
                 unpause(job, byItself: true, seen)
             } else if states[job].isPresent, isDue(job) {
@@ -297,7 +414,7 @@ extension Checker {
             for job in jobSet where isDueJob & (1 << job) != 0 {
                 if isAhead,
                     states[job].phase == .paused || !states[job].runs.isEmpty
-                        || !states[job].spec.slots.isEmpty
+                        || !states[job].spec.slots.isEmpty || states[job].spec.condition != nil
                 {
                     continue
                 }
@@ -322,12 +439,21 @@ extension Checker {
     /// order is not defined, so it is taken from the observations.
     private func releaseRetries(_ seen: ArraySlice<Seen>) {
         func place(_ job: Int) -> Int {
-            seen.firstIndex { $0.kind == .start && $0.job == job && $0.attempt > 1 } ?? .max
+            seen.firstIndex {
+                $0.kind == .check && $0.job == job
+                    || $0.kind == .start && $0.job == job && $0.attempt > 1
+            } ?? .max
         }
         var due: [(at: Int64, job: Int)] = []
-        for job in jobSet where states[job].phase != .paused {
+        for job in jobSet {
             for run in states[job].runs {
-                if case .retry(let at) = run.wait, at <= awake { due.append((at, job)) }
+                switch run.wait {
+                case .retry(let at) where at <= awake && states[job].phase != .paused:
+                    due.append((at, job))
+                case .condition(let at) where at <= awake && mayBeChecked(run, job):
+                    due.append((at, job))
+                default: break
+                }
             }
         }
         if due.count > 1 {

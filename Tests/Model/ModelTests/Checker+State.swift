@@ -22,6 +22,10 @@ extension Checker {
 
     enum Wait: Equatable {
         case none, place, slot, turn
+        /// The answer to the check with this number.
+        case check(Int64)
+        /// The next check.
+        case condition(Int64)
         case retry(Int64)
     }
 
@@ -41,6 +45,13 @@ extension Checker {
         var wait = Wait.none
         /// Whether a user requested it: a pause of its job does not hold it then.
         var isRequested = false
+        /// Whether it starts whatever its condition says.
+        var isForced = false
+        /// Since when it may wait for its condition, and how often that was not met.
+        var since: Int64?
+        var answers = 0
+        /// Its place among the runs that wait for capacity; 0 before it has one.
+        var order = 0
         var recorded: Int64
         var boot: Int
         var isBegun = false
@@ -48,7 +59,21 @@ extension Checker {
         var endsAs: PlainOutcome?
 
         var isRetry: Bool { if case .retry = wait { true } else { false } }
-        var isStarted: Bool { wait == .none || wait == .place || wait == .slot }
+        var isStarted: Bool {
+            switch wait {
+            case .none, .place, .slot, .check, .condition: true
+            case .turn, .retry: false
+            }
+        }
+        var isChecked: Bool { if case .check = wait { true } else { false } }
+        var awaitsCondition: Bool {
+            switch wait {
+            case .check, .condition: true
+            case .none, .place, .slot, .turn, .retry: false
+            }
+        }
+        /// Whether the condition must be checked before it starts.
+        var mustBeChecked: Bool { told?.condition != nil && !isForced }
         var slots: [PlainJob.Use] { told?.slots ?? [] }
     }
 

@@ -34,6 +34,9 @@ final class Checker {
     var numbers = 0
     /// The runs that wait for capacity, and how many runs use it.
     var waiting: [Int] = []
+    var lastOrder = 0
+    /// How many checks of conditions were asked for.
+    var checkCount: Int64 = 0
     var places = 0
     /// Runs of jobs that are not in the configuration.
     var orphans: [Attempt] = []
@@ -53,6 +56,7 @@ final class Checker {
     /// What must be observed for the current event.
     var rows: [Seen] = []
     var starts: [Seen] = []
+    var checks: [Seen] = []
     var acts: [Seen] = []
     var tokens: [Seen] = []
     var answer: Int64 = 0
@@ -185,6 +189,11 @@ final class Checker {
                 let late = span - left
                 fail(.late, "job \(job): nothing happened \(late) ns ago, when it had to fire")
             }
+            for run in states[job].runs {
+                if case .condition(let at) = run.wait, at - awake < span, mayBeChecked(run, job) {
+                    fail(.late, "job \(job): it was to be checked \(awake - at) ns ago")
+                }
+            }
             guard states[job].phase != .paused else { continue }
             for run in states[job].runs {
                 if case .retry(let at) = run.wait, at - awake < span {
@@ -221,6 +230,7 @@ final class Checker {
     func follow(_ told: Told, _ seen: ArraySlice<Seen>) {
         rows.removeAll(keepingCapacity: true)
         starts.removeAll(keepingCapacity: true)
+        checks.removeAll(keepingCapacity: true)
         acts.removeAll(keepingCapacity: true)
         tokens.removeAll(keepingCapacity: true)
         erased.removeAll(keepingCapacity: true)
@@ -239,10 +249,12 @@ final class Checker {
                 obey(verb, job, until: until, withRun: withRun, count: count, seen)
             case .ended(let job, let label, let attempt, let outcome):
                 end(job, label, attempt, outcome)
+            case .checked(let number, let answer): if !isShutDown { take(answer, number) }
             case .checkpoint, .began, .incidentsDue: break
             case .shutdown: isShutDown = true
             }
         }
+        fillPlaces()
         fillSlots()
         settleIntervals(seen)
         if fault == nil { compare(seen) }

@@ -66,6 +66,7 @@ struct Generator {
         if oneIn(2) { policy(&job) }
         watch(&job)
         if !oneIn(4) { takeSlots(&job) }
+        if oneIn(3) { condition(&job) }
         return job
     }
 
@@ -75,6 +76,14 @@ struct Generator {
         }
         if oneIn(2) { job.slots.reverse() }
         job.skipsBusy = oneIn(5)
+    }
+
+    private mutating func condition(_ job: inout PlainJob) {
+        job.condition =
+            oneIn(5)
+            ? nil
+            : PlainJob.Condition(
+                number: 1 + below(2), waitMax: oneIn(2) ? 0 : seconds(1, oneIn(2) ? 20 : 400))
     }
 
     private mutating func watch(_ job: inout PlainJob) {
@@ -197,7 +206,7 @@ struct Generator {
         let job = oneIn(30) ? below(Machine.names) : jobs.isEmpty ? 0 : jobs[below(jobs.count)].name
         let verbs: [PlainVerb] = [
             .pause, .pause, .pause, .resume, .resume, .resume, .start, .start, .stop, .run, .run,
-            .skipNext, .kill,
+            .force, .skipNext, .kill,
         ]
         let verb = verbs[below(verbs.count)]
         var until: Int64?
@@ -271,8 +280,9 @@ struct Generator {
             guard !jobs.isEmpty else { return [] }
             let index = below(jobs.count)
             var new = jobs.remove(at: index)
-            switch below(5) {
+            switch below(6) {
             case 0: schedule(&new, at: wall)
+            case 4: condition(&new)
             case 1: policy(&new)
             case 2: new.paused.toggle()
             case 3: watch(&new)

@@ -76,6 +76,7 @@ extension Machine {
             for record in records { keep(record) }
             for run in start { begin(run) }
         case .start(let runs): for run in runs { begin(run) }
+        case .check(let wanted): for check in wanted { ask(check) }
         // The store of the model is never late, so that no start is decided twice.
         case .withdraw(let runs): for run in runs { timeline.seen.append(seen(.nonsense, run)) }
         case .startReleased(let runs):
@@ -263,6 +264,35 @@ extension Machine {
             beginnings.append((run.id, awake + wait))
         }
         alive.append(Alive(id: run.id, job: job, ends: awake + length, outcome: outcome))
+    }
+
+    /// The runner looks: its answers change from time to time, and may be late.
+    private func ask(_ check: ConditionCheck) {
+        counts.checks += 1
+        checkCount += 1
+        timeline.seen.append(seen(.check, check.run.id, checkCount))
+        if rows.first(where: { $0.run.id == check.run.id })?.isBegun != false {
+            timeline.seen.append(Seen(kind: .nonsense, job: index(check.run.id.firing.job)))
+        }
+        let answers: [PlainAnswer] = [.yes, .yes, .yes, .no, .no, .no, .no, .failed]
+        let wait = draw(below: 2) == 0 ? 0 : Int64(draw(below: 12_000_000)) * Unit.microsecond
+        checks.append(
+            (
+                check, checkCount, answers[Int(draw(below: UInt64(answers.count)))],
+                awake + wait
+            ))
+    }
+
+    func answer(_ index: Int) {
+        let (check, number, answer, _) = checks.remove(at: index)
+        let real: TimerCore.Condition.Answer =
+            switch answer {
+            case .yes: .yes
+            case .no: .no("mounted /mnt")
+            case .failed: .failed(errno: "EIO", why: "mounted /mnt")
+            }
+        tell(
+            .checked(check.run.id, number: check.number, real), .checked(number, answer))
     }
 
     private func askToEnd(_ run: Run.ID) {

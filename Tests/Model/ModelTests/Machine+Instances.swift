@@ -107,6 +107,7 @@ extension Machine {
         }
         incidentTimer = nil
         beginnings = []
+        checks = []
         // The next daemon only knows when they were recorded.
         for row in rows.indices where alive.contains(where: { $0.id == rows[row].run.id }) {
             rows[row].began = rows[row].recorded.microsecondsSinceEpoch * Unit.microsecond

@@ -51,8 +51,10 @@ extension Machine {
 
     /// When the daemon is told next that a process started, or the timer for incidents expires.
     private func nextWatch() -> Int64? {
-        [beginnings.map(\.at).min(), incidentTimer.map { awake + $0 - wall }].compactMap(\.self)
-            .min()
+        [
+            beginnings.map(\.at).min(), incidentTimer.map { awake + $0 - wall },
+            checks.map(\.at).min(),
+        ].compactMap(\.self).min()
     }
 
     private func tellOfWatches() {
@@ -60,6 +62,7 @@ extension Machine {
             incidentTimer = nil
             return tell(.incidentsDue, .incidentsDue)
         }
+        if let index = checks.firstIndex(where: { $0.at <= awake }) { return answer(index) }
         guard let index = beginnings.firstIndex(where: { $0.at <= awake }) else { return }
         let run = beginnings.remove(at: index).run
         guard let row = rows.firstIndex(where: { $0.run.id == run }) else { return }

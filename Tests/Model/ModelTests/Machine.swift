@@ -74,6 +74,10 @@ final class Machine {
     var incidentTimer: Int64?
     /// The processes of which the daemon is not told yet that they started, and when it is.
     var beginnings: [(run: Run.ID, at: Int64)] = []
+    /// The checks that are not answered yet, and when they are.
+    var checks: [(check: ConditionCheck, number: Int64, answer: PlainAnswer, at: Int64)] = []
+    /// How many checks were asked for.
+    var checkCount: Int64 = 0
     var watch = WatchEpisode()
     /// Whether only awake time passed since the last event.
     var isUndisturbed = false
@@ -102,12 +106,14 @@ final class Machine {
     /// The number of events that were passed to the daemon, and the number of each kind.
     struct Counts {
         var told = 0, wakes = 0, orders = 0, ends = 0, failures = 0, loads = 0, checkpoints = 0
+        var checks = 0
         var blocks = 0, sleeps = 0, sets = 0, corrections = 0, reloads = 0
         var stops = 0, kills = 0, powerCuts = 0, reboots = 0
 
         static func += (sum: inout Counts, one: Counts) {
             sum.told += one.told
             sum.wakes += one.wakes
+            sum.checks += one.checks
             sum.orders += one.orders
             sum.ends += one.ends
             sum.failures += one.failures
@@ -238,7 +244,7 @@ final class Machine {
             case .resume: .resume
             case .start: .start
             case .stop: .stop
-            case .run: .run
+            case .run, .force: .run
             case .skipNext: .skipNext
             case .kill: .kill
             }
@@ -249,7 +255,7 @@ final class Machine {
             .order(
                 Order(
                     real, Self.allNames[job], by: Self.initiator, until: end, withRun: withRun,
-                    count: count)),
+                    count: count, isForced: verb == .force)),
             .order(verb, job, until: until, withRun: withRun, count: count))
     }
 

@@ -62,6 +62,15 @@ struct PlainJob: Equatable {
     var slots: [Use] = []
     /// Whether a firing is skipped while one of them is taken.
     var skipsBusy = false
+    /// What is checked when a run is about to start; nil: nothing.
+    var condition: Condition?
+
+    struct Condition: Equatable {
+        /// Which one it is: another number is another condition.
+        var number = 1
+        /// How long a run waits for it; 0: it is skipped at once.
+        var waitMax: Int64 = 0
+    }
 
     struct Use: Equatable {
         var slot: Int
@@ -116,7 +125,10 @@ enum PlainOutcome: Int64 {
 }
 
 /// A command of a user.
-enum PlainVerb: UInt8 { case pause, resume, start, stop, run, skipNext, kill }
+enum PlainVerb: UInt8 { case pause, resume, start, stop, run, force, skipNext, kill }
+
+/// What a check of a condition found.
+enum PlainAnswer: UInt8 { case yes, no, failed }
 
 /// An event that was passed to the daemon.
 enum Told: Equatable {
@@ -132,6 +144,8 @@ enum Told: Equatable {
     case incidentsDue
     case order(PlainVerb, Int, until: Int64?, withRun: Bool, count: Int)
     case ended(Int, label: Int64, attempt: Int, PlainOutcome)
+    /// The check with this number, in the order in which they were asked for, is answered.
+    case checked(Int64, PlainAnswer)
     case clockChanged
     case checkpoint
     case shutdown
@@ -173,6 +187,8 @@ struct Seen: Equatable {
         /// A run was recorded; `value` is the number of firings that are combined with it.
         case row
         case start
+        /// The condition of a run is to be checked; `value` is the number of the check.
+        case check
         /// A run was asked to end, was suspended, or was continued.
         case end, suspend, resume
         /// A row was closed; `value` is the outcome.

@@ -50,6 +50,15 @@ extension Job {
         case .success: execution.success.exitCodes = [0, 2]
         case .skip: execution.skipExitCodes = [2]
         }
+        if let condition = plain.condition {
+            var wanted = TimerCore.Condition()
+            wanted.mounted = [.init("/mnt/\(condition.number)")]
+            if condition.waitMax > 0 {
+                wanted.otherwise = .wait
+                wanted.waitMax = .nanoseconds(condition.waitMax)
+            }
+            execution.condition = wanted
+        }
         let schedule: Schedule =
             switch plain.kind {
             case .every: .every(.nanoseconds(plain.span))

@@ -103,6 +103,9 @@ extension Script {
         if job.two != plain.two { words.append("2 is a \(job.two)") }
         for use in job.slots { words.append("takes \(use.weight) of slot \(use.slot)") }
         if job.skipsBusy { words.append("on-busy-slot skip") }
+        if let condition = job.condition {
+            words.append("condition \(condition.number) within \(span(condition.waitMax))")
+        }
         if let old = job.renamedFrom { words.append("renamed-from \(letter(old))") }
         return words.joined(separator: " ")
     }
@@ -151,6 +154,7 @@ extension Seen {
         case .close: words.append("attempt \(attempt) \(PlainOutcome(rawValue: value) ?? .fine)")
         case .skipped: words.append("\(value), reason \(reason)")
         case .row, .fired: words.append("attempt \(attempt), \(value) folded in")
+        case .check: words.append("attempt \(attempt), number \(value)")
         case .start, .end, .suspend, .resume: words.append("attempt \(attempt)")
         case .resumed, .erased, .nonsense: break
         case .answer: words.append("\(value)")

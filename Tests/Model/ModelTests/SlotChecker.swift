@@ -10,6 +10,16 @@ struct SlotChecker {
     private(set) var waits = 0
     /// The runs that hold nothing and have a place in the queues, the one that has waited longest first.
     private var queue: [(number: Int, uses: [PlainJob.Use])] = []
+    /// The places of these runs in the order in which they began to wait, and of those whose turn it was
+    /// and that wait for their condition.
+    private var tickets: [Int: Int] = [:]
+    private var last = 0
+
+    /// A place that a new run takes over from one that it replaces.
+    struct Place {
+        fileprivate var ticket: Int
+        fileprivate var isInQueue: Bool
+    }
 
     init(_ limits: [Int]) {
         self.limits = limits
@@ -19,11 +29,13 @@ struct SlotChecker {
     mutating func restart() {
         held = limits.map { _ in 0 }
         queue = []
+        tickets = [:]
     }
 
-    /// - Parameter number: a run, which may be in the queue; nil: one that would be the last.
+    /// - Parameter number: a run, which may have a place; nil: one that would be the last.
     func areFree(_ uses: [PlainJob.Use], for number: Int?) -> Bool {
-        let before = queue.prefix { $0.number != number }
+        let own = number.flatMap { tickets[$0] } ?? .max
+        let before = queue.filter { tickets[$0.number] ?? .max < own }
         return uses.allSatisfy { use in
             held[use.slot] + use.weight <= limits[use.slot]
                 && !before.contains { $0.uses.contains { $0.slot == use.slot } }
@@ -33,13 +45,25 @@ struct SlotChecker {
     mutating func wait(_ number: Int, _ uses: [PlainJob.Use]) {
         guard !uses.isEmpty, !queue.contains(where: { $0.number == number }) else { return }
         waits += 1
-        queue.append((number, uses))
+        insert(number, uses, at: Place(ticket: ticket(of: number), isInQueue: true))
     }
 
-    mutating func leave(_ number: Int) { queue.removeAll { $0.number == number } }
+    private mutating func ticket(of number: Int) -> Int {
+        if let ticket = tickets[number] { return ticket }
+        last += 1
+        return last
+    }
 
-    mutating func take(_ run: Checker.Attempt) {
+    mutating func leave(_ number: Int) {
+        queue.removeAll { $0.number == number }
+        tickets[number] = nil
+    }
+
+    /// - Parameter isChecked: whether it may come back, to the place that it has.
+    mutating func take(_ run: Checker.Attempt, isChecked: Bool = false) {
+        let ticket = isChecked && !run.slots.isEmpty ? ticket(of: run.number) : nil
         leave(run.number)
+        tickets[run.number] = ticket
         for use in run.slots { held[use.slot] += use.weight }
     }
 
@@ -52,18 +76,21 @@ struct SlotChecker {
         queue.first { isWaiting($0.number) && areFree($0.uses, for: $0.number) }?.number
     }
 
-    /// The place, without these runs, of the first of them that waits. A new run takes it over if it
-    /// has the same slots.
-    func place(of runs: [Checker.Attempt], ifThisTakes uses: [PlainJob.Use]) -> Int? {
-        guard let run = runs.first(where: { run in queue.contains { $0.number == run.number } }),
-            run.slots == uses
+    /// The place of the first of these runs that has one. A new run takes it over if it has the same
+    /// slots.
+    func place(of runs: [Checker.Attempt], ifThisTakes uses: [PlainJob.Use]) -> Place? {
+        guard let run = runs.first(where: { tickets[$0.number] != nil }), run.slots == uses,
+            let ticket = tickets[run.number]
         else { return nil }
-        let others = queue.prefix { $0.number != run.number }
-        return others.count { other in !runs.contains { $0.number == other.number } }
+        return Place(
+            ticket: ticket, isInQueue: queue.contains { $0.number == run.number })
     }
 
-    /// Inserts a run where another one was.
-    mutating func insert(_ number: Int, _ uses: [PlainJob.Use], at place: Int) {
-        queue.insert((number, uses), at: min(place, queue.count))
+    /// Gives a run the place where another one was.
+    mutating func insert(_ number: Int, _ uses: [PlainJob.Use], at place: Place) {
+        tickets[number] = place.ticket
+        guard place.isInQueue else { return }
+        let index = queue.firstIndex { tickets[$0.number] ?? .max > place.ticket }
+        queue.insert((number, uses), at: index ?? queue.count)
     }
 }

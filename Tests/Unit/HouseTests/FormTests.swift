@@ -49,7 +49,8 @@ import Testing
             name: "Child", target: "TimerRunner", folders: ["Runner"], filesMax: 0,
             values: ["ChildOutput", "ChildProcess", "SessionProgram", "Termination", "TimeLimit"]),
         Form(
-            name: "ServerLoop", target: "TimerRunner", folders: ["Server"], filesMax: 3,
+            name: "ServerLoop", target: "TimerRunner", folders: ["Server"], propertiesMax: 16,
+            filesMax: 3,
             values: [
                 "ConfigReadings", "ConfigRules", "Departure", "JobDefinitions",
                 "RuntimeFolderWatch", "ServerSocket", "WaitingOrders",

@@ -14,7 +14,10 @@ import TimerCore
             "-1000", "0", "1", "2", "7", "19", "1000", "true", "false", "[]", "[3]", "{}",
             "{ core = 0 }", "{ core = \"infinity\" }", "{ cpu = 0 }", "{ a = \"/b\" }",
             "{ a = \"/b\", c = \"/d\" }", "[\"a\"]", "[\"a\", \"b\"]", "[\"ab\"]",
-            "[\"RUN_a\"]", "[\"CAP_KILL\"]",
+            "[\"RUN_a\"]", "[\"CAP_KILL\"]", "{ mounted = [\"/b\"] }",
+            "{ mounted = [\"!/b\"] }", "{ path-exists = [\"/b\"] }", "{ ac-power = true }",
+            "{ ac-power = false }", "{ network-online = true }", "{ load-below = 2 }",
+            "{ load-below = 2.5 }", "{ command = [\"/b\"] }",
         ]
         + ["", "a", "b", "a\\n", "none", "0s", "1s", "2min", "1KiB", "0000", "/a", "-/a", "a:b:c"]
         .map { "\"\($0)\"" }

@@ -13,7 +13,8 @@ import Testing
 
     private static let states: [(name: String, state: RunState)] = [
         ("waiting", .waiting(.capacity)), ("waiting", .waiting(.previousRun)),
-        ("waiting", .waiting(.slot)),
+        ("waiting", .waiting(.slot)), ("waiting", .waiting(.check)),
+        ("waiting", .waiting(.condition(until: AwakeInstant(nanoseconds: 1)))),
         ("waiting", .waiting(.retryDelay(until: AwakeInstant(nanoseconds: 1)))),
         ("starting", .starting), ("running", .running(since: instant)),
         ("stopping", .stopping(.stopped, since: nil)),
@@ -82,7 +83,10 @@ import Testing
 
     @Test func aRunCountsForMaxConcurrentFromItsStartToItsEnd() {
         let taking = Self.states.filter(\.state.takesPlace).map(\.name)
-        #expect(Set(taking) == ["starting", "running", "stopping", "stoppingAtStart"])
+        #expect(
+            Set(taking) == ["waiting", "starting", "running", "stopping", "stoppingAtStart"])
+        let waiting = Self.states.filter { $0.name == "waiting" && $0.state.takesPlace }
+        #expect(waiting.map(\.state) == [.waiting(.check)])
     }
 
     /// The counts for `max-concurrent` always match the runs in the table, after any operation.
@@ -126,6 +130,7 @@ import Testing
             let states = runs.compactMap { table.state(of: $0.id, of: key($0.slot)) }
             #expect(table.startedCount == states.count(where: \.takesPlace))
             #expect(table.capacityCount == states.count { $0 == .waiting(.capacity) })
+            #expect(table.conditionCount == states.count(where: \.awaitsCondition))
         }
         #expect(!runs.isEmpty || table.startedCount == 0)
     }

@@ -39,7 +39,8 @@ extension World {
     mutating func perform(_ action: Action) {
         if isStoreDown {
             switch action {
-            case .begin, .start, .startReleased, .withdraw, .close, .save, .storeJobSet, .notify:
+            case .begin, .start, .startReleased, .check, .withdraw, .close, .save, .storeJobSet,
+                .notify:
                 return unwritten.append((action, agenda.eventNumber, now.awake))
             default: break
             }
@@ -87,6 +88,12 @@ extension World {
         case .startReleased(let runs):
             for run in runs { #expect(released.contains(run.id), "\(run.id) is not released") }
             begin(runs)
+        case .check(let wanted):
+            for check in wanted {
+                #expect(openRuns[check.run.id]?.begun == false, "\(check.run.id) has no row")
+                #expect(!released.contains(check.run.id), "\(check.run.id) is released")
+            }
+            checks += wanted
         case .withdraw(let runs):
             for run in runs {
                 #expect(openRuns[run]?.begun == false, "\(run) was started")

@@ -36,6 +36,8 @@ struct World {
     /// How often a timer expired.
     var rings = 0
     var started: [Run] = []
+    /// The checks of conditions that were asked for.
+    var checks: [ConditionCheck] = []
     var closed: [Run.ID: RunOutcome] = [:]
     /// For the closed runs, whether they failed.
     var verdicts: [Run.ID: Bool] = [:]

@@ -26,10 +26,31 @@ final class ReceivedEvents: Sendable {
             heard.withLock { $0.append(event) }
             if seesAll { seen() }
         case .away(_, let wasAnnounced): aways.withLock { $0.append(wasAnnounced) }
+        case .checked(let run, let number, let answer):
+            answered.withLock { $0.append((run, number, answer)) }
         case .back: break
         }
         more.signal()
     }
+
+    /// The answers to checks of conditions.
+    private let answered = Mutex<[(run: Run.ID, number: UInt64, answer: Condition.Answer)]>([])
+
+    /// Waits for the answer to the check with this number.
+    func answer(to number: UInt64, of run: Run) -> Condition.Answer? {
+        func found() -> Condition.Answer? {
+            answered.withLock { answers in
+                answers.first { $0.run == run.id && $0.number == number }?.answer
+            }
+        }
+        while found() == nil {
+            guard more.wait(timeout: .now() + 60) == .success else { return nil }
+        }
+        return found()
+    }
+
+    /// How many answers there are.
+    var answerCount: Int { answered.withLock { $0.count } }
 
     /// Whether the end of the runner was announced, for each lost connection.
     private let aways = Mutex<[Bool]>([])

@@ -72,7 +72,7 @@ import TimerCore
     }
 
     @Test(arguments: [
-        (rlim_t(65_536), 20, 21_820), (1024, 20, 316), (256, 60, 46), (64, 40, 1), (20, 20, 1),
+        (rlim_t(65_536), 20, 21_812), (1024, 20, 308), (256, 60, 38), (64, 40, 1), (20, 20, 1),
     ])
     func thePlacesAreWhatTheLimitAllows(limit: rlim_t, open: Int, places: Int) {
         #expect(RunPlaces.max(limit: Int(limit), open: open) == places)

@@ -33,6 +33,7 @@ import TimerCore
         .end(run, grace: .milliseconds(10)), .suspend(run), .resume(run), .signal(run, SIGHUP),
         .barrier(.max), .prepare, .forget([run, run]), .seen(events: 7, output: .max),
         .shutDown(grace: .zero),
+        .check(CheckOrder(run: run, number: .max, fingerprint: 7)),
         .refresh, .forgetFormer, .discard([Job.Name("restic-1")!, Job.Name("a")!]),
         .send(message(.mail(Array("To: a\n\nb".utf8)))),
         .send(
@@ -73,6 +74,8 @@ import TimerCore
         .welcome(version: 1, instance: .max), .memory(.max),
         .holds(run, began: WallInstant(microsecondsSinceEpoch: 1), isOver: false),
         .holds(run, began: nil, isOver: true), .complete,
+        .checked(run, number: 3, .yes), .checked(run, number: .max, .no("mounted /mnt")),
+        .checked(run, number: 0, .failed(errno: "EIO", why: "path-exists /x")),
         .event(1, .began(run, pid: 4_194_304, at: WallInstant(microsecondsSinceEpoch: 2))),
         .event(2, .output(run, .stderr, line: Array("line".utf8), isCut: true)),
         .event(3, .output(run, .stdout, line: [], isCut: false)),

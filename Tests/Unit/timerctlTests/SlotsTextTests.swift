@@ -30,7 +30,8 @@ import TimerControl
 
     @Test(arguments: [
         (["slot"], "waiting"), (["capacity"], "waiting"), (["slot", nil], "running"),
-        (["previous-run"], "armed"), ([], "armed"),
+        (["previous-run"], "armed"), ([], "armed"), (["condition"], "waiting"),
+        (["check"], "waiting"),
     ])
     func aJobWhoseRunWaitsForASlotIsNotRunning(waits: [String?], word: String) throws {
         let runs = try waits.map { waits in

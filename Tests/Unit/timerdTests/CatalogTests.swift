@@ -144,7 +144,7 @@ private enum Samples {
         .skipped(firing, .stillRunning(run.id)), .skipped(firing, .queueFull(run.id)),
         .skipped(firing, .missed), .skipped(firing, .catchUpMax), .skipped(firing, .deadline),
         .skipped(firing, .byOrder(left: 0)),
-        .held(run, behind: run.id),
+        .held(run, behind: run.id), .awaitsCondition(run.id, "ac-power", atMost: .zero),
         .replacing(run.id, by: run.id),
         .retrying(run.id, after: .zero, retries: 1),
         .runBegan(run.id),

@@ -58,6 +58,14 @@ final class LoopFixture: Sendable {
         /// The most runs that one message started.
         var mostInAMessage: Int { messages.withLock { $0.max() ?? 0 } }
 
+        /// The checks of conditions that were requested.
+        private let requested = Mutex<[ConditionCheck]>([])
+        var checks: [ConditionCheck] { requested.withLock { $0 } }
+
+        func check(_ run: Run, number: UInt64) {
+            requested.withLock { $0.append(ConditionCheck(run: run, number: number)) }
+        }
+
         func end(_ run: Run.ID, grace: Duration) {}
         func suspend(_ run: Run.ID) {}
         func resume(_ run: Run.ID) {}

@@ -15,6 +15,7 @@ enum Text {
             ("Command", job.shell ?? job.command?.map(quoted).joined(separator: " ")),
             ("Schedule", schedule(job)),
             ("Follows", job.follows.map { FollowWords.all($0) }),
+            ("Condition", job.condition.map(condition)),
             ("State", state(job.state, job.running)),
         ]
         if let pause = job.paused {
@@ -86,6 +87,7 @@ enum Text {
         switch word {
         case "capacity": "waits for max-concurrent"
         case "slot": "waits for the slot \(run.slot ?? "?")"
+        case "check", "condition": RunWords.wait(run, instant: instant) ?? word
         case "previous-run": "waits for the previous run"
         default: "starts" + (run.startsAt.map { " at \(instant($0))" } ?? " after a delay")
         }
@@ -109,6 +111,11 @@ enum Text {
             policy.retries.map { "retries \($0)" },
             policy.historyRuns.map { "history-runs \($0)" },
         ].compactMap { $0 }.joined(separator: ", ")
+    }
+
+    private static func condition(_ condition: ConditionStatus) -> String {
+        let wait = condition.waitMaxUsec.map { "waits for at most \(span($0))" } ?? "is skipped"
+        return condition.checks.joined(separator: ", ") + "; otherwise a run \(wait)"
     }
 
     private static func slot(_ use: SlotUse) -> String {
@@ -184,7 +191,8 @@ enum Text {
     static func state(_ state: String, _ runs: [RunStatus]) -> String {
         guard state == "armed" else { return state }
         if areActive(runs) { return "running" }
-        return runs.contains { $0.waits == "capacity" || $0.waits == "slot" } ? "waiting" : state
+        let words: Set = ["capacity", "slot", "check", "condition"]
+        return runs.contains { $0.waits.map(words.contains) ?? false } ? "waiting" : state
     }
 
     /// Whether one of them is active or starting; a run that waits does not count.

@@ -28,6 +28,9 @@ struct RunVerb: Verb {
     @Flag(help: "Start no jobs that follow them.")
     var alone = false
 
+    @Flag(help: "Start it whatever its condition says; it still waits for slots.")
+    var force = false
+
     @Option(
         help: ArgumentHelp(
             "The machine that runs a job of a fleet; without it, this one.", valueName: "machine"),
@@ -49,7 +52,7 @@ struct RunVerb: Verb {
             connection: connection, isWaiting: waiting.wait,
             body: OrderBody(
                 environment: env.isEmpty ? nil : try environment(), alone: alone ? true : nil,
-                machine: on?.description)
+                force: force ? true : nil, machine: on?.description)
         ).give(.run, argument.selection)
     }
 

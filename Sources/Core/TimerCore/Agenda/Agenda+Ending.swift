@@ -43,6 +43,24 @@ extension Agenda {
         batch.ends.append(.end(run.id, grace: grace))
     }
 
+    /// Closes a run that waited past its starting deadline. A fleet decides itself about its runs.
+    mutating func expire(
+        _ run: Run, _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
+    ) -> Bool {
+        guard run.firing.cause.claim == nil,
+            run.job.policy.isTooLate(
+                attempt: run.id.attempt, age: now.wall - run.id.firing.scheduled)
+        else { return false }
+        let outcome = RunOutcome.lost(.deadline)
+        _ = runs.apply(.cancel(outcome), to: run.id, of: .slot(slot))
+        let summary = summary(of: run.id, outcome, failed: true)
+        noteEnd(summary, run.firing.cause, in: &entry)
+        batch.ends.append(.close(summary))
+        batch.ends += notices(of: summary, slot, &entry)
+        skip(run.firing, .deadline, &entry, at: now, into: &batch)
+        return true
+    }
+
     /// Closes the runs of the job that wait, or a selection of them. They do not count as failed.
     ///
     /// - Parameter notice: the notice for each run; by default that it ended with this outcome.

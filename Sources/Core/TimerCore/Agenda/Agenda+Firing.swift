@@ -63,8 +63,9 @@ extension Agenda {
     }
 
     private func mayFireAhead(_ slot: Int, _ entry: JobEntry) -> Bool {
-        // A run that holds a slot may end until then.
+        // A run that holds a slot may end until then, and a condition is one of the instant itself.
         guard entry.phase == .armed, !entry.isShared, entry.job.policy.slots.isEmpty,
+            !entry.job.execution.hasCondition,
             case .start = admission(of: .due, slot, entry)
         else { return false }
         return true

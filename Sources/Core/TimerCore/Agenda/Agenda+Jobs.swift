@@ -79,6 +79,8 @@ extension Agenda {
         entry.jitter = Jitter(seed: seed, job: name)
         entry.dropOccurrence()
         var renaming = Renaming(from: old, to: name)
+        // The runner knows them by their old identities.
+        takeBackChecks(slot)
         renaming.waiting = runs.rename(slot, to: name)
         change.renamed.append(renaming)
         change.records.append(entry.record(at: now, ahead: ahead, instance: instance))
@@ -95,6 +97,7 @@ extension Agenda {
         _ batch: inout Batch
     ) {
         guard var entry = entries[slot] else { return }
+        let old = entry.job
         let runsBefore = batch.runs.count
         let changesOccurrences =
             entry.job.schedule != job.schedule
@@ -115,6 +118,7 @@ extension Agenda {
         }
         entries.redefine(slot, as: job)
         entry.job = job
+        redefineChecked(slot, from: old, to: entry)
         if entry.isShared || job.fleet != nil { changeShared(slot, &entry, at: now, into: &batch) }
         followEnds(slot, entry)
         batch.timers += redefineChain(slot, &entry, at: now)

@@ -43,7 +43,7 @@ extension Agenda {
         archive.shrink()
         let (kept, dropped) = archive.close(at: now, instance: instance)
         change.erased += dropped
-        let (settled, taken) = recoverRuns(of: past, at: now, into: &change)
+        let (settled, taken, checks) = recoverRuns(of: past, at: now, into: &change)
         actions += noteEndsBeforeStart(at: now)
         actions += settleIntervals(at: now).timers
         takeRecords(after: past, and: kept, at: now, into: &change)
@@ -54,6 +54,7 @@ extension Agenda {
         let clock = countStep(since: past, at: now)
         let others = watching.takeOtherRecovered().map { IncidentChange.remove($0.id) }
         if !taken.isEmpty { actions.append(.start(taken)) }
+        if !checks.isEmpty { actions.append(.check(checks)) }
         actions += checkWatched()
         var first = [.storeJobSet(change, durable: true), began] + clock
         first += credited.notices
@@ -119,7 +120,7 @@ extension Agenda {
     /// run that was not released starts now, or waits as it did before, also after a reboot.
     mutating func recoverRuns(
         of past: RecoveredState, at now: Now, into change: inout JobSetChange
-    ) -> (actions: [Action], start: [Run]) {
+    ) -> (actions: [Action], start: [Run], checks: [ConditionCheck]) {
         var batch = Batch()
         var found = past.openRuns
         if !change.renamed.isEmpty { follow(&change.renamed, in: &found) }
@@ -138,7 +139,7 @@ extension Agenda {
             }
         }
         for slot in recovered { release(slot, at: now, into: &batch) }
-        return (batch.decided + batch.timers + batch.notices, batch.start)
+        return (batch.decided + batch.timers + batch.notices, batch.start, batch.checks)
     }
 
     /// Whether a run waits and may start now. A run of a fleet may not: another machine can have
@@ -193,12 +194,17 @@ extension Agenda {
     ) {
         let run = entry.run(open.firing, attempt: open.id.attempt)
         var wait = RunState.Wait.previousRun
+        let waited = max(.zero, now.wall - open.recorded)
         if run.id.attempt > 1 {
             let delay = entry.job.policy.retry.delay(after: run.id.attempt - 1)
-            let waited = max(.zero, now.wall - open.recorded)
             wait = .retryDelay(until: now.awake + max(.zero, delay - waited))
         }
-        runs.add(ActiveRun(run, .waiting(wait)), of: .slot(slot))
+        var active = ActiveRun(run, .waiting(wait))
+        if mustCheck(run), run.id.attempt == 1 {
+            // How long it has waited for its condition is not saved.
+            active.condition = ConditionWait(since: now.awake - waited)
+        }
+        runs.add(active, of: .slot(slot))
         batch.notices.append(.log(.runRecovered(run.id)))
     }
 }

@@ -131,7 +131,7 @@ extension Agenda {
     /// - Complexity: O(`count`).
     public func measures(from place: Int, count: Int, at now: Now) -> [JobMeasures] {
         entries.order.dropFirst(place).prefix(count).compactMap { slot in
-            entries[slot]?.measures(at: now, live: runs[slot].count(where: \.state.takesPlace))
+            entries[slot]?.measures(at: now, live: runs[slot].count(where: \.isActive))
         }
     }
 
@@ -153,7 +153,7 @@ extension Agenda {
                 switch run.wait {
                 case .previousRun: counts.waitingForPreviousRun += 1
                 case .retryDelay: counts.waitingForRetry += 1
-                case .capacity, .slot, nil: break
+                case .capacity, .slot, .check, .condition, nil: break
                 }
             }
         }

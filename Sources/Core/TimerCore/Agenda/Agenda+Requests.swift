@@ -17,7 +17,8 @@ extension Agenda {
         var batch = Batch()
         let point = DueOccurrences.Point(scheduled: now.wall, age: .zero)
         let cause = Firing.Cause.requested(
-            by: order.by, variables: order.variables, isAlone: order.isAlone)
+            by: order.by, variables: order.variables, isAlone: order.isAlone,
+            isForced: order.isForced)
         let run = entry.run(entry.firing(point, missed: 0, at: now, cause: cause))
         _ = recordAndStart(run, as: .requested, slot, &entry, at: now, into: &batch)
         batch.records.append(entry.record(at: now, ahead: ahead, instance: instance))
@@ -47,7 +48,8 @@ extension Agenda {
         }
     }
 
-    /// Ends the active runs of a job and cancels its waiting retries, or sends the active runs a
+    /// Ends the active runs of a job and cancels its waiting retries and the runs that wait for their
+    /// condition, or sends the active runs a
     /// signal. A run that waits for the previous run or for `max-concurrent` is cancelled only if
     /// it is named: it belongs to another firing, and a user who ends a run that hangs wants the
     /// waiting runs to start.
@@ -62,8 +64,9 @@ extension Agenda {
         }
         var cancelled: [Run.ID] = []
         if order.signal == nil {
-            cancelled = asked.filter { $0.isRetry || (order.run != nil && $0.wait != nil) }
-                .map(\.id)
+            cancelled = asked.filter {
+                $0.isRetry || $0.awaitsCondition || (order.run != nil && $0.wait != nil)
+            }.map(\.id)
             cancelPending(
                 slot, &entry, .stopped, into: &batch, notice: { .cancelled($0, by: order.by) }
             ) { cancelled.contains($0.id) }
@@ -140,6 +143,7 @@ extension Obstacle where Other == ActiveRun {
             case nil: "its run \(run.id) is still running"
             case .capacity: "its run \(run.id) waits for max-concurrent"
             case .slot: "its run \(run.id) waits for a slot"
+            case .check, .condition: "its run \(run.id) waits for its condition"
             case .previousRun, .retryDelay: "its run \(run.id) waits for the previous run"
             }
         case .concurrencyMax(let most):

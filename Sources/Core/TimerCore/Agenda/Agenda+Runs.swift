@@ -76,6 +76,10 @@ extension Agenda {
         if let wait = waitOfStart(of: run) {
             return record(run, .waiting(wait), slot, into: &batch)
         }
+        if mustCheck(run) {
+            record(run, .waiting(.check), slot, into: &batch)
+            return noteCheck(of: run, slot, into: &batch)
+        }
         record(run, .starting, slot, into: &batch)
         batch.start.append(run)
         noteStart(run.id, slot, &entry, into: &batch)
@@ -100,13 +104,16 @@ extension Agenda {
         runs.startedCount < concurrentRunsMax && runs.capacityCount == 0 && !isShutDown
     }
 
-    /// Starts a recorded run, or queues it for its slots or `max-concurrent`.
-    private mutating func startOrQueue(
+    /// Starts a recorded run, or queues it for its slots or `max-concurrent`. If it has a condition, that
+    /// is checked first.
+    mutating func startOrQueue(
         _ active: ActiveRun, _ slot: Int, _ entry: inout JobEntry, into batch: inout Batch
     ) {
         guard let run = active.run else { return }
         if let wait = waitOfStart(of: run) {
             _ = runs.apply(.wait(wait), to: run.id, of: .slot(slot))
+        } else if mustCheck(run) {
+            check(run, slot, into: &batch)
         } else {
             _ = runs.apply(.start(event: hold.event), to: run.id, of: .slot(slot))
             batch.start.append(run)
@@ -145,9 +152,10 @@ extension Agenda {
         return [.end(run, grace: grace), .log(.runBegan(run))]
     }
 
+    /// - Parameter isStarted: false if it waited, and does not start.
     mutating func noteEnd(
         of run: Run.ID, _ reported: RunOutcome, _ usage: RunUsage, ended: WallInstant,
-        hasOutput: Bool, at now: Now
+        hasOutput: Bool, isStarted: Bool = true, at now: Now
     ) -> [Action] {
         let job = owner(of: run)
         let slot = slot(of: job)
@@ -155,7 +163,8 @@ extension Agenda {
         // use.
         guard
             let change = runs.apply(
-                .end(reported), to: run, of: slot.map { .slot($0) } ?? .other(job)),
+                isStarted ? .end(reported) : .cancel(reported), to: run,
+                of: slot.map { .slot($0) } ?? .other(job)),
             case .ended(let end) = change.run.state
         else { return [] }
         runs.forgetJob(of: run)
@@ -232,8 +241,10 @@ extension Agenda {
     }
 
     /// Starts a recorded run, unless its deadline has passed, or its job has been paused meanwhile: a pause holds what
-    /// the schedule makes, and not what a user has requested.
-    mutating func start(_ run: Run, at now: Now, into batch: inout Batch) {
+    /// the schedule makes, and not what a user has requested. If it has a condition, that is checked first.
+    ///
+    /// - Parameter isMet: whether that was checked.
+    mutating func start(_ run: Run, at now: Now, isMet: Bool = false, into batch: inout Batch) {
         let key = jobKey(of: run.id)
         guard case .slot(let slot) = key, var entry = entries[slot] else {
             _ = runs.apply(.start(event: hold.event), to: run.id, of: key)
@@ -242,7 +253,11 @@ extension Agenda {
         let isRequested = run.firing.cause.requester != nil && run.id.attempt == 1
         if entry.phase.isPaused, !isRequested {
             _ = runs.apply(.wait(.previousRun), to: run.id, of: key)
-        } else if !expire(run, slot, &entry, at: now, into: &batch) {
+        } else if expire(run, slot, &entry, at: now, into: &batch) {
+            // It is closed, and nothing follows.
+        } else if !isMet, mustCheck(run), runs.state(of: run.id, of: key) != .starting {
+            check(run, slot, into: &batch)
+        } else {
             let change = runs.apply(.start(event: hold.event), to: run.id, of: key)
             runs.give(run.id, to: entry.job.name, slot: slot)
             batch.start.append(run)
@@ -257,11 +272,12 @@ extension Agenda {
     mutating func release(_ slot: Int, at now: Now, into batch: inout Batch) {
         // This is a fast path: in nearly all cases there is nothing to do.
         let isWaiting = runs[slot].contains { $0.wait != nil && !$0.isStarted }
-        if !isWaiting, alarms.retry(of: slot) == nil { return }
+        if !isWaiting, alarms.retry(of: slot) == nil, !awaitsCondition(slot) { return }
         guard !isShutDown, var entry = entries[slot] else {
             alarms.setRetry(slot, to: nil)
             return
         }
+        checkAgain(slot, &entry, at: now, into: &batch)
         if !entry.phase.isPaused, isWaiting {
             releaseRetries(slot, &entry, at: now, into: &batch)
             while let first = runs[slot].first(where: { $0.wait == .previousRun }),
@@ -293,23 +309,5 @@ extension Agenda {
                 _ = runs.apply(.wait(.previousRun), to: attempt.id, of: .slot(slot))
             }
         }
-    }
-
-    /// Closes a run that waited past its starting deadline. A fleet decides itself about its runs.
-    private mutating func expire(
-        _ run: Run, _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
-    ) -> Bool {
-        guard run.firing.cause.claim == nil,
-            run.job.policy.isTooLate(
-                attempt: run.id.attempt, age: now.wall - run.id.firing.scheduled)
-        else { return false }
-        let outcome = RunOutcome.lost(.deadline)
-        _ = runs.apply(.cancel(outcome), to: run.id, of: .slot(slot))
-        let summary = summary(of: run.id, outcome, failed: true)
-        noteEnd(summary, run.firing.cause, in: &entry)
-        batch.ends.append(.close(summary))
-        batch.ends += notices(of: summary, slot, &entry)
-        skip(run.firing, .deadline, &entry, at: now, into: &batch)
-        return true
     }
 }

@@ -122,6 +122,7 @@ extension Agenda {
         var records: [JobRecord] = []
         for slot in entries.order {
             guard var entry = entries[slot] else { continue }
+            takeBackChecks(slot)
             timers += updateTimer(slot, &entry, at: now) + updateRetryTimer(slot, entry)
             records.append(entry.record(at: now, ahead: ahead, instance: instance))
             entries[slot] = entry

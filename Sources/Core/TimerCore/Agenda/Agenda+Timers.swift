@@ -77,12 +77,18 @@ extension Agenda {
         entry.ledger.close(at: entry.counted(at: now))
     }
 
-    /// Sets the second timer of the job: of its next retry, or of a run after a delay (`follows`).
+    /// Sets the second timer of the job: of its next retry, of a run after a delay (`follows`), or of the
+    /// next check of a condition. In a pause it is only for what a user has requested.
     mutating func updateRetryTimer(_ slot: Int, _ entry: JobEntry) -> [Action] {
         var new: AwakeInstant?
         if !isShutDown, !entry.phase.isPaused {
             new = runs[slot].compactMap(\.retryAt).min()
             if let due = entry.chainDue(at: clocks.last.wall) { new = min(new ?? due, due) }
+        }
+        if !isShutDown, runs.conditionCount > 0 {
+            for run in runs[slot] where !entry.phase.isPaused || run.isRequested {
+                if let at = run.checkedAgainAt { new = min(new ?? at, at) }
+            }
         }
         guard new != alarms.retry(of: slot) else { return [] }
         alarms.setRetry(slot, to: new)

@@ -222,7 +222,7 @@ extension Agenda {
 
     /// The runs of the job that were started and have not ended.
     func startedRuns(_ slot: Int) -> [Run.ID] {
-        runs[slot].filter(\.state.takesPlace).map(\.id)
+        runs[slot].filter(\.isActive).map(\.id)
     }
 
     /// The last steps of every command: the timer is set at once, then the record is written to the

@@ -88,6 +88,7 @@ public struct Agenda: Sendable {
         let stepped = noteClocks(at: now)
         var decided = decide(event, at: now)
         startFollowers(at: now, after: &decided)
+        decided += admitWaiting(at: now)
         decided += admitWaitingForSlots(at: now)
         let (timers, records) = settleIntervals(at: now)
         if !timers.isEmpty { decided += timers }
@@ -113,6 +114,8 @@ public struct Agenda: Sendable {
         case .ended(let run, let outcome, let usage, let end, let hasOutput):
             noteEnd(
                 of: run, outcome, usage, ended: end ?? now.wall, hasOutput: hasOutput, at: now)
+        case .checked(let run, let number, let answer):
+            noteChecked(run, number: number, answer, at: now)
         case .incidentsDue: []
         case .clockChanged: applyClockChange(at: now)
         case .zonesChanged(let zones, let local): applyZoneChange(zones, local: local, at: now)

@@ -6,6 +6,8 @@
 struct Batch {
     var runs: [Run] = []
     var start: [Run] = []
+    /// The checks of conditions of runs that are in `runs`, or were recorded before.
+    var checks: [ConditionCheck] = []
     /// The notifications, written with the runs and records, or before the runs start; each with the
     /// number of `ends` that were decided before.
     private var watched: [(place: Int, action: Action)] = []
@@ -26,7 +28,9 @@ struct Batch {
                 []
             }
         // These runs were recorded before, so their rows exist already.
-        let started: [Action] = runs.isEmpty && !start.isEmpty ? [.start(start)] : []
+        let started: [Action] =
+            (runs.isEmpty && !start.isEmpty ? [.start(start)] : [])
+            + (checks.isEmpty ? [] : [.check(checks)])
         let effects = isMixed ? decided + started : watched.map(\.action) + started + ends
         return kept + effects + timers + notices
     }

@@ -155,8 +155,9 @@ extension Action {
     fileprivate var isWrittenWithEnd: Bool {
         switch self {
         case .begin, .save, .notify: true
-        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased, .withdraw,
-            .end, .signal, .suspend, .resume, .close, .storeJobSet, .log, .answer, .armIncidents,
+        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased, .check,
+            .withdraw, .end, .signal, .suspend, .resume, .close, .storeJobSet, .log, .answer,
+            .armIncidents,
             .decline:
             false
         }

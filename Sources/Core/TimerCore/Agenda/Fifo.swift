@@ -15,6 +15,13 @@ struct Fifo<Element: Sendable>: Sendable {
 
     mutating func append(_ element: Element) { elements.append(element) }
 
+    /// Adds an element before the first one that comes after it.
+    /// - Complexity: O(*n*).
+    mutating func insert(_ element: Element, before comesAfter: (Element) -> Bool) {
+        elements.insert(
+            element, at: elements[head...].firstIndex(where: comesAfter) ?? elements.count)
+    }
+
     /// - Complexity: O(*n*).
     func filter(_ isIt: (Element) -> Bool) -> [Element] { elements[head...].filter(isIt) }
 

@@ -44,6 +44,9 @@ struct RunSlots: Sendable {
     private var slots: [RunSlot.Name: Slot] = [:]
     /// The runs that wait.
     private var places: [Run.ID: Place] = [:]
+    /// The tickets of runs whose turn it was, and which are checked or wait for their condition: if
+    /// they have to wait for a slot again, they are not behind those that came later.
+    private var kept: [Run.ID: UInt64] = [:]
     private var lastTicket: UInt64 = 0
     /// The slots whose first run may be able to start.
     private var changed: [RunSlot.Name] = []
@@ -75,18 +78,19 @@ struct RunSlots: Sendable {
     ///
     /// - Complexity: O(*s*) in the slots, and in the runs that stopped waiting in this event.
     func busy(_ uses: [RunSlot.Use], for run: Run.ID?) -> RunSlot.Name? {
-        let ticket = run.flatMap { places[$0]?.ticket }
+        let ticket = run.flatMap { places[$0]?.ticket ?? kept[$0] }
         return uses.first { use in
             guard let slot = slots[use.name] else { return false }
             let first = slot.queue.first(where: waits)?.ticket
-            let isTurn = first == nil || first == ticket
+            let isTurn = first.map { first in ticket.map { $0 <= first } ?? false } ?? true
             // After a reload the limit can be less than what a run of before needs. It starts alone.
             return !isTurn || slot.held > slot.max - min(use.weight, slot.max)
         }?.name
     }
 
-    /// Whether a run waits for its slots, or keeps its place while it waits for `max-concurrent`.
-    func hasPlace(_ run: Run.ID) -> Bool { places[run] != nil }
+    /// Whether a run waits for its slots, or keeps its place while it waits for `max-concurrent` or its
+    /// condition.
+    func hasPlace(_ run: Run.ID) -> Bool { places[run] != nil || kept[run] != nil }
 
     private func waits(_ waiter: Waiter) -> Bool { places[waiter.run]?.ticket == waiter.ticket }
 
@@ -100,11 +104,28 @@ struct RunSlots: Sendable {
         switch run.state {
         case .waiting(.slot): wait(run.id, uses, hasSlots: false)
         case .waiting(.capacity): wait(run.id, uses, hasSlots: true)
-        case .waiting, .starting, .running, .stopping, .stoppingAtStart, .ended:
-            guard let place = places.removeValue(forKey: run.id) else { return }
-            if !place.hasSlots { waitingCount -= 1 }
-            changed += uses.map(\.name)
+        case .waiting(.check):
+            let ticket = places[run.id]?.ticket ?? kept[run.id] ?? nextTicket()
+            leave(run.id, uses)
+            kept[run.id] = ticket
+        case .waiting(.condition): leave(run.id, uses)
+        case .waiting(.previousRun), .waiting(.retryDelay), .starting, .running, .stopping,
+            .stoppingAtStart, .ended:
+            leave(run.id, uses)
+            kept[run.id] = nil
         }
+    }
+
+    /// The run does not wait any more.
+    private mutating func leave(_ run: Run.ID, _ uses: [RunSlot.Use]) {
+        guard let place = places.removeValue(forKey: run) else { return }
+        if !place.hasSlots { waitingCount -= 1 }
+        changed += uses.map(\.name)
+    }
+
+    private mutating func nextTicket() -> UInt64 {
+        lastTicket += 1
+        return lastTicket
     }
 
     private mutating func wait(_ run: Run.ID, _ uses: [RunSlot.Use], hasSlots: Bool) {
@@ -113,12 +134,17 @@ struct RunSlots: Sendable {
             if place.hasSlots != hasSlots { waitingCount += hasSlots ? -1 : 1 }
             return
         }
-        lastTicket += 1
-        places[run] = Place(ticket: lastTicket, hasSlots: hasSlots)
+        let old = kept.removeValue(forKey: run)
+        let ticket = old ?? nextTicket()
+        places[run] = Place(ticket: ticket, hasSlots: hasSlots)
         if !hasSlots { waitingCount += 1 }
+        let waiter = Waiter(ticket: ticket, run: run, uses: uses)
         for use in uses {
-            slots[use.name, default: Slot()].queue.append(
-                Waiter(ticket: lastTicket, run: run, uses: uses))
+            if old == nil {
+                slots[use.name, default: Slot()].queue.append(waiter)
+            } else {
+                slots[use.name, default: Slot()].queue.insert(waiter) { $0.ticket > ticket }
+            }
         }
     }
 
@@ -140,9 +166,13 @@ struct RunSlots: Sendable {
         return best?.run
     }
 
+    /// Forgets the place of a run that waits for its condition, and needs no slots any more.
+    mutating func forget(_ run: Run.ID) { kept[run] = nil }
+
     /// Changes the identity of a run that waits.
     /// - Complexity: O(*n*) in the runs that wait for its slots.
     mutating func rename(_ run: Run.ID, to new: Run.ID, _ uses: [RunSlot.Use]) {
+        if let ticket = kept.removeValue(forKey: run) { kept[new] = ticket }
         guard let place = places.removeValue(forKey: run) else { return }
         places[new] = place
         for use in uses {

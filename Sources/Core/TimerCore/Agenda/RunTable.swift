@@ -27,13 +27,16 @@ struct RunTable: Sendable {
     private var owners: [Run.ID: Job.Name] = [:]
     /// The runs that wait for `max-concurrent`, in the order in which they were due. It may contain
     /// runs that have been cancelled.
-    private var capacityQueue = Fifo<Run.ID>()
+    private var capacityQueue = Fifo<(ticket: UInt64, run: Run.ID)>()
+    private var lastTicket: UInt64 = 0
     /// Who holds the slots, and who waits for them.
     private(set) var slots = RunSlots()
     /// The number of runs that were started and have not ended.
     private(set) var startedCount = 0
     /// The number of runs that wait for `max-concurrent`.
     private(set) var capacityCount = 0
+    /// The number of runs that wait for their condition, or for the answer to a check of it.
+    private(set) var conditionCount = 0
     /// Whether any job depends on when its last run ends.
     private var followsEnds = false
     /// The slots whose jobs may have got their first run or lost their last one.
@@ -66,6 +69,8 @@ struct RunTable: Sendable {
 
     /// Adds a run to those of its job.
     mutating func add(_ run: ActiveRun, of job: JobKey) {
+        var run = run
+        run.takeTicket(after: &lastTicket)
         switch job {
         case .slot(let slot):
             bySlot[slot].append(run)
@@ -84,11 +89,12 @@ struct RunTable: Sendable {
         let change: Change?
         switch job {
         case .slot(let slot):
-            change = Self.apply(transition, to: run, in: &bySlot[slot])
+            change = Self.apply(transition, to: run, in: &bySlot[slot], &lastTicket)
             if followsEnds, bySlot[slot].isEmpty { changed.append(slot) }
         case .other(let name):
             guard others[name] != nil else { return nil }
-            change = Self.apply(transition, to: run, in: &others[name, default: []])
+            change = Self.apply(
+                transition, to: run, in: &others[name, default: []], &lastTicket)
             if others[name]?.isEmpty == true { others[name] = nil }
         }
         if let change { count(from: change.before, to: change.run) }
@@ -119,13 +125,15 @@ struct RunTable: Sendable {
     }
 
     private static func apply(
-        _ transition: RunTransition, to run: Run.ID, in runs: inout [ActiveRun]
+        _ transition: RunTransition, to run: Run.ID, in runs: inout [ActiveRun],
+        _ lastTicket: inout UInt64
     ) -> Change? {
         guard let index = runs.firstIndex(where: { $0.id == run }),
             let state = runs[index].state.after(transition)
         else { return nil }
         let before = runs[index].state
         runs[index].state = state
+        runs[index].takeTicket(after: &lastTicket)
         if case .start(let event) = transition { runs[index].event = event }
         if case .ended = state { return Change(before: before, run: runs.remove(at: index)) }
         return Change(before: before, run: runs[index])
@@ -138,12 +146,28 @@ struct RunTable: Sendable {
         if case .waiting(.capacity) = before { capacityCount -= 1 }
         if case .waiting(.capacity) = run.state {
             capacityCount += 1
-            capacityQueue.append(run.id)
+            let waiter = (ticket: run.ticket, run: run.id)
+            if run.ticket == lastTicket {
+                capacityQueue.append(waiter)
+            } else {
+                capacityQueue.insert(waiter) { $0.ticket > run.ticket }
+            }
         }
+        if before?.awaitsCondition == true { conditionCount -= 1 }
+        if run.state.awaitsCondition { conditionCount += 1 }
         if let job = run.job, !job.wrappedValue.policy.slots.isEmpty {
             slots.note(from: before, to: run, job.wrappedValue.policy.slots)
         }
     }
+
+    /// Changes a run without a change of its state.
+    mutating func change(_ run: Run.ID, _ slot: Int, _ body: (inout ActiveRun) -> Void) {
+        guard let index = bySlot[slot].firstIndex(where: { $0.id == run }) else { return }
+        body(&bySlot[slot][index])
+    }
+
+    /// Forgets the place of a run that needs no slots any more.
+    mutating func forgetPlace(of run: Run.ID) { slots.forget(run) }
 
     /// Notes that the job in this slot depends on when its last run ends.
     mutating func follow(_ slot: Int) {
@@ -168,8 +192,8 @@ struct RunTable: Sendable {
         return uses.isEmpty ? nil : slots.busy(uses, for: run.id)
     }
 
-    /// Gives the place of the first run in this slot that waits for the slots of its job to a new run
-    /// that replaces it, if that has the same slots.
+    /// Gives the place of the first run in this slot that waits for the slots of its job, or has had
+    /// them and waits for its condition, to a new run that replaces it, if that has the same slots.
     mutating func passPlace(_ slot: Int, to run: Run) {
         let uses = run.boxedJob.wrappedValue.policy.slots
         guard !uses.isEmpty, let old = bySlot[slot].first(where: { slots.hasPlace($0.id) }),
@@ -184,7 +208,7 @@ struct RunTable: Sendable {
 
     /// Removes the run that has waited longest for `max-concurrent` from the queue. It may have
     /// been cancelled.
-    mutating func nextForCapacity() -> Run.ID? { capacityQueue.popFirst() }
+    mutating func nextForCapacity() -> Run.ID? { capacityQueue.popFirst()?.run }
 }
 
 /// The assignment of runs to jobs. When a job is renamed, its runs keep the identity they were
@@ -261,7 +285,7 @@ extension RunTable {
                 bySlot[slot][index].rename(job)
             }
             if wait == .capacity {
-                capacityQueue.update { if $0 == run.id { $0 = $0.renamed(job) } }
+                capacityQueue.update { if $0.run == run.id { $0.run = $0.run.renamed(job) } }
             }
             let uses = run.job?.wrappedValue.policy.slots ?? []
             slots.rename(run.id, to: run.id.renamed(job), uses)

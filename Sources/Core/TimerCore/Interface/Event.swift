@@ -34,6 +34,8 @@ public enum Event: Sendable {
     case began(Run.ID, at: WallInstant)
     /// A run ended, at this time of the wall clock; nil: now. It had written output or not.
     case ended(Run.ID, RunOutcome, RunUsage, at: WallInstant? = nil, hasOutput: Bool = false)
+    /// The runner has answered a check (`Action.check`) of this number. It may be a late answer.
+    case checked(Run.ID, number: UInt64, Condition.Answer)
     /// The timer of `Action.armIncidents` expired.
     case incidentsDue
     /// The wall clock was set, or may have been set.
@@ -120,6 +122,8 @@ public struct Order: Hashable, Sendable {
     public var variables: RunVariables
     /// For `run`: whether no other job follows the run.
     public var isAlone: Bool
+    /// For `run`: whether it starts whatever the condition of the job says.
+    public var isForced: Bool
     /// For `run` of a job of a fleet: the machine that runs it; nil: the one that is asked.
     public var machine: MachineName?
 
@@ -128,10 +132,12 @@ public struct Order: Hashable, Sendable {
         _ verb: Verb, _ job: Job.Name, by: Initiator, note: String? = nil, until: PauseEnd? = nil,
         withRun: Bool = false, count: Int = 1, run: Run.ID? = nil, signal: String? = nil,
         variables: RunVariables = RunVariables(), isAlone: Bool = false,
+        isForced: Bool = false,
         machine: MachineName? = nil
     ) {
         self.variables = variables
         self.isAlone = isAlone
+        self.isForced = isForced
         self.machine = machine
         self.verb = verb
         self.job = job
@@ -217,7 +223,7 @@ public enum Action: Hashable, Sendable {
     case armAt(Job.Name, WallInstant)
     /// Cancel the timer of the job, whichever clock it uses.
     case disarm(Job.Name)
-    /// Set the second timer of the job, for its next retry, to this instant.
+    /// Set the second timer of the job, for its next retry or check, to this instant.
     case armRetry(Job.Name, AwakeInstant)
     /// Cancel the second timer of the job.
     case disarmRetry(Job.Name)
@@ -229,6 +235,9 @@ public enum Action: Hashable, Sendable {
     case start([Run])
     /// Start these runs now: that they are released is written already.
     case startReleased([Run])
+    /// Ask the runner whether the conditions of these runs are met, when their rows are written. It
+    /// starts nothing of them. The answers come as `Event.checked`.
+    case check([ConditionCheck])
     /// These runs were written as released, but do not start now: write that they wait again. They
     /// were never sent to a runner.
     case withdraw([Run.ID])

@@ -21,6 +21,9 @@ public enum Notice: Hashable, Sendable {
     case skipped(Firing, SkipReason)
     /// The run of a firing waits until another run of its job has ended.
     case held(Run, behind: Run.ID)
+    /// The condition of a run is not met, with what is not, and the run waits for that, but not longer
+    /// than this.
+    case awaitsCondition(Run.ID, String, atMost: Duration)
     /// A run is being ended to be replaced by another one.
     case replacing(Run.ID, by: Run.ID)
     /// A run failed, and this retry of its firing follows after a delay.

@@ -60,8 +60,18 @@ public struct Execution: Hashable, Sendable {
     public var logRateLimitBurst = 10_000
     /// How many bytes from the end of the output are kept with a run.
     public var outputTail = 8192
+    private var boxedCondition: Boxed<Condition>?
 
     public init() {}
+
+    /// What must be true when a run is about to start; nil: nothing. It asks something.
+    public var condition: Condition? {
+        get { boxedCondition?.wrappedValue }
+        set { boxedCondition = newValue.map { Boxed(wrappedValue: $0) } }
+    }
+
+    /// Whether there is a condition, without a copy of it.
+    public var hasCondition: Bool { boxedCondition != nil }
 
     /// The defaults.
     public static let standard = Execution()
@@ -172,5 +182,6 @@ extension Execution {
             writer.put(priorities.oomScore) { $0.put($1) }
         }
         writer.put(6, timerSlack, unless: Self.standard.timerSlack) { $0.put($1) }
+        writer.put(7, condition, unless: nil) { $1?.write(to: &$0) }
     }
 }

@@ -139,11 +139,18 @@ extension Job {
         /// for a job.
         public static let messages = Name(reserved: "@message")
 
+        /// The same for the commands of conditions.
+        public static let checks = Name(reserved: "@condition")
+
         private init(reserved text: String) { description = text }
 
-        /// Parses the name in the identity of a run: that of a job, or `messages`.
+        /// Parses the name in the identity of a run: that of a job, `messages` or `checks`.
         package init?(ofRun text: String) {
-            if text == Self.messages.description { self = .messages } else { self.init(text) }
+            switch text {
+            case Self.messages.description: self = .messages
+            case Self.checks.description: self = .checks
+            default: self.init(text)
+            }
         }
 
         /// What is wrong with `text` as a job name, as the end of a sentence; nil if it is valid.

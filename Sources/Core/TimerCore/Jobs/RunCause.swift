@@ -4,7 +4,7 @@
 extension Firing {
     /// The reason for a run. The text is the same in the store and in JSON: `schedule`, `catch-up`,
     /// `resume`, `chain(backup:20261121T043852.000000Z:1, success)`, `requested(ada)`,
-    /// `requested-with-variables(ada)`, `requested-alone(ada)`, and `claimed(4711, schedule)` with the
+    /// `requested-with-variables(ada)`, `requested-alone(ada)`, `requested-forced(ada)`, and `claimed(4711, schedule)` with the
     /// fence of the run.
     public enum Cause: Hashable, Sendable, LosslessStringConvertible {
         /// The schedule of the job.
@@ -28,10 +28,14 @@ extension Firing {
             public var variables: RunVariables
             /// Whether no other job follows this run.
             public var isAlone: Bool
+            /// Whether it starts whatever the condition of its job says.
+            public var isForced: Bool
 
             public init(
-                by: Initiator, variables: RunVariables = RunVariables(), isAlone: Bool = false
+                by: Initiator, variables: RunVariables = RunVariables(), isAlone: Bool = false,
+                isForced: Bool = false
             ) {
+                self.isForced = isForced
                 self.by = by
                 self.variables = variables
                 self.isAlone = isAlone
@@ -81,11 +85,13 @@ extension Firing {
         /// The cause of a run that this user requested.
         public static func requested(
             by initiator: Initiator, variables: RunVariables = RunVariables(),
-            isAlone: Bool = false
+            isAlone: Bool = false, isForced: Bool = false
         ) -> Cause {
             .requested(
                 Boxed(
-                    wrappedValue: Request(by: initiator, variables: variables, isAlone: isAlone)))
+                    wrappedValue: Request(
+                        by: initiator, variables: variables, isAlone: isAlone,
+                        isForced: isForced)))
         }
 
         /// The cause of a run that follows this end.
@@ -99,6 +105,11 @@ extension Firing {
         /// Whether no other job follows the run.
         public var isAlone: Bool {
             if case .requested(let request) = self { request.wrappedValue.isAlone } else { false }
+        }
+
+        /// Whether the run starts whatever the condition of its job says.
+        public var isForced: Bool {
+            if case .requested(let request) = self { request.wrappedValue.isForced } else { false }
         }
 
         /// Who requested it; nil if the run was not requested.
@@ -122,6 +133,7 @@ extension Firing {
         private static let kindOfRequest = "requested"
         fileprivate static let withVariables = "-with-variables"
         fileprivate static let alone = "-alone"
+        fileprivate static let forced = "-forced"
         private static let kindOfClaim = "claimed("
         private static let kindOfChain = "chain("
 
@@ -134,7 +146,8 @@ extension Firing {
                 "\(Self.kindOfChain)\(chain.wrappedValue.run), \(chain.wrappedValue.result.word))"
             case .requested(let request):
                 Self.kindOfRequest + (variables.isEmpty ? "" : Self.withVariables)
-                    + (isAlone ? Self.alone : "") + "(\(request.wrappedValue.by))"
+                    + (isAlone ? Self.alone : "") + (isForced ? Self.forced : "")
+                    + "(\(request.wrappedValue.by))"
             case .claimed(let claim):
                 "\(Self.kindOfClaim)\(claim.wrappedValue.fence), \(claim.wrappedValue.cause))"
             }
@@ -209,9 +222,11 @@ extension Firing.Cause.Request {
         }
         let hasVariables = takes(Firing.Cause.withVariables)
         let isAlone = takes(Firing.Cause.alone)
+        let isForced = takes(Firing.Cause.forced)
         guard rest.isEmpty else { return nil }
         self.init(
             by: .user(String(text[bracket...].dropFirst().dropLast())),
-            variables: hasVariables ? .lost : RunVariables(), isAlone: isAlone)
+            variables: hasVariables ? .lost : RunVariables(), isAlone: isAlone,
+            isForced: isForced)
     }
 }

@@ -30,6 +30,11 @@ public enum RunState: Hashable, Sendable {
         case previousRun
         /// The end of the delay before a retry, or the end of a pause.
         case retryDelay(until: AwakeInstant)
+        /// The answer of the runner whether its condition is met. It has its slots and its place of
+        /// `max-concurrent`.
+        case check
+        /// Its condition, which was not met: it is asked again at this instant.
+        case condition(until: AwakeInstant)
     }
 }
 
@@ -99,11 +104,22 @@ extension RunState {
         }
     }
 
-    /// Whether it counts for `max-concurrent`: it was started and has not ended.
+    /// Whether it counts for `max-concurrent`: it was started and has not ended, or is about to start
+    /// and its condition is being checked.
     var takesPlace: Bool {
         switch self {
-        case .starting, .running, .stopping, .stoppingAtStart: true
+        case .waiting(.check), .starting, .running, .stopping, .stoppingAtStart: true
         case .waiting, .ended: false
+        }
+    }
+
+    /// Whether its condition is being checked, or it waits for that to be met.
+    var awaitsCondition: Bool {
+        switch self {
+        case .waiting(.check), .waiting(.condition): true
+        case .waiting(.capacity), .waiting(.slot), .waiting(.previousRun), .waiting(.retryDelay),
+            .starting, .running, .stopping, .stoppingAtStart, .ended:
+            false
         }
     }
 
@@ -130,6 +146,10 @@ public struct ActiveRun: Hashable, Sendable {
     var job: Boxed<Job>?
     /// The number of the event that recorded or started it; 0 if an earlier instance did.
     var event: UInt64 = 0
+    /// Its place in the order of those that wait for `max-concurrent`; 0 before it has one.
+    var ticket: UInt64 = 0
+    /// The checks of its condition; nil before the first one.
+    private var boxedCondition: Boxed<ConditionWait>?
 
     init(_ run: Run, _ state: RunState, event: UInt64 = 0) {
         id = run.id
@@ -151,8 +171,32 @@ public struct ActiveRun: Hashable, Sendable {
         if case .waiting(let wait) = state { wait } else { nil }
     }
 
+    /// The checks of its condition; nil before the first one.
+    public internal(set) var condition: ConditionWait? {
+        get { boxedCondition?.wrappedValue }
+        set { boxedCondition = newValue.map { Boxed(wrappedValue: $0) } }
+    }
+
+    /// Whether it was started and has not ended, so that it may have a process.
+    var isActive: Bool { wait == nil && state.takesPlace }
+
     /// When its process started, on the wall clock; nil while that is not known.
     public var began: WallInstant? { state.began }
+
+    /// Gives it its place in the order of those that wait for `max-concurrent`: behind all others. A run
+    /// that has a condition keeps it while it waits for that.
+    mutating func takeTicket(after last: inout UInt64) {
+        switch state {
+        case .waiting(.capacity) where ticket > 0 && condition != nil: return
+        case .waiting(.check) where ticket > 0: return
+        case .waiting(.capacity), .waiting(.check):
+            last += 1
+            ticket = last
+        case .waiting(.slot), .waiting(.previousRun), .waiting(.retryDelay),
+            .waiting(.condition), .starting, .running, .stopping, .stoppingAtStart, .ended:
+            return
+        }
+    }
 
     /// Whether it is a retry whose delay has not passed.
     public var isRetry: Bool { retryAt != nil }
@@ -162,10 +206,11 @@ public struct ActiveRun: Hashable, Sendable {
         if case .waiting(.retryDelay(let until)) = state { until } else { nil }
     }
 
-    /// Whether it was started, or waits only for slots or `max-concurrent`.
+    /// Whether it was started, or waits only for slots, `max-concurrent` or its condition.
     public var isStarted: Bool {
         switch state {
-        case .waiting(.capacity), .waiting(.slot), .starting, .running, .stopping, .stoppingAtStart:
+        case .waiting(.capacity), .waiting(.slot), .waiting(.check), .waiting(.condition),
+            .starting, .running, .stopping, .stoppingAtStart:
             true
         case .waiting(.previousRun), .waiting(.retryDelay), .ended: false
         }

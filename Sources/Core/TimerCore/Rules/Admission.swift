@@ -36,7 +36,7 @@ public protocol OtherRun {
     var id: Run.ID { get }
     /// Whether it is a retry whose delay has not passed, so that nothing is running.
     var isRetry: Bool { get }
-    /// Whether it was started, or waits only for slots or `max-concurrent`.
+    /// Whether it was started, or waits only for slots, `max-concurrent` or its condition.
     var isStarted: Bool { get }
     /// Whether it waits for the previous run of the job.
     var isQueued: Bool { get }

@@ -12,6 +12,8 @@ struct Children {
     private var active: [Run.ID: UInt64] = [:]
     /// The active runs that send messages.
     private var messages: Set<Run.ID> = []
+    /// The active commands of conditions.
+    private var checks: Set<Run.ID> = []
     /// The serial numbers of the children whose processes are not reaped, by process id.
     private var processes: [Int32: UInt64] = [:]
     /// The children of runs that have ended, oldest first.
@@ -36,6 +38,7 @@ struct Children {
         active[child.id] = serial
         processes[child.process.pid] = serial
         if child.id.isMessage { messages.insert(child.id) }
+        if child.id.isCheck { checks.insert(child.id) }
     }
 
     /// The child of an active run.
@@ -64,6 +67,7 @@ struct Children {
         guard let child = table[serial] else { return }
         active[child.id] = nil
         messages.remove(child.id)
+        checks.remove(child.id)
         // Once its process is reaped, its id may be that of another child.
         if processes[child.process.pid] == serial { processes[child.process.pid] = nil }
     }
@@ -93,6 +97,7 @@ struct Children {
     /// How many there are.
     var occupancy: StartQueue.Occupancy {
         StartQueue.Occupancy(
-            runs: active.count - messages.count, messages: messages.count, places: table.count)
+            runs: active.count - messages.count - checks.count, messages: messages.count,
+            places: table.count, checks: checks.count)
     }
 }

@@ -9,8 +9,8 @@ enum RunPlaces {
     /// Two pipes, and a handle of the process.
     private static let descriptorsPerRun = 3
     /// For what is open only for a while: the scheduler's connection, files that are being read, messages that are
-    /// being sent, and starts in progress.
-    private static let reserve = 56
+    /// being sent, commands of conditions, and starts in progress.
+    private static let reserve = 80
 
     /// The soft limit of open files (setrlimit(2), RLIMIT_NOFILE).
     static var openFiles: Int {

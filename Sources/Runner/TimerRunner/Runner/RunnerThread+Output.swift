@@ -112,7 +112,7 @@ extension RunnerThread {
     /// Called when output of a child was read.
     mutating func noteUnfinished(_ serial: UInt64) {
         guard !output.hasNoted(serial), let child = children[serial], !child.id.isMessage,
-            child.output.hasUnreported
+            !child.id.isCheck, child.output.hasUnreported
         else { return }
         output.noteUnfinished(serial, ended: child.output.endedLines, at: RunnerClock.awake())
     }

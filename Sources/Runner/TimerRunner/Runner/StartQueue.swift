@@ -8,13 +8,16 @@ import TimerRunnerProtocol
 /// not reached and there are descriptors for one more.
 ///
 /// Messages have places of their own, so that a receiver that does not answer takes none of the
-/// jobs. They are not urgent: they start when no run can.
+/// jobs. They are not urgent: they start when no run can. The commands of conditions have places of
+/// their own too: the run that waits for the answer has one of the jobs already.
 struct StartQueue {
     /// How many runs are started before events of other runs are handled. A start costs more with
     /// more open descriptors, so the descriptors of runs that ended should be closed in between.
     static let startsPerIteration = 32
     /// How many runs that send messages may be active at once.
     static let activeMessagesMax = 4
+    /// How many commands of conditions may be active at once.
+    static let activeChecksMax = 8
 
     /// How many children there are.
     struct Occupancy: Hashable {
@@ -23,10 +26,13 @@ struct StartQueue {
         var messages: Int
         /// All of these, and those that have ended and whose output is still read.
         var places: Int
+        /// The commands of conditions that are active.
+        var checks = 0
     }
 
     private var runs: ArraySlice<Preparation> = []
     private var messages: ArraySlice<Preparation> = []
+    private var checks: ArraySlice<Preparation> = []
     private var activeMax = Int.max
     /// How many children there may be, because of the limit of open files.
     private let placesMax: Int
@@ -39,11 +45,13 @@ struct StartQueue {
     /// From now on, only so many runs of jobs are active at once.
     mutating func limit(to activeMax: Int) { self.activeMax = activeMax }
 
-    /// Adds runs, which are all of jobs or all messages. After `close` they are ignored.
+    /// Adds runs, which are all of jobs, all messages or all checks. After `close` they are ignored.
     mutating func add(_ preparations: [Preparation]) {
         guard isOpen else { return }
         if preparations.first?.request.id.isMessage == true {
             messages += preparations
+        } else if preparations.first?.request.id.isCheck == true {
+            checks += preparations
         } else {
             runs += preparations
         }
@@ -53,13 +61,17 @@ struct StartQueue {
     mutating func add(_ preparation: Preparation) {
         if preparation.request.id.isMessage {
             messages.append(preparation)
+        } else if preparation.request.id.isCheck {
+            checks.append(preparation)
         } else {
             runs.append(preparation)
         }
     }
 
     /// Whether one of them may start.
-    func hasNext(beside active: Occupancy) -> Bool { mayStart(beside: active) || maySend(active) }
+    func hasNext(beside active: Occupancy) -> Bool {
+        mayStart(beside: active) || mayCheck(active) || maySend(active)
+    }
 
     /// Removes the next one that may start.
     /// - Parameter started: how many were started in this loop iteration.
@@ -67,11 +79,16 @@ struct StartQueue {
         if mayStart(beside: active) {
             return started < Self.startsPerIteration ? runs.popFirst() : nil
         }
+        if mayCheck(active) { return checks.popFirst() }
         return maySend(active) ? messages.popFirst() : nil
     }
 
     private func mayStart(beside active: Occupancy) -> Bool {
         !runs.isEmpty && active.runs < activeMax && active.places < placesMax
+    }
+
+    private func mayCheck(_ active: Occupancy) -> Bool {
+        !checks.isEmpty && active.checks < Self.activeChecksMax
     }
 
     private func maySend(_ active: Occupancy) -> Bool {
@@ -86,7 +103,7 @@ struct StartQueue {
 
     /// - Complexity: O(*n*) in the number of waiting runs.
     func contains(_ run: Run.ID) -> Bool {
-        runs.contains { $0.request.id == run } || messages.contains { $0.request.id == run }
+        [runs, messages, checks].contains { $0.contains { $0.request.id == run } }
     }
 
     /// Removes a run that waits; nil if it does not.
@@ -94,6 +111,9 @@ struct StartQueue {
     mutating func remove(_ run: Run.ID) -> Preparation? {
         if let index = runs.firstIndex(where: { $0.request.id == run }) {
             return runs.remove(at: index)
+        }
+        if let index = checks.firstIndex(where: { $0.request.id == run }) {
+            return checks.remove(at: index)
         }
         return messages.firstIndex { $0.request.id == run }.map { messages.remove(at: $0) }
     }
@@ -104,5 +124,6 @@ struct StartQueue {
         isOpen = false
         runs = []
         messages = []
+        checks = []
     }
 }

@@ -78,6 +78,8 @@ extension RunnerServer {
         /// moment later, so its runs wait.
         public var unchangedFor: @Sendable () -> Duration = { .seconds(Int64.max) }
         var limits = RunnerLimits()
+        /// What conditions ask about.
+        var machine = MachineState()
         /// Reads the configuration; may take long. The parameter is the last result, if all of it and
         /// nothing else is in use: most of the next result is the same.
         public var definitions: @Sendable (Definitions?) -> Result<Definitions, Unreadable>

@@ -23,6 +23,7 @@ public final class RunnerServer: Sendable {
     private let settings: Settings
     private let runner: Runner
     private let outbound = OutboundQueue()
+    private let conditionMailbox: ConditionMailbox
     private let wake: Int32
     private let instance = UInt64.random(in: 1 ... .max)
     private let requests = Requests()
@@ -45,6 +46,8 @@ public final class RunnerServer: Sendable {
         self.settings = settings
         let wake = EventFD.make()
         self.wake = wake
+        let conditionMailbox = ConditionMailbox(wake: wake)
+        self.conditionMailbox = conditionMailbox
         guard wake >= 0, listen(settings.socket, Self.backlog) == 0 else {
             let code = errno
             close(settings.socket)
@@ -56,10 +59,12 @@ public final class RunnerServer: Sendable {
             // of a run is not urgent, so the start and the end of a short run are reported together.
             let coalescer = EventCoalescer()
             runner = try Runner(registry: settings.registry, options: settings.options) { event in
+                guard !event.run.isCheck else { return conditionMailbox.take(event) }
                 guard !event.isMessageOutput else { return }
                 coalescer.note(event, isFirst: outbound.take(event))
             } outputGate: { run in
-                run.isMessage ? .open : outbound.outputGate(of: run)
+                if run.isCheck { return conditionMailbox.outputGate(of: run) }
+                return run.isMessage ? .open : outbound.outputGate(of: run)
             } iterationEnded: { isLate in
                 let (mustSend, mayWait) = coalescer.endIteration(isLate: isLate)
                 if mustSend, !outbound.sendDirectly() { EventFD.signal(wake) }
@@ -133,7 +138,8 @@ public final class RunnerServer: Sendable {
     /// acknowledged are in the registry then, for the next runner to report.
     public func run() {
         var server = ServerLoop(
-            settings: settings, runner: runner, outbound: outbound, wake: wake, instance: instance)
+            settings: settings, runner: runner, outbound: outbound,
+            conditionMailbox: conditionMailbox, wake: wake, instance: instance)
         var drainUntil: Int64?
         var idleAt: Int64?
         while true {

@@ -73,11 +73,15 @@ extension ServerLoop {
         var commands: [WireRequest] = []
         for one in waiting.takeAll() {
             if let definition = definitions.definition(for: one.order) {
-                requests.append(RunRequest(one.order, definition))
+                if let order = one.checkOrder {
+                    begin(order, definition)
+                } else {
+                    requests.append(RunRequest(one.order, definition))
+                }
                 commands += one.commands
             } else if one.reading <= readings.latest {
                 guard !keepIfIncomplete(one, settleTimeMax) else { continue }
-                refuse(one.order)
+                refuse(one)
                 commands += one.commands
             } else {
                 waiting.keep(one)
@@ -100,8 +104,12 @@ extension ServerLoop {
             longest: longest, step: limits.settleStep, at: RunnerClock.awake())
     }
 
-    private func refuse(_ order: RunOrder) {
+    private func refuse(_ one: WaitingOrders.Waiting) {
+        let order = one.order
         let failure = rules.refusal(isKnown: definitions.contains(order.run.firing.job))
+        if let check = one.checkOrder {
+            return answer(check, Condition.Answer(failure.outcome))
+        }
         _ = outbound.take(
             .ended(order.run, RunEnd(failure.outcome, at: RunnerClock.wall())))
     }

@@ -57,6 +57,7 @@ extension ServerLoop {
         case .forgetFormer: forgetFormer()
         case .discard(let jobs): discard(jobs)
         case .send(let order): try send(order)
+        case .check(let order): try check(order)
         }
     }
 
@@ -76,7 +77,7 @@ extension ServerLoop {
         case .signal(let run, let number): runner.signal(run, number)
         case .forget(let runs): forget(runs)
         case .hello, .start, .barrier, .prepare, .seen, .shutDown, .refresh, .forgetFormer,
-            .discard, .send:
+            .discard, .send, .check:
             break
         }
     }
@@ -114,20 +115,31 @@ extension ServerLoop {
         let hasChanged = !orders.isEmpty && settings.hasChanged()
         if hasChanged { readings.check() }
         for order in orders where outbound.isNew(order.run) {
-            let mayDiffer = readings.mayDiffer && settings.isAffected(order.run.firing.job)
-            let definition = definitions.definition(for: order)
-            if !mayDiffer, let definition {
+            if let definition = definition(for: order, hasChanged: hasChanged) {
                 requests.append(RunRequest(order, definition))
             } else {
-                // Files that changed just now may be taken for unchanged, so a job that is unknown
-                // may have been added after they were read.
-                let isCovered = readings.isChecking && !hasChanged && definition != nil
-                waiting.append(order, until: readings.latest + (isCovered ? 0 : 1))
                 mustRead = true
             }
         }
         if mustRead { readings.readUnlessUnderWay() }
         try start(requests[...])
+    }
+
+    /// The definition of a requested run. Nil if the configuration may have to be read for it: then the
+    /// run waits.
+    ///
+    /// - Parameter check: the number of the request if the condition of the run is to be checked only.
+    mutating func definition(
+        for order: RunOrder, check: UInt64? = nil, hasChanged: Bool
+    ) -> Definition? {
+        let mayDiffer = readings.mayDiffer && settings.isAffected(order.run.firing.job)
+        let definition = definitions.definition(for: order)
+        if !mayDiffer, let definition { return definition }
+        // Files that changed just now may be taken for unchanged, so a job that is unknown may have
+        // been added after they were read.
+        let isCovered = readings.isChecking && !hasChanged && definition != nil
+        waiting.append(order, check: check, until: readings.latest + (isCovered ? 0 : 1))
+        return nil
     }
 
     func start(_ requests: ArraySlice<RunRequest>) throws(Closing) {

@@ -22,6 +22,7 @@ struct ServerLoop {
     let instance: UInt64
     let reader: DefinitionReader
     let barriers: Barriers
+    var conditions: Conditions
     var definitions = JobDefinitions()
     var readings = ConfigReadings()
     var waiting = WaitingOrders()
@@ -33,9 +34,10 @@ struct ServerLoop {
     private var files: RuntimeFolderWatch?
 
     init(
-        settings: RunnerServer.Settings, runner: Runner, outbound: OutboundQueue, wake: Int32,
-        instance: UInt64
+        settings: RunnerServer.Settings, runner: Runner, outbound: OutboundQueue,
+        conditionMailbox: ConditionMailbox, wake: Int32, instance: UInt64
     ) {
+        conditions = Conditions(settings.machine, conditionMailbox)
         self.settings = settings
         self.runner = runner
         self.outbound = outbound
@@ -94,6 +96,7 @@ struct ServerLoop {
     /// Waits for events and handles them; returns at the latest at an instant of CLOCK_MONOTONIC.
     mutating func runOnce(timeout: Int64?) {
         let wasConnected = isConnected
+        followChecks()
         send()
         // The timeout of the caller may depend on that.
         guard isConnected == wasConnected else { return }
@@ -131,7 +134,9 @@ struct ServerLoop {
     private func pollTimeout(until timeout: Int64?) -> Int32 {
         if connection?.canSendMore == true { return 0 }
         let recheckAt = readings.isReading ? nil : waiting.recheckAt
-        let instants = [timeout, connection?.sendAt, recheckAt, files?.lookAt]
+        let instants = [
+            timeout, connection?.sendAt, recheckAt, files?.lookAt, conditions.checks.next,
+        ]
         guard let until = instants.compactMap({ $0 }).min() else { return -1 }
         return Int32(clamping: max(0, (until - RunnerClock.awake()) / 1_000_000 + 1))
     }

@@ -13,6 +13,8 @@ import TimerRunnerProtocol
 struct WaitingOrders {
     struct Waiting {
         var order: RunOrder
+        /// The number of the request to check its condition, if it is not to be started yet.
+        var check: UInt64?
         /// The number of the first reading of the configuration that starts after the request
         /// arrived.
         var reading: UInt64
@@ -39,10 +41,12 @@ struct WaitingOrders {
     var isEmpty: Bool { waiting.isEmpty }
     var count: Int { waiting.count }
 
-    mutating func append(_ order: RunOrder, until reading: UInt64) {
+    /// - Parameter check: the number of the request if its condition is to be checked only.
+    mutating func append(_ order: RunOrder, check: UInt64? = nil, until reading: UInt64) {
         last += 1
         variableBytes += order.variables.cost - (waiting[order.run]?.order.variables.cost ?? 0)
-        waiting[order.run] = Waiting(order: order, reading: reading, number: last)
+        waiting[order.run] = Waiting(
+            order: order, check: check, reading: reading, number: last)
     }
 
     /// Queues a command if its run waits.
@@ -122,5 +126,12 @@ struct WaitingOrders {
         guard !messages.isEmpty else { return [] }
         defer { messages.removeAll { $0.reading <= reading } }
         return messages.filter { $0.reading <= reading }.map(\.order)
+    }
+}
+
+extension WaitingOrders.Waiting {
+    /// The request to check its condition; nil if it is to be started.
+    var checkOrder: CheckOrder? {
+        check.map { CheckOrder(run: order.run, number: $0, fingerprint: order.fingerprint) }
     }
 }

@@ -83,13 +83,14 @@ struct Preparation: Sendable {
     private static func environment(
         of request: RunRequest, account: Account, file: [String: String]
     ) -> [String: String] {
-        account.variables.merging(passed(to: request.definition)) { $1 }
+        let run = request.checked ?? request.id
+        return account.variables.merging(passed(to: request.definition)) { $1 }
             .merging(request.definition.environment) { $1 }.merging(file) { $1 }
             .merging(request.variables.values) { $1 }
             .merging([
-                "TIMERD_JOB": request.id.firing.job.description,
-                "TIMERD_RUN_ID": request.id.description,
-                "TIMERD_SCHEDULED": request.id.firing.scheduled.rfc3339Micros,
+                "TIMERD_JOB": run.firing.job.description,
+                "TIMERD_RUN_ID": run.description,
+                "TIMERD_SCHEDULED": run.firing.scheduled.rfc3339Micros,
                 "TIMERD_MISSED": "\(request.missed)",
                 "TIMERD_ACTIVE_SECONDS": "\(request.active.components.seconds)",
             ]) { $1 }

@@ -31,8 +31,12 @@ extension Spawner {
 
     /// The outcome for a run whose process could not be created.
     static func failure(_ code: Int32, _ what: String) -> Failure {
-        let name = cspawn_error_name(code).map { String(cString: $0) } ?? "errno \(code)"
-        return Failure(outcome: .spawnFailed(errno: name, what: what), code: code)
+        Failure(outcome: .spawnFailed(errno: name(of: code), what: what), code: code)
+    }
+
+    /// The name of an errno, such as `ENOENT`.
+    static func name(of code: Int32) -> String {
+        cspawn_error_name(code).map { String(cString: $0) } ?? "errno \(code)"
     }
 
     private static func describe(

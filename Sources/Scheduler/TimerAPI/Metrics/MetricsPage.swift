@@ -77,6 +77,7 @@ struct MetricsPage {
         for (cause, count) in [
             ("capacity", measures.waitingForCapacity),
             ("slot", measures.waitingForSlots),
+            ("condition", measures.waitingForCondition),
             ("previous-run", states.waitingForPreviousRun),
             ("retry-delay", states.waitingForRetry),
         ] {

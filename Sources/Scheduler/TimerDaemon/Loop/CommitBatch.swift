@@ -120,6 +120,7 @@ extension Action {
         switch self {
         case .begin, .close, .save, .notify: true
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased,
+            .check,
             .withdraw, .end, .signal, .suspend, .resume, .storeJobSet, .log, .answer, .armIncidents,
             .decline:
             false

@@ -132,7 +132,8 @@ extension Action {
         case .begin: true
         case .save(_, let durable): !durable
         case .storeJobSet: false
-        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased, .withdraw,
+        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased, .check,
+            .withdraw,
             .end, .signal, .suspend, .resume, .close, .log, .answer, .notify, .armIncidents,
             .decline:
             nil
@@ -159,7 +160,8 @@ extension Action {
         case .arm(let job, _), .armAt(let job, _), .disarm(let job), .armRetry(let job, _),
             .disarmRetry(let job):
             job
-        case .begin, .start, .startReleased, .withdraw, .end, .signal, .suspend, .resume, .close,
+        case .begin, .start, .startReleased, .check, .withdraw, .end, .signal, .suspend, .resume,
+            .close,
             .save, .storeJobSet, .log, .answer, .notify, .armIncidents, .decline:
             nil
         }

@@ -117,6 +117,15 @@ extension Loop {
         submit(noteWrite(through: event), of: runs.map(\.id.firing.job))
     }
 
+    /// Requests the checks of conditions, once the rows of their runs are written. They start nothing, so
+    /// that they need not wait for the disk.
+    func check(_ checks: [ConditionCheck]) {
+        submit(
+            Write(changes: [], durable: false) { [launcher] _ in
+                for check in checks { launcher.check(check.run, number: check.number) }
+            }, of: checks.map(\.run.id.firing.job))
+    }
+
     func close(_ run: RunSummary, _ notes: [JobNote], _ decision: inout Decision) {
         let ended = run.ended ?? decision.now.wall
         let change = Store.Change.close(

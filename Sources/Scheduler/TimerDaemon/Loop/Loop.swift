@@ -243,6 +243,7 @@ package actor Loop: QueueActor {
             record(batch, with: decision.takeEnded(), at: now)
         case .start(let runs): start(runs, at: now)
         case .startReleased(let runs): startReleased(runs, at: now)
+        case .check(let checks): check(checks)
         case .withdraw(let runs): submit([.setReleased(runs, false)], durable: true)
         case .end(let run, let grace): launcher.end(run, grace: grace)
         case .signal(let run, let name):

@@ -19,6 +19,8 @@ extension Loop {
         package var liveMax: Int
         package var waitingForCapacity: Int
         package var waitingForSlots: Int
+        /// The runs that wait for their condition, or whose condition is being checked.
+        package var waitingForCondition: Int
         /// How many jobs are not as the configuration says, because of an error.
         package var rejected: Int
         package var isConfigAccepted: Bool
@@ -65,6 +67,7 @@ final class MeasureWork: LongWork {
             counts: agenda.counts, live: agenda.liveRuns, liveMax: agenda.concurrentRunsMax,
             waitingForCapacity: agenda.waitingForCapacity,
             waitingForSlots: agenda.waitingForSlots,
+            waitingForCondition: agenda.waitingForCondition,
             rejected: loop.config.rejected.count + loop.config.outdated.count,
             isConfigAccepted: loop.config.refusal == nil, configAccepted: loop.config.accepted)
     }

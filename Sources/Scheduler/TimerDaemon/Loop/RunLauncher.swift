@@ -8,6 +8,9 @@ package protocol RunLauncher: Sendable {
     /// Starts the runs, in this order, without waiting for any, but none of their programs before
     /// its instant, which is less than a second from now.
     func start(_ runs: [(run: Run, notBefore: AwakeInstant)])
+    /// Checks the condition of a run. The answer comes once, unless a later request for the same run
+    /// replaces this one.
+    func check(_ run: Run, number: UInt64)
     /// Ends a run: SIGTERM to its process group, after the grace SIGKILL.
     func end(_ run: Run.ID, grace: Duration)
     /// Suspends a run, and its time limit with it.

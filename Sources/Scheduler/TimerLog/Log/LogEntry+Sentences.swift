@@ -45,6 +45,11 @@ extension LogEntry {
         case .runOrdered(let run, let by, let remaining):
             (.notice, "run now, requested by \(by) (run \(run.id))" + nextRun(remaining))
         case .held(let run, let other): (.info, "run \(run.id) waits for run \(other) to end")
+        case .awaitsCondition(let run, let what, let most):
+            (
+                .notice,
+                "run \(run) waits for its condition, for at most \(span(most)): \(what) is not met"
+            )
         case .replacing(let run, let other):
             (.notice, "run \(run) is being stopped; run \(other) replaces it")
         case .retrying(let run, let delay, let retries):

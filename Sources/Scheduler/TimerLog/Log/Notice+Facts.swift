@@ -98,6 +98,10 @@ extension Notice {
                 .runOrdered, run.id, Facts.firing(run.firing) + [.by(by), .remaining(remaining)])
         case .held(let run, let other):
             return aboutRun(.held, run.id, isRoutine: true, [.blockedBy(other)])
+        case .awaitsCondition(let run, let what, let most):
+            return aboutRun(
+                .awaitsCondition, run, isRoutine: true,
+                [.text("TIMERD_CONDITION", what), .duration("TIMERD_WAIT_MAX_USEC", most)])
         case .replacing(let run, let other):
             return aboutRun(.replacing, run, [.text("TIMERD_REPLACED_BY", other)])
         case .retrying(let run, let delay, _):

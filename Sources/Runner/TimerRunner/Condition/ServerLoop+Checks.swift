@@ -1,0 +1,90 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerCore
+import TimerRunnerProtocol
+
+/// What the server needs to check conditions.
+struct Conditions {
+    let mailbox: ConditionMailbox
+    let threads: ConditionThreads
+    var checks = ConditionChecks()
+
+    init(_ machine: MachineState, _ mailbox: ConditionMailbox) {
+        self.mailbox = mailbox
+        threads = ConditionThreads(machine)
+    }
+}
+
+/// Checks conditions for the scheduler, as the configuration says that the runner has read itself.
+extension ServerLoop {
+    /// Checks the condition of a run, once the configuration is read if its files have changed.
+    mutating func check(_ order: CheckOrder) throws(Closing) {
+        try check(
+            conditions.checks.count + waiting.count + 1, settings.limits.runs,
+            "checks that are not answered")
+        guard conditions.checks.isNew(order) else { return }
+        let hasChanged = settings.hasChanged()
+        if hasChanged { readings.check() }
+        let found = definition(for: RunOrder(order), check: order.number, hasChanged: hasChanged)
+        if let found { begin(order, found) } else { readings.readUnlessUnderWay() }
+    }
+
+    /// Looks at the machine; the command follows.
+    mutating func begin(_ order: CheckOrder, _ definition: Definition) {
+        // The scheduler has an older definition, which had a condition.
+        guard let condition = definition.execution.condition else { return answer(order, .yes) }
+        let now = RunnerClock.awake()
+        conditions.checks.begin(order, condition, definition, at: now)
+        let mailbox = conditions.mailbox
+        conditions.threads.look(
+            condition, of: definition.execution.user,
+            until: now + Condition.timeout.wholeNanoseconds
+        ) { answer in
+            mailbox.post(.looked(order.run, number: order.number, answer))
+        }
+    }
+
+    /// Handles what other threads have found out, and what has taken too long.
+    mutating func followChecks() {
+        for message in conditions.mailbox.take() {
+            switch message {
+            case .looked(let run, let number, let answer):
+                if let reply = conditions.checks.didLook(run, number: number, answer) {
+                    self.answer(reply.0, reply.1)
+                }
+            case .began(let command):
+                // It was started by a runner that is gone, and its answer is of no use.
+                if !conditions.checks.knows(command) { runner.end(command, grace: .zero) }
+            case .ended(let command, let outcome, let line):
+                let reply = conditions.checks.didEnd(command, outcome, line: line)
+                runner.forget(command)
+                if let reply { answer(reply.0, reply.1) }
+            }
+        }
+        let now = RunnerClock.awake()
+        for (order, reply) in conditions.checks.takeLate(at: now) { answer(order, reply) }
+        let requests = conditions.checks.takeStarts(at: now, wall: RunnerClock.wall()).map {
+            start in
+            var request = RunRequest(
+                id: start.run, definition: start.definition, missed: 0, active: .zero)
+            request.checked = start.checked
+            return request
+        }
+        if !requests.isEmpty { runner.start(requests) }
+    }
+
+    /// Sends an answer. Without a connection it is dropped: the scheduler asks again on the next one.
+    func answer(_ order: CheckOrder, _ answer: Condition.Answer) {
+        guard isConnected else { return }
+        connection?.socket.send(
+            WireReply.checked(order.run, number: order.number, answer).bytes)
+    }
+}
+
+extension RunOrder {
+    /// What is needed to find the definition.
+    init(_ order: CheckOrder) {
+        self.init(run: order.run, fingerprint: order.fingerprint, missed: 0, active: .zero)
+    }
+}
