@@ -11,9 +11,15 @@ extension ServiceTranslation {
         readConditions("Assert")
         let asksForOthers = condition.value != nil
         readMounts()
-        for key in UnitNeeds.keys {
-            for index in unit.list("Unit", key) { readUnits(index, key) }
+        let lines = UnitNeeds.keys.map { ($0, unit.list("Unit", $0)) }
+        // What is behind the network on the same lines is no loss then.
+        condition.isNetworkOnline = lines.contains { _, indexes in
+            indexes.contains {
+                unit[$0].value.split(whereSeparator: \.isWhitespace)
+                    .contains { $0 == UnitNeeds.network }
+            }
         }
+        for (key, indexes) in lines { for index in indexes { readUnits(index, key) } }
         if condition.isNetworkOnline {
             condition.waits = true
             // One table has one answer to what happens otherwise.
@@ -145,16 +151,33 @@ extension ServiceTranslation {
     private struct LineResult {
         var losses: [String] = []
         var isMapped = false
+        /// The units that the run does not wait for, and those that it does not start either.
+        var (after, needed): ([String], [String]) = ([], [])
 
         mutating func lose(_ why: String) { if !losses.contains(why) { losses.append(why) } }
 
         func mark(_ index: Int, of unit: inout LoadedUnit, unneeded why: String) {
+            var losses = losses
+            if !after.isEmpty {
+                losses.append(
+                    "runs follow only other jobs (follows), so that the run does not wait until \(Self.list(after)) has "
+                        + "started")
+            }
+            if !needed.isEmpty {
+                losses.append(
+                    "timerd starts no units, so that the run neither starts \(Self.list(needed)) nor waits for it"
+                        + (needed.contains { $0.hasSuffix(".service") }
+                            ? "; command in condition of timerd.toml(5) can ask whether a service is active"
+                            : ""))
+            }
             if !losses.isEmpty {
                 unit.mark(index, .lost(losses.joined(separator: "; ")))
             } else if !isMapped, unit[index].outcome == .mapped {
                 unit.mark(index, .unneeded(why))
             }
         }
+
+        private static func list(_ names: [String]) -> String { names.joined(separator: " or ") }
     }
 
     /// Adds a mount without which the run is skipped.
@@ -188,10 +211,8 @@ extension ServiceTranslation {
                 result.lose("\"\(text)\" is not the name of a unit, and systemd ignores it")
                 continue
             }
-            switch UnitNeeds.need(of: name, by: key) {
-            case .network:
-                condition.isNetworkOnline = true
-                result.isMapped = true
+            switch UnitNeeds.need(of: name, by: key, isOnline: condition.isNetworkOnline) {
+            case .network: result.isMapped = true
             case .mount(let path):
                 let mount = mounts.first { $0.path == path }
                 need(path, isAutomatic: mount?.isAutomatic == true, &result)
@@ -200,7 +221,8 @@ extension ServiceTranslation {
                 result.lose(
                     "the run does not need \(name); see mounted in condition of timerd.toml(5)")
             case .nothing: continue
-            case .unknown(let why): result.lose(why)
+            case .order: if !result.after.contains(text) { result.after.append(text) }
+            case .unit: if !result.needed.contains(text) { result.needed.append(text) }
             }
         }
         result.mark(index, of: &unit, unneeded: "timerd itself starts after it")
@@ -220,9 +242,13 @@ enum UnitNeeds {
         case mountBefore(String)
         /// It is there before timerd is.
         case nothing
-        /// timerd has no equivalent: what is lost.
-        case unknown(String)
+        /// It comes first, which timerd has no equivalent for.
+        case order
+        /// It must be there, which timerd has no equivalent for.
+        case unit
     }
+
+    static let network = "network-online.target"
 
     /// What timerd itself starts after, as every service with the default dependencies does, or by its own unit.
     private static let first: Set = [
@@ -236,23 +262,25 @@ enum UnitNeeds {
         "timerd.service",
     ]
 
-    /// - Parameter key: one of `keys`.
-    static func need(of name: UnitName, by key: String) -> Need {
-        if name.description == "network-online.target" { return .network }
+    /// What a machine with a network has behind it.
+    private static let beforeNetwork: Set = [
+        "network.target", "network-pre.target", "networking.service", "systemd-networkd.service",
+        "systemd-networkd-wait-online.service", "NetworkManager.service",
+        "NetworkManager-wait-online.service", "connman.service", "dhcpcd.service", "wicked.service",
+    ]
+
+    /// - Parameters:
+    ///   - key: one of `keys`.
+    ///   - isOnline: whether the unit is also ordered after the network.
+    static func need(of name: UnitName, by key: String, isOnline: Bool) -> Need {
+        if name.description == network { return .network }
         if first.contains(name.description) { return .nothing }
+        if isOnline, beforeNetwork.contains(name.description) { return .nothing }
         if name.type == "mount" {
             let path = UnitName.unescaped(name.stem)
             let whole = path.hasPrefix("/") ? path : "/\(path)"
             return ["Wants", "After"].contains(key) ? .mountBefore(whole) : .mount(whole)
         }
-        if key == "After" {
-            return .unknown(
-                "runs follow only other jobs (follows), so that the run does not wait until \(name) has started"
-            )
-        }
-        return .unknown(
-            "timerd starts no units, so that the run neither starts \(name) nor waits for it"
-                + (name.type == "service"
-                    ? "; command in condition of timerd.toml(5) can ask whether it is active" : ""))
+        return key == "After" ? .order : .unit
     }
 }

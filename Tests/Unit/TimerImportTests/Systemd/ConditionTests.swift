@@ -49,6 +49,10 @@ import TimerCore
                 #"{ network-online = true, otherwise = "wait" }"#
             ),
             ("After=network-online.target", #"{ network-online = true, otherwise = "wait" }"#),
+            (
+                "After=network.target NetworkManager.service network-online.target",
+                #"{ network-online = true, otherwise = "wait" }"#
+            ),
             ("Requires=srv-data.mount\nAfter=srv-data.mount", #"{ mounted = ["/srv/data"] }"#),
             ("BindsTo=srv.mount -.mount", #"{ mounted = ["/srv"] }"#),
             ("RequiresMountsFor=/srv/data/x", #"{ mounted = ["/srv", "/srv/data"] }"#),
@@ -108,7 +112,11 @@ import TimerCore
                 "waits for both"
             ),
             ("After=network.target", nil, "does not wait until network.target"),
-            ("Requires=db.service", nil, "can ask whether it is active"),
+            (
+                "After=a.service b.service a.service", nil,
+                "does not wait until a.service or b.service has started"
+            ),
+            ("Requires=db.service", nil, "can ask whether a service is active"),
             ("Wants=x.socket\nAfter=local-fs.target", nil, "neither starts x.socket"),
             (
                 "Requires=db.service mnt-backup.mount", #"{ mounted = ["/mnt/backup"] }"#,
