@@ -106,7 +106,10 @@ extension Checker {
     ) {
         for run in states[job].runs where run.wait != .none && isChosen(run) {
             waiting.removeAll { $0 == run.number }
-            if run.isChecked { giveUpPlace(of: run) }
+            if case .check(let number) = run.wait {
+                giveUpPlace(of: run)
+                takeBackCheck(number)
+            }
             slots.leave(run.number)
             acts.append(act(.close, run, outcome))
         }
@@ -193,6 +196,11 @@ extension Checker {
             guard let job = jobSet.first(where: { index(of: number, $0) != nil }),
                 let index = index(of: number, job)
             else { continue }
+            // A run that replaced one which was checked has taken over its place before this one.
+            guard slots.areFree(states[job].runs[index].slots, for: number) else {
+                states[job].runs[index].wait = .slot
+                continue
+            }
             startWaiting(index, job)
         }
     }
@@ -336,6 +344,21 @@ extension Checker {
         }
     }
 
+    /// Nothing is asked of a run that is cancelled in the event in which it was to be checked.
+    private func takeBackCheck(_ number: Int64) {
+        guard let index = checks.firstIndex(where: { $0.value == number }) else { return }
+        checks.remove(at: index)
+        checkCount -= 1
+        for later in index..<checks.count { checks[later].value -= 1 }
+        for job in states.indices {
+            for run in states[job].runs.indices {
+                if case .check(let other) = states[job].runs[run].wait, other > number {
+                    states[job].runs[run].wait = .check(other - 1)
+                }
+            }
+        }
+    }
+
     /// Handles an answer; it may be one that nothing waits for any more.
     func take(_ answer: PlainAnswer, _ number: Int64) {
         guard
@@ -394,9 +417,10 @@ extension Checker {
                 continue
             }
             let job = one.job
-            // A run that waited for its condition is too late: that comes after all firings.
+            // A run that was checked again now, or waited behind one, is too late: that comes after all
+            // firings.
             if one.reason == Seen.Reason.deadline,
-                states[job].runs.contains(where: { $0.awaitsCondition && $0.label == one.label })
+                states[job].runs.contains(where: { $0.wait != .none && $0.label == one.label })
             {
                 continue
             }

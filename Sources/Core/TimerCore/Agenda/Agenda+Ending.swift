@@ -79,6 +79,11 @@ extension Agenda {
                 .log(notice?(run) ?? .runEnded(run, outcome, RunUsage(), failed: false)))
         }
         guard !cancelled.isEmpty else { return }
+        // This event may have asked for a check of one of them.
+        if !batch.checks.isEmpty {
+            let runs = Set(cancelled.map(\.id))
+            batch.checks.removeAll { runs.contains($0.run.id) }
+        }
         batch.timers += updateRetryTimer(slot, entry)
     }
 
