@@ -6,10 +6,10 @@ import Foundation
 import ManualPages
 import ProjectFiles
 import Testing
-import TimerConfig
 import TimerControl
 import TimerCore
 
+@testable import TimerConfig
 @testable import timerctl
 @testable import timerd
 @testable import timerd_runner
@@ -37,7 +37,8 @@ import TimerCore
         let items = try items("Ic", in: "timerd.toml.5")
         #expect(
             items.sorted()
-                == (keys.daemon + ConfigReader.settingsTables.flatMap(\.keys) + keys.job).sorted())
+                == (keys.daemon + ConfigReader.settingsTables.flatMap(\.keys) + keys.job
+                + ConditionDraft.keys.map(\.name)).sorted())
     }
 
     /// Each kind of warning of `timerd check` is in its page.
