@@ -51,14 +51,21 @@ extension Agenda {
             run.job.policy.isTooLate(
                 attempt: run.id.attempt, age: now.wall - run.id.firing.scheduled)
         else { return false }
-        let outcome = RunOutcome.lost(.deadline)
-        _ = runs.apply(.cancel(outcome), to: run.id, of: .slot(slot))
-        let summary = summary(of: run.id, outcome, failed: true)
+        _ = runs.apply(.cancel(.lost(.deadline)), to: run.id, of: .slot(slot))
+        closeOverdue(run, slot, &entry, at: now, into: &batch)
+        return true
+    }
+
+    /// Closes a run that is older than the starting deadline. It counts as failed, and its firing as
+    /// skipped.
+    mutating func closeOverdue(
+        _ run: Run, _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
+    ) {
+        let summary = summary(of: run.id, .lost(.deadline), failed: true)
         noteEnd(summary, run.firing.cause, in: &entry)
         batch.ends.append(.close(summary))
         batch.ends += notices(of: summary, slot, &entry)
         skip(run.firing, .deadline, &entry, at: now, into: &batch)
-        return true
     }
 
     /// Closes the runs of the job that wait, or a selection of them. They do not count as failed.

@@ -210,11 +210,7 @@ extension Agenda {
     ) {
         let run = entry.run(firing)
         batch.runs.append(run)
-        let summary = summary(of: run.id, .lost(.deadline), failed: true)
-        batch.ends.append(.close(summary))
-        noteEnd(summary, firing.cause, in: &entry)
-        batch.ends += notices(of: summary, slot, &entry)
-        skip(firing, .deadline, &entry, at: now, into: &batch)
+        closeOverdue(run, slot, &entry, at: now, into: &batch)
     }
 
     mutating func skip(
