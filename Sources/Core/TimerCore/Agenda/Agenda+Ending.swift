@@ -96,10 +96,13 @@ extension Agenda {
 
     /// Records the end of a run of a job of the configuration. Each run that is closed comes here
     /// once, or to `noteEnd(_:of:)`.
+    ///
+    /// - Parameter willRetry: whether another attempt follows it. Then no other job does.
     mutating func noteEnd(
-        _ run: RunSummary, _ cause: Firing.Cause, in entry: inout JobEntry
+        _ run: RunSummary, _ cause: Firing.Cause, willRetry: Bool = false,
+        in entry: inout JobEntry
     ) {
-        chains.note(run, of: entry.job.name, cause)
+        if !willRetry { chains.note(run, of: entry.job.name, cause) }
         counts.runs.add(run.result)
         entry.outcomes.add(run, withDuration: entry.job.hasDurationHistogram)
     }

@@ -178,9 +178,8 @@ extension Agenda {
             id: run, began: change.before.began, ended: ended, outcome: outcome, usage: usage,
             failed: failed)
         if let slot, var entry = entries[slot] {
-            noteEnd(summary, change.run.firing.cause, in: &entry)
             let willRetry = retry(change.run, after: outcome, slot, &entry, at: now, into: &batch)
-            if willRetry { chains.takeBack(run) }
+            noteEnd(summary, change.run.firing.cause, willRetry: willRetry, in: &entry)
             closing = notices(
                 of: summary, slot, &entry, willRetry: willRetry, hasOutput: hasOutput)
             entries[slot] = entry

@@ -30,9 +30,6 @@ struct Chains: Sendable {
         ended.append(Ended(job: job, chain: .init(run: run.id, result: run.result)))
     }
 
-    /// Takes back the end of an attempt that another attempt follows.
-    mutating func takeBack(_ run: Run.ID) { ended.removeAll { $0.chain.run == run } }
-
     /// The ends that were noted since the last call.
     mutating func takeEnded() -> [Ended] {
         guard !ended.isEmpty else { return [] }
