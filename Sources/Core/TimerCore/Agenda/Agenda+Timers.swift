@@ -83,7 +83,7 @@ extension Agenda {
         var new: AwakeInstant?
         if !isShutDown, !entry.phase.isPaused {
             new = runs[slot].compactMap(\.retryAt).min()
-            if let due = entry.chainDue(at: clocks.last.wall) { new = min(new ?? due, due) }
+            if let due = entry.chainDue { new = min(new ?? due, due) }
         }
         if !isShutDown, runs.conditionCount > 0 {
             for run in runs[slot] where !entry.phase.isPaused || run.isRequested {

@@ -26,7 +26,7 @@ struct ChainWait: Hashable, Sendable {
     /// Removes and returns the end after which the job runs now: the first whose delay has passed; for
     /// a job that follows several, the last of one end of each. Nil if there is none.
     mutating func takeDue(_ follows: Follows, at now: Now) -> Item? {
-        guard let due = due(follows, at: now.wall), due <= now.awake else { return nil }
+        guard let due = due(follows), due <= now.awake else { return nil }
         if follows.causes.count == 1 {
             guard let index = items.firstIndex(where: { $0.due <= now.awake }) else { return nil }
             return items.remove(at: index)
@@ -36,9 +36,9 @@ struct ChainWait: Hashable, Sendable {
     }
 
     /// When the job runs; nil if it waits for further ends.
-    func due(_ follows: Follows, at instant: WallInstant) -> AwakeInstant? {
+    func due(_ follows: Follows) -> AwakeInstant? {
         if follows.causes.count == 1 { return items.lazy.map(\.due).min() }
-        guard awaited(follows, at: instant).isEmpty else { return nil }
+        guard isComplete(follows) else { return nil }
         return items.lazy.map(\.due).max()
     }
 
@@ -103,20 +103,18 @@ extension JobEntry {
         guard let follows = job.follows else { return nil }
         return ChainView(
             follows: follows, ends: chain.ends, awaited: chain.awaited(follows, at: now.wall),
-            due: chainDue(at: now.wall).map { now.wall + max(.zero, $0 - now.awake) })
+            due: chainDue.map { now.wall + max(.zero, $0 - now.awake) })
     }
 
     /// When it runs after ends that are there; nil if it waits for others.
-    func chainDue(at instant: WallInstant) -> AwakeInstant? {
+    var chainDue: AwakeInstant? {
         guard !chain.isEmpty, phase != .stopped, let follows = job.follows else { return nil }
-        return chain.due(follows, at: instant)
+        return chain.due(follows)
     }
 
     /// Restores the ends of a record. The time since then is part of the delays.
     mutating func restoreChain(_ record: JobRecord, renames: [Job.Name: Job.Name], at now: Now) {
-        guard record.removed == nil, !record.chain.isEmpty, let follows = job.follows else {
-            return
-        }
+        guard record.removed == nil, let follows = job.follows else { return }
         var wait = ChainWait()
         for var end in record.chain {
             if let name = renames[end.job] { end.job = name }
