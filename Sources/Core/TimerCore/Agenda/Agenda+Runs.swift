@@ -239,8 +239,9 @@ extension Agenda {
         }
     }
 
-    /// Starts a recorded run, unless its deadline has passed, or its job has been paused meanwhile: a pause holds what
-    /// the schedule makes, and not what a user has requested. If it has a condition, that is checked first.
+    /// Starts a recorded run, unless its deadline has passed, or its job has been paused meanwhile: a
+    /// pause holds what the schedule makes, and not what a user has requested. If it has a condition,
+    /// that is checked first.
     ///
     /// - Parameter isMet: whether that was checked.
     mutating func start(_ run: Run, at now: Now, isMet: Bool = false, into batch: inout Batch) {
@@ -249,8 +250,7 @@ extension Agenda {
             _ = runs.apply(.start(event: hold.event), to: run.id, of: key)
             return batch.start.append(run)
         }
-        let isRequested = run.firing.cause.requester != nil && run.id.attempt == 1
-        if entry.phase.isPaused, !isRequested {
+        if entry.phase.isPaused, !run.firing.isRequested(attempt: run.id.attempt) {
             _ = runs.apply(.wait(.previousRun), to: run.id, of: key)
         } else if expire(run, slot, &entry, at: now, into: &batch) {
             // It is closed, and nothing follows.

@@ -180,12 +180,18 @@ extension Agenda {
     public var waitingForCondition: Int { runs.conditionCount }
 }
 
+extension Firing {
+    /// Whether a user requested this attempt: a pause of its job does not hold it then. The schedule of
+    /// retries makes the others.
+    func isRequested(attempt: Int) -> Bool { cause.requester != nil && attempt == 1 }
+}
+
 extension ActiveRun {
     /// Whether it is being checked, or waits for its condition.
     var awaitsCondition: Bool { state.awaitsCondition }
 
-    /// Whether a user requested it: a pause of its job does not hold it then.
-    var isRequested: Bool { firing.cause.requester != nil && id.attempt == 1 }
+    /// See `Firing.isRequested(attempt:)`.
+    var isRequested: Bool { firing.isRequested(attempt: id.attempt) }
 
     /// When it is asked again whether its condition is met; nil if it does not wait for that.
     public var checkedAgainAt: AwakeInstant? {

@@ -4,8 +4,8 @@
 extension Firing {
     /// The reason for a run. The text is the same in the store and in JSON: `schedule`, `catch-up`,
     /// `resume`, `chain(backup:20261121T043852.000000Z:1, success)`, `requested(ada)`,
-    /// `requested-with-variables(ada)`, `requested-alone(ada)`, `requested-forced(ada)`, and `claimed(4711, schedule)` with the
-    /// fence of the run.
+    /// `requested-with-variables(ada)`, `requested-alone(ada)`, `requested-forced(ada)`, and
+    /// `claimed(4711, schedule)` with the fence of the run.
     public enum Cause: Hashable, Sendable, LosslessStringConvertible {
         /// The schedule of the job.
         case schedule
