@@ -48,24 +48,20 @@ struct StartQueue {
     /// Adds runs, which are all of jobs, all messages or all checks. After `close` they are ignored.
     mutating func add(_ preparations: [Preparation]) {
         guard isOpen else { return }
-        if preparations.first?.request.id.isMessage == true {
-            messages += preparations
-        } else if preparations.first?.request.id.isCheck == true {
-            checks += preparations
-        } else {
-            runs += preparations
-        }
+        guard let first = preparations.first else { return }
+        self[keyPath: Self.lane(of: first.request.id)] += preparations
     }
 
     /// Adds a run that was prepared by itself.
     mutating func add(_ preparation: Preparation) {
-        if preparation.request.id.isMessage {
-            messages.append(preparation)
-        } else if preparation.request.id.isCheck {
-            checks.append(preparation)
-        } else {
-            runs.append(preparation)
-        }
+        self[keyPath: Self.lane(of: preparation.request.id)].append(preparation)
+    }
+
+    /// Those that a run waits among.
+    private static func lane(
+        of run: Run.ID
+    ) -> WritableKeyPath<Self, ArraySlice<Preparation>> {
+        run.isMessage ? \.messages : run.isCheck ? \.checks : \.runs
     }
 
     /// Whether one of them may start.
@@ -103,19 +99,15 @@ struct StartQueue {
 
     /// - Complexity: O(*n*) in the number of waiting runs.
     func contains(_ run: Run.ID) -> Bool {
-        [runs, messages, checks].contains { $0.contains { $0.request.id == run } }
+        self[keyPath: Self.lane(of: run)].contains { $0.request.id == run }
     }
 
     /// Removes a run that waits; nil if it does not.
     /// - Complexity: O(*n*) in the number of waiting runs.
     mutating func remove(_ run: Run.ID) -> Preparation? {
-        if let index = runs.firstIndex(where: { $0.request.id == run }) {
-            return runs.remove(at: index)
-        }
-        if let index = checks.firstIndex(where: { $0.request.id == run }) {
-            return checks.remove(at: index)
-        }
-        return messages.firstIndex { $0.request.id == run }.map { messages.remove(at: $0) }
+        let lane = Self.lane(of: run)
+        return self[keyPath: lane].firstIndex { $0.request.id == run }
+            .map { self[keyPath: lane].remove(at: $0) }
     }
 
     /// Removes all of them and accepts no more. A run that was never started has no record, and the
