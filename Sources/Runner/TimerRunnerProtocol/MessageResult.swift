@@ -146,14 +146,7 @@ public struct MessageResult: Hashable, Sendable {
         var text = ""
         for scalar in String(decoding: answer.prefix(4 * wordsMax), as: UTF8.self).unicodeScalars {
             guard text.unicodeScalars.count < wordsMax else { return text + "…" }
-            let isPrintable =
-                switch scalar.properties.generalCategory {
-                case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator,
-                    .paragraphSeparator:
-                    false
-                default: true
-                }
-            let shown: Unicode.Scalar = isPrintable ? scalar : " "
+            let shown: Unicode.Scalar = scalar.isPrintable ? scalar : " "
             if shown == " ", text.isEmpty || text.hasSuffix(" ") { continue }
             text.unicodeScalars.append(shown)
         }

@@ -181,8 +181,8 @@ extension Agenda {
 }
 
 extension Firing {
-    /// Whether a user requested this attempt: a pause of its job does not hold it then. The schedule of
-    /// retries makes the others.
+    /// Whether a user requested this attempt: a pause of its job does not hold it then. A retry was
+    /// not requested.
     func isRequested(attempt: Int) -> Bool { cause.requester != nil && attempt == 1 }
 }
 

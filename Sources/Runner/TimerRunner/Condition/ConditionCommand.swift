@@ -56,14 +56,7 @@ enum ConditionCommand {
     private static func words(of line: [UInt8]) -> String {
         var text = ""
         for scalar in String(decoding: line.prefix(lineBytesMax), as: UTF8.self).unicodeScalars {
-            let isPrintable =
-                switch scalar.properties.generalCategory {
-                case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator,
-                    .paragraphSeparator:
-                    false
-                default: true
-                }
-            text.unicodeScalars.append(isPrintable ? scalar : " ")
+            text.unicodeScalars.append(scalar.isPrintable ? scalar : " ")
         }
         while text.last == " " { text.removeLast() }
         return text
