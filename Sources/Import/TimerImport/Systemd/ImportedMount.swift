@@ -1,6 +1,8 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import HostFiles
+
 /// A file system that the machine mounts, other than the root, from fstab(5) or a unit of type `mount`.
 public struct ImportedMount: Hashable, Sendable {
     /// Where it is mounted, absolute.
@@ -29,7 +31,7 @@ public struct ImportedMount: Hashable, Sendable {
             guard fields.count >= 3, !fields[0].hasPrefix("#"), fields[2] != "swap" else {
                 return nil
             }
-            var path = unescaped(fields[1])
+            var path = fields[1].withoutOctalEscapes
             while path.utf8.count > 1, path.hasSuffix("/") { path.removeLast() }
             guard path.hasPrefix("/"), path != "/" else { return nil }
             let options = fields.count > 3 ? fields[3].split(separator: ",") : []
@@ -37,23 +39,5 @@ public struct ImportedMount: Hashable, Sendable {
                 path,
                 isAutomatic: !options.contains("noauto") || options.contains("x-systemd.automount"))
         }
-    }
-
-    /// A field of fstab(5), in which a blank is `\040`.
-    private static func unescaped(_ text: Substring) -> String {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            let digits = String(decoding: rest.prefix(3), as: UTF8.self)
-            if byte == UInt8(ascii: "\\"), digits.utf8.count == 3,
-                let code = UInt8(digits, radix: 8)
-            {
-                bytes.append(code)
-                rest = rest.dropFirst(3)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import HostFiles
 import TimerCore
 
 /// What a condition asks of the machine, except its command. A path may be on a file system that does
@@ -87,7 +88,7 @@ struct MountTable {
             else { continue }
             // What mounts a file system at the first access is not that file system.
             guard words[separator + 1] != "autofs" else { continue }
-            points.insert(Self.unescaped(words[4]))
+            points.insert(words[4].withoutOctalEscapes)
         }
         self.points = points
     }
@@ -104,24 +105,6 @@ struct MountTable {
     /// The path without repeated slashes, and without one at the end.
     private static func normal(_ path: String) -> String {
         "/" + path.split(separator: "/").joined(separator: "/")
-    }
-
-    /// The text with the characters for which the kernel writes octal digits, such as `\040`.
-    static func unescaped(_ word: Substring) -> String {
-        guard word.utf8.contains(UInt8(ascii: "\\")) else { return String(word) }
-        var bytes: [UInt8] = []
-        var rest = Array(word.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "\\"), rest.count >= 3,
-                let code = UInt8(String(decoding: rest.prefix(3), as: UTF8.self), radix: 8)
-            else {
-                bytes.append(byte)
-                continue
-            }
-            bytes.append(code)
-            rest = rest.dropFirst(3)
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }
 
