@@ -114,9 +114,10 @@ public struct Explanation {
                 + holders(of: slot, by: ", which is held by ") + "." + before, run: run.id)
     }
 
-    /// Who holds a slot and since when; empty if nobody does.
+    /// Names the runs that hold a slot, and since when.
     ///
-    /// - Parameter words: what comes before.
+    /// - Parameter words: what comes before the names.
+    /// - Returns: the words and the names; an empty text if no run holds the slot.
     func holders(of slot: SlotStatus, by words: String) -> String {
         let holders = slot.holders.prefix(Self.holdersMax).map { holder in
             holder.job + (holder.began.map { " since \(show($0))" } ?? "")

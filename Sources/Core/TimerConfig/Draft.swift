@@ -209,14 +209,18 @@ struct Draft: Sendable {
         }
     }
 
+    /// At least two names for a message: `a, b or c`.
+    static func oneOf(_ names: [String]) -> String {
+        names.dropLast().joined(separator: ", ") + " or \(names.last ?? "")"
+    }
+
     /// - Parameter areThere: of each of `names`, whether it is there.
     static func checkOne(
         of areThere: [Bool], among names: [String], at mark: SourceMark
     ) throws(Fault) {
         switch areThere.count(where: \.self) {
         case 0:
-            let names = names.dropLast().joined(separator: ", ") + " or \(names.last ?? "")"
-            throw Fault(mark, "one of \(names) is missing")
+            throw Fault(mark, "one of \(oneOf(names)) is missing")
         case 1: return
         default:
             let found = zip(names, areThere).filter(\.1).map(\.0)

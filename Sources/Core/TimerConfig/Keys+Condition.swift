@@ -80,10 +80,7 @@ extension Draft {
 
 extension TomlNode {
     /// The keys that ask something, for messages.
-    fileprivate static var questions: String {
-        ConditionDraft.questions.dropLast().joined(separator: ", ")
-            + " or \(ConditionDraft.questions.last ?? "")"
-    }
+    fileprivate static var questions: String { Draft.oneOf(ConditionDraft.questions) }
 
     fileprivate func readCondition(into draft: inout ConditionDraft) throws(Fault) {
         guard case .table(let entries) = value else {

@@ -196,7 +196,8 @@ extension Checker {
             guard let job = jobSet.first(where: { index(of: number, $0) != nil }),
                 let index = index(of: number, job)
             else { continue }
-            // A run that replaced one which was checked has taken over its place before this one.
+            // Its slot was free when it began to wait for capacity. Another run can have taken the
+            // slot since then: one that replaced a run whose condition was being checked.
             guard slots.areFree(states[job].runs[index].slots, for: number) else {
                 states[job].runs[index].wait = .slot
                 continue
