@@ -119,10 +119,9 @@ extension Action {
     fileprivate var takesNotes: Bool {
         switch self {
         case .begin, .close, .save, .notify: true
-        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased,
-            .check,
-            .withdraw, .end, .signal, .suspend, .resume, .storeJobSet, .log, .answer, .armIncidents,
-            .decline:
+        case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased, .check,
+            .withdraw, .end, .signal, .suspend, .resume, .storeJobSet, .log, .answer,
+            .armIncidents, .decline:
             false
         }
     }

@@ -27,6 +27,9 @@ struct Decision: Sendable {
     /// Ends of runs that are written with the next action: what follows from an end is on the disk
     /// with it, or not at all.
     private(set) var ended = EndedRuns()
+    /// The first of the actions that writes runs or records, once it was looked for, and whether it
+    /// does that without waiting for the disk.
+    private var nextWrite: (index: Int, isAtOnce: Bool)?
     /// Answers the command that the decision is about.
     let answer: Reply?
     /// Called if a durable write cannot be made for now.
@@ -76,11 +79,22 @@ struct Decision: Sendable {
     /// Keeps the end of a run for the next write, if that follows before anything waits for the disk.
     ///
     /// - Returns: whether it did.
+    /// - Complexity: O(*n*) in the number of actions, for all ends of a decision together.
     mutating func keep(_ run: Run.ID, _ changes: [Store.Change]) -> Bool {
-        guard actions.lazy.compactMap(\.isWrittenAtOnce).first == true else { return false }
+        guard isWrittenNext() else { return false }
         ended.runs.append(run)
         ended.changes += changes
         return true
+    }
+
+    /// Whether the next write does not wait for the disk. A start may close thousands of lost runs,
+    /// so it is not looked for again before it is reached.
+    private mutating func isWrittenNext() -> Bool {
+        if let nextWrite, nextWrite.index >= actions.startIndex { return nextWrite.isAtOnce }
+        let index = actions.firstIndex { $0.isWrittenAtOnce != nil }
+        let isAtOnce = index.flatMap { actions[$0].isWrittenAtOnce } ?? false
+        nextWrite = (index ?? actions.endIndex, isAtOnce)
+        return isAtOnce
     }
 
     /// Removes the ends that are written with the action that is performed now.
@@ -133,9 +147,8 @@ extension Action {
         case .save(_, let durable): !durable
         case .storeJobSet: false
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased, .check,
-            .withdraw,
-            .end, .signal, .suspend, .resume, .close, .log, .answer, .notify, .armIncidents,
-            .decline:
+            .withdraw, .end, .signal, .suspend, .resume, .close, .log, .answer, .notify,
+            .armIncidents, .decline:
             nil
         }
     }
@@ -161,8 +174,7 @@ extension Action {
             .disarmRetry(let job):
             job
         case .begin, .start, .startReleased, .check, .withdraw, .end, .signal, .suspend, .resume,
-            .close,
-            .save, .storeJobSet, .log, .answer, .notify, .armIncidents, .decline:
+            .close, .save, .storeJobSet, .log, .answer, .notify, .armIncidents, .decline:
             nil
         }
     }
