@@ -146,6 +146,7 @@ struct ClientLoop: ~Copyable {
         case .checked(let run, let number, let answer):
             guard checks.take(run, number: number) else { return }
             handler(.checked(run, number: number, answer)) {}
+        case .machineChanged(let parts): handler(.machineChanged(parts)) {}
         case .welcome, .memory, .holds, .complete:
             disconnect("the runner sent an unexpected message")
         }

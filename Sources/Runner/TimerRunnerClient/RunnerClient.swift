@@ -35,6 +35,8 @@ public final class RunnerClient: Sendable {
         case back(isSame: Bool)
         /// The answer to `check` for this run, with the number of the request.
         case checked(Run.ID, number: UInt64, Condition.Answer)
+        /// These parts of the machine have changed.
+        case machineChanged(MachineParts)
     }
 
     /// A run that the runner had when the client first connected.
@@ -266,7 +268,7 @@ struct Greeting {
                     } else {
                         throw .init("unexpected response: is this the socket of timerd-runner?")
                     }
-                case .event, .barrierReached, .down, .checked:
+                case .event, .barrierReached, .down, .checked, .machineChanged:
                     throw .init("unexpected response: is this the socket of timerd-runner?")
                 }
             }

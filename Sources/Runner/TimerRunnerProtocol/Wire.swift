@@ -13,7 +13,7 @@ package import TimerCore
 /// not acknowledged are sent again.
 package enum Wire {
     /// The version of the protocol; both sides must have the same.
-    package static let version: UInt64 = 10
+    package static let version: UInt64 = 11
     /// Answers `prepare`. No barrier has this token.
     package static let preparedToken: UInt64 = 0
     /// The most bytes of a frame from the runner: the longest tail of a run fits.

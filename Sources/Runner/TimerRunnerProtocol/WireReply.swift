@@ -22,6 +22,9 @@ package enum WireReply: Hashable {
     /// The answer to the request of this number to check the condition of a run. It is not kept: a
     /// scheduler that did not get it asks again.
     case checked(Run.ID, number: UInt64, Condition.Answer)
+    /// These parts of the machine have changed, and conditions on them were checked before. It is not
+    /// kept: on a new connection everything is checked again.
+    case machineChanged(MachineParts)
 
     package var bytes: [UInt8] {
         var writer = WireWriter()
@@ -50,6 +53,9 @@ package enum WireReply: Hashable {
             writer.put(run)
             writer.put(number)
             writer.put(answer)
+        case .machineChanged(let parts):
+            writer.put(UInt8(16))
+            writer.put(parts.rawValue)
         }
         return writer.bytes
     }
@@ -108,6 +114,10 @@ package enum WireReply: Hashable {
         case 15:
             self = .checked(
                 try reader.run(), number: try reader.unsigned(), try reader.answer())
+        case 16:
+            let parts = MachineParts(rawValue: try reader.byte())
+            guard MachineParts.all.isSuperset(of: parts) else { throw .init() }
+            self = .machineChanged(parts)
         case 10...13: self = .event(try reader.unsigned(), try Self.event(kind, &reader))
         default: throw .init()
         }

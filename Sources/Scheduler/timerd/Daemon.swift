@@ -232,6 +232,7 @@ struct Daemon {
                 }
             case .checked(let run, let number, let answer):
                 loop.later { $0.receive(.checked(run, number: number, answer)) }
+            case .machineChanged(let parts): loop.later { $0.receive(.machineChanged(parts)) }
             case .away(_, wasAnnounced: true):
                 meters.note(isRunnerConnected: false)
                 log.notice(

@@ -163,6 +163,7 @@ extension Checker {
         checkCount += 1
         places += 1
         slots.take(states[job].runs[index], isChecked: true)
+        states[job].runs[index].isOutdated = false
         states[job].runs[index].wait = .check(checkCount)
         states[job].runs[index].since = states[job].runs[index].since ?? awake
         if states[job].runs[index].order == 0 {
@@ -360,6 +361,19 @@ extension Checker {
         }
     }
 
+    /// What waits for its condition is checked at once, and what is being checked after a no.
+    func noteMounts() {
+        for job in jobSet {
+            for index in states[job].runs.indices where states[job].runs[index].awaitsCondition {
+                if states[job].runs[index].isChecked {
+                    states[job].runs[index].isOutdated = true
+                } else {
+                    states[job].runs[index].wait = .condition(awake)
+                }
+            }
+        }
+    }
+
     /// Handles an answer; it may be one that nothing waits for any more.
     func take(_ answer: PlainAnswer, _ number: Int64) {
         guard
@@ -382,7 +396,9 @@ extension Checker {
             giveUpPlace(of: run)
             let waitMax = run.told?.condition?.waitMax ?? 0
             if let since = run.since, waitMax > 0, awake < since + waitMax {
-                let delay = min(60, Int64(1) << min(run.answers, 6)) * Unit.second
+                let pause = min(60, Int64(1) << min(run.answers, 6)) * Unit.second
+                let delay = run.isOutdated ? 0 : pause
+                states[job].runs[index].isOutdated = false
                 states[job].runs[index].answers += 1
                 states[job].runs[index].wait = .condition(min(awake + delay, since + waitMax))
                 return fillPlaces()

@@ -50,6 +50,8 @@ extension Checker {
         /// Since when it may wait for its condition, and how often that was not met.
         var since: Int64?
         var answers = 0
+        /// Whether what is mounted has changed since the check that is not answered.
+        var isOutdated = false
         /// Its place among the runs that wait for capacity; 0 before it has one.
         var order = 0
         var recorded: Int64

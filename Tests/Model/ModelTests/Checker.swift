@@ -250,6 +250,7 @@ final class Checker {
             case .ended(let job, let label, let attempt, let outcome):
                 end(job, label, attempt, outcome)
             case .checked(let number, let answer): if !isShutDown { take(answer, number) }
+            case .mountsChanged: if !isShutDown { noteMounts() }
             case .checkpoint, .began, .incidentsDue: break
             case .shutdown: isShutDown = true
             }

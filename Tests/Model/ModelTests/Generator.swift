@@ -167,6 +167,7 @@ struct Generator {
         case 92..<96: return edit(&pending, wall: wall) + [.reload]
         case 96..<97: return edit(&pending, wall: wall)
         case 97..<98: return absence(pending, pace: pace)
+        case 98..<99: return [.mount]
         default: return [.pass(seconds(0, 2))]
         }
     }

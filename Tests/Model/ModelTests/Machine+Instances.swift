@@ -40,6 +40,7 @@ extension Machine {
         case .checkpoint:
             counts.checkpoints += 1
             tell(.checkpoint(), .checkpoint)
+        case .mount: tell(.machineChanged(.mounts), .mountsChanged)
         case .edit(let job):
             edited.removeAll { $0.name == job.name }
             edited.append(job)

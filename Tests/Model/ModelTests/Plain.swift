@@ -147,6 +147,8 @@ enum Told: Equatable {
     /// The check with this number, in the order in which they were asked for, is answered.
     case checked(Int64, PlainAnswer)
     case clockChanged
+    /// What is mounted has changed.
+    case mountsChanged
     case checkpoint
     case shutdown
 }

@@ -29,6 +29,8 @@ enum Step: Equatable {
     /// `until` is relative: this much later.
     case order(PlainVerb, Int, until: Int64?, withRun: Bool, count: Int)
     case checkpoint
+    /// What is mounted changes, which conditions ask about.
+    case mount
     /// The configuration is edited: a job is changed, added or removed.
     case edit(PlainJob)
     case remove(Int)
@@ -124,6 +126,7 @@ extension Script {
             "\(verb) \(letter(job))" + (until.map { " until in \(span($0))" } ?? "")
                 + (withRun ? " with its run" : "") + (verb == .skipNext ? " \(count)" : "")
         case .checkpoint: "checkpoint"
+        case .mount: "mounts change"
         case .edit(let job): "edit " + text(of: job)
         case .remove(let job): "remove \(letter(job))"
         case .reload: "reload"

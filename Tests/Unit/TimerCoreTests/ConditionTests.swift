@@ -414,6 +414,72 @@ import Testing
             world.order(.run, "backup") == .refused("its run \(run) waits for its condition"))
     }
 
+    /// After an hour of checks, the next one is up to a minute away.
+    @Test func aChangeOfTheMachineAsksAtOnce() {
+        var world = world([Self.job(every: 100_000, waitMax: 7200)])
+        world.pass(.seconds(100_000))
+        for _ in 0..<10 {
+            world.answer(Self.isAway)
+            world.pass(.seconds(60))
+        }
+        world.answer(Self.isAway)
+        let count = world.checks.count
+        world.handle(.machineChanged([.network, .power]))
+        world.pass(.seconds(1))
+        #expect(world.checks.count == count, "it does not depend on these")
+        world.handle(.machineChanged([.network, .mounts]))
+        world.pass(.milliseconds(1))
+        #expect(world.checks.count == count + 1)
+        world.answer(.yes)
+        #expect(world.started.count == 1)
+        #expect(world.handle(.machineChanged(.all)).isEmpty)
+    }
+
+    /// The runner may have looked before the change, and its answer comes after the report.
+    @Test func aNoThatIsOlderThanAChangeIsAskedOnceMore() {
+        var world = world([Self.job(every: 100_000, waitMax: 7200)])
+        world.pass(.seconds(100_000))
+        for _ in 0..<10 {
+            world.answer(Self.isAway)
+            world.pass(.seconds(60))
+        }
+        let count = world.checks.count
+        world.handle(.machineChanged(.mounts))
+        world.pass(.seconds(1))
+        #expect(world.checks.count == count, "a check is under way")
+        world.answer(Self.isAway)
+        world.pass(.milliseconds(1))
+        #expect(world.checks.count == count + 1)
+        world.answer(Self.isAway)
+        world.pass(.seconds(59))
+        #expect(world.checks.count == count + 1, "this answer is newer than the change")
+    }
+
+    @Test func aChangeOfTheMachineDoesNotEndAPause() {
+        var world = world([Self.job(every: 100_000, waitMax: 7200)])
+        world.pass(.seconds(100_000))
+        world.answer(Self.isAway)
+        _ = world.order(.pause, "backup")
+        world.handle(.machineChanged(.mounts))
+        world.pass(.seconds(100))
+        #expect(world.checks.count == 1)
+        _ = world.order(.resume, "backup")
+        world.pass(.milliseconds(1))
+        #expect(world.checks.count == 2)
+    }
+
+    @Test func whatIsAskedSaysWhatIsWatched() {
+        var condition = Condition()
+        condition.loadBelow = 4
+        condition.command = ["/bin/true"]
+        #expect(condition.watched.isEmpty)
+        condition.pathExists = [.init("/srv")]
+        #expect(condition.watched == .mounts)
+        condition.acPower = false
+        condition.networkOnline = true
+        #expect(condition.watched == .all)
+    }
+
     @Test func theDelaysGrowToAMinute() {
         let delays = (0...9).map { Condition.delay(afterAnswers: $0) }
         #expect(delays == [1, 1, 2, 4, 8, 16, 32, 60, 60, 60].map { .seconds($0) })

@@ -44,6 +44,25 @@ enum Native {
         return unsafeBitCast(find("mount"), to: Function.self)(source, target, type, flags, data)
     }
 
+    /// Gives the calling thread a network of its own, with unshare(2); false if it may not have one.
+    static func leaveNetwork() -> Bool {
+        typealias Function = @convention(c) (Int32) -> Int32
+        // CLONE_NEWNET.
+        return unsafeBitCast(find("unshare"), to: Function.self)(0x4000_0000) == 0
+    }
+
+    /// Sets whether the interface `lo` of the calling thread's network is enabled, see netdevice(7).
+    static func setLoopback(isUp: Bool) -> Bool {
+        let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        defer { close(descriptor) }
+        // struct ifreq: 16 bytes for the name, then the flags.
+        var request = [UInt8](repeating: 0, count: 40)
+        request.replaceSubrange(0..<2, with: "lo".utf8)
+        request[16] = isUp ? UInt8(IFF_UP) : 0
+        // SIOCSIFFLAGS.
+        return ioctl(descriptor, 0x8914, &request) == 0
+    }
+
     /// umount2(2), with MNT_DETACH.
     static func detach(_ target: String) {
         typealias Function = @convention(c) (UnsafePointer<CChar>, Int32) -> Int32

@@ -28,6 +28,7 @@ final class ReceivedEvents: Sendable {
         case .away(_, let wasAnnounced): aways.withLock { $0.append(wasAnnounced) }
         case .checked(let run, let number, let answer):
             answered.withLock { $0.append((run, number, answer)) }
+        case .machineChanged(let parts): changed.withLock { $0.formUnion(parts) }
         case .back: break
         }
         more.signal()
@@ -47,6 +48,18 @@ final class ReceivedEvents: Sendable {
             guard more.wait(timeout: .now() + 60) == .success else { return nil }
         }
         return found()
+    }
+
+    /// The parts of the machine that have changed.
+    private let changed = Mutex<MachineParts>([])
+
+    /// Waits until these parts of the machine were reported, and forgets them.
+    func waitForChange(of parts: MachineParts) -> Bool {
+        while !changed.withLock({ $0.isSuperset(of: parts) }) {
+            guard more.wait(timeout: .now() + 60) == .success else { return false }
+        }
+        changed.withLock { $0.subtract(parts) }
+        return true
     }
 
     /// How many answers there are.

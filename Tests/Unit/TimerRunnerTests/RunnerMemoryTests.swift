@@ -76,7 +76,7 @@ import TimerCore
                     outcomes.withLock { $0.append(end.outcome) }
                     ended.signal()
                 case .away: isAway.signal()
-                case .event, .back, .checked: break
+                case .event, .back, .checked, .machineChanged: break
                 }
                 seen()
             }

@@ -132,7 +132,7 @@ import TimerCore
             switch try? WireReply(bytes[...]) {
             case .welcome, .memory, .holds, .complete, nil:
                 guard random.int(below: 40) == 0 else { return true }
-            case .event, .barrierReached, .down, .checked: break
+            case .event, .barrierReached, .down, .checked, .machineChanged: break
             }
             frames.append(bytes)
             guard frames.count >= 1 + random.int(below: 100) else { return true }
@@ -152,7 +152,7 @@ import TimerCore
                 switch news {
                 case .event: told.withLock { $0 += 1 }
                 case .away: gone.signal()
-                case .back, .checked: break
+                case .back, .checked, .machineChanged: break
                 }
                 seen()
             }

@@ -76,6 +76,7 @@ import TimerCore
         .holds(run, began: nil, isOver: true), .complete,
         .checked(run, number: 3, .yes), .checked(run, number: .max, .no("mounted /mnt")),
         .checked(run, number: 0, .failed(errno: "EIO", why: "path-exists /x")),
+        .machineChanged(.network), .machineChanged(.all), .machineChanged([]),
         .event(1, .began(run, pid: 4_194_304, at: WallInstant(microsecondsSinceEpoch: 2))),
         .event(2, .output(run, .stderr, line: Array("line".utf8), isCut: true)),
         .event(3, .output(run, .stdout, line: [], isCut: false)),

@@ -116,6 +116,7 @@ public struct Agenda: Sendable {
                 of: run, outcome, usage, ended: end ?? now.wall, hasOutput: hasOutput, at: now)
         case .checked(let run, let number, let answer):
             noteChecked(run, number: number, answer, at: now)
+        case .machineChanged(let parts): noteMachineChange(parts, at: now)
         case .incidentsDue: []
         case .clockChanged: applyClockChange(at: now)
         case .zonesChanged(let zones, let local): applyZoneChange(zones, local: local, at: now)

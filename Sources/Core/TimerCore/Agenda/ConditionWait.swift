@@ -11,6 +11,8 @@ public struct ConditionWait: Hashable, Sendable {
     var answers = 0
     /// The number of the last check.
     var asked: UInt64 = 0
+    /// Whether the machine has changed since then, so that a no may be out of date.
+    var isOutdated = false
 
     init(since: AwakeInstant) { self.since = since }
 }
@@ -47,6 +49,7 @@ extension Agenda {
         runs.change(run.id, slot) { active in
             var wait = active.condition ?? ConditionWait(since: clocks.last.awake)
             wait.asked = hold.event
+            wait.isOutdated = false
             active.condition = wait
         }
         batch.checks.append(ConditionCheck(run: run, number: hold.event))
@@ -85,7 +88,36 @@ extension Agenda {
         guard let wait = run.condition, let end = run.conditionEnd, now.awake < end,
             run.firing.cause.variables.isEmpty
         else { return nil }
+        guard !wait.isOutdated else { return now.awake }
         return min(now.awake + Condition.delay(afterAnswers: wait.answers + 1), end)
+    }
+
+    /// Asks the runs again that wait for a condition on these parts of the machine. Those that are being
+    /// checked are asked again after a no, because it may be older than the change.
+    ///
+    /// - Complexity: O(*n*) in the number of jobs while a run waits for a condition, otherwise O(1).
+    mutating func noteMachineChange(_ parts: MachineParts, at now: Now) -> [Action] {
+        guard !isShutDown, runs.conditionCount > 0 else { return [] }
+        var actions: [Action] = []
+        for slot in runs.slotIndices {
+            var isSooner = false
+            for run in runs[slot] where run.awaitsCondition {
+                guard let condition = run.job?.wrappedValue.execution.condition,
+                    !condition.watched.isDisjoint(with: parts)
+                else { continue }
+                if run.wait == .check {
+                    runs.change(run.id, slot) { $0.condition?.isOutdated = true }
+                } else {
+                    _ = runs.apply(
+                        .wait(.condition(until: now.awake)), to: run.id, of: .slot(slot))
+                    isSooner = true
+                }
+            }
+            guard isSooner, let entry = entries[slot] else { continue }
+            noteChange(slot, entry)
+            actions += updateRetryTimer(slot, entry)
+        }
+        return actions
     }
 
     /// Lets a run wait until it is asked again.

@@ -48,6 +48,9 @@ struct RunTable: Sendable {
     /// The runs of a job that is not in the configuration, oldest first.
     subscript(removed job: Job.Name) -> [ActiveRun] { others[job] ?? [] }
 
+    /// All slots.
+    var slotIndices: Range<Int> { bySlot.indices }
+
     /// Reserves memory for this many further slots.
     mutating func reserve(_ count: Int) { bySlot.reserveCapacity(bySlot.count + count) }
 

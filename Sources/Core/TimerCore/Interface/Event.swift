@@ -36,6 +36,9 @@ public enum Event: Sendable {
     case ended(Run.ID, RunOutcome, RunUsage, at: WallInstant? = nil, hasOutput: Bool = false)
     /// The runner has answered a check (`Action.check`) of this number. It may be a late answer.
     case checked(Run.ID, number: UInt64, Condition.Answer)
+    /// The runner has noticed that these parts of the machine changed. Runs that wait for a condition
+    /// on them are asked again at once.
+    case machineChanged(MachineParts)
     /// The timer of `Action.armIncidents` expired.
     case incidentsDue
     /// The wall clock was set, or may have been set.

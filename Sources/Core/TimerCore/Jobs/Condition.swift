@@ -61,6 +61,16 @@ public struct Condition: Hashable, Sendable {
             && loadBelow == nil && command.isEmpty
     }
 
+    /// The parts of the machine of which a change may meet the condition, as far as a runner notices
+    /// changes of them. A file system that is mounted brings its files with it.
+    public var watched: MachineParts {
+        var parts: MachineParts = []
+        if !mounted.isEmpty || !pathExists.isEmpty { parts.insert(.mounts) }
+        if networkOnline { parts.insert(.network) }
+        if acPower != nil { parts.insert(.power) }
+        return parts
+    }
+
     /// How long a run waits before it is asked again, after so many answers: 1, 2, 4 … 60 s.
     static func delay(afterAnswers count: Int) -> Duration {
         .seconds(min(60, 1 << min(max(0, count - 1), 6)))
@@ -107,6 +117,22 @@ extension Condition {
         writer.put(loadBelow) { $0.put($1.bitPattern) }
         writer.put(command) { $0.put($1) }
     }
+}
+
+/// Parts of the machine that conditions ask about, and of which the kernel says when they change.
+public struct MachineParts: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// The file systems that are mounted.
+    public static let mounts = MachineParts(rawValue: 1)
+    /// Routes, and the addresses of interfaces.
+    public static let network = MachineParts(rawValue: 2)
+    /// Batteries and what charges them.
+    public static let power = MachineParts(rawValue: 4)
+    /// All of them.
+    public static let all: MachineParts = [.mounts, .network, .power]
 }
 
 extension Condition {

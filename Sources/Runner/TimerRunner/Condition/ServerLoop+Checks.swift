@@ -9,11 +9,16 @@ struct Conditions {
     let mailbox: ConditionMailbox
     let threads: ConditionThreads
     var checks = ConditionChecks()
+    var watch: MachineWatch
 
     init(_ machine: MachineState, _ mailbox: ConditionMailbox) {
         self.mailbox = mailbox
         threads = ConditionThreads(machine)
+        watch = MachineWatch(proc: machine.proc)
     }
+
+    /// When something may be late, or to be reported; nil if nothing can be.
+    var next: Int64? { [checks.next, watch.next].compactMap { $0 }.min() }
 }
 
 /// Checks conditions for the scheduler, as the configuration says that the runner has read itself.
@@ -36,6 +41,8 @@ extension ServerLoop {
         guard let condition = definition.execution.condition else { return answer(order, .yes) }
         let now = RunnerClock.awake()
         conditions.checks.begin(order, condition, definition, at: now)
+        // Before anybody looks: a change after that is reported.
+        if condition.otherwise == .wait { conditions.watch.watch(condition.watched, at: now) }
         let mailbox = conditions.mailbox
         conditions.threads.look(
             condition, of: definition.execution.user,
@@ -63,6 +70,8 @@ extension ServerLoop {
             }
         }
         let now = RunnerClock.awake()
+        let changed = conditions.watch.take(at: now)
+        if !changed.isEmpty { send(.machineChanged(changed)) }
         for (order, reply) in conditions.checks.takeLate(at: now) { answer(order, reply) }
         let requests = conditions.checks.takeStarts(at: now, wall: RunnerClock.wall()).map {
             start in
@@ -76,9 +85,12 @@ extension ServerLoop {
 
     /// Sends an answer. Without a connection it is dropped: the scheduler asks again on the next one.
     func answer(_ order: CheckOrder, _ answer: Condition.Answer) {
+        send(.checked(order.run, number: order.number, answer))
+    }
+
+    private func send(_ reply: WireReply) {
         guard isConnected else { return }
-        connection?.socket.send(
-            WireReply.checked(order.run, number: order.number, answer).bytes)
+        connection?.socket.send(reply.bytes)
     }
 }
 

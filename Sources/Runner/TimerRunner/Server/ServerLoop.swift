@@ -107,10 +107,13 @@ struct ServerLoop {
             pollfd(fd: listener.polled, events: Int16(POLLIN), revents: 0),
             pollfd(fd: files?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
         ]
-        if let connection {
+        let watched = wanted.count
+        wanted += conditions.watch.polled
+        let peer = connection.map { connection in
             let events = connection.socket.backlog > 0 ? POLLIN | POLLOUT : POLLIN
             wanted.append(
                 pollfd(fd: connection.socket.descriptor, events: Int16(events), revents: 0))
+            return wanted.count - 1
         }
         // The runner's thread may write to the connection meanwhile. A server that must yield has to
         // be woken when the last run ends.
@@ -126,7 +129,8 @@ struct ServerLoop {
             if readings.isReading, let reading = reader.take() { finish(reading) }
         }
         if wanted[2].revents != 0 { files?.noteChange() }
-        if wanted.count > 3, wanted[3].revents != 0 { receive() }
+        conditions.watch.note(wanted[watched..<(peer ?? wanted.count)])
+        if let peer, wanted[peer].revents != 0 { receive() }
         if wanted[1].revents != 0 { accept() }
     }
 
@@ -135,7 +139,7 @@ struct ServerLoop {
         if connection?.canSendMore == true { return 0 }
         let recheckAt = readings.isReading ? nil : waiting.recheckAt
         let instants = [
-            timeout, connection?.sendAt, recheckAt, files?.lookAt, conditions.checks.next,
+            timeout, connection?.sendAt, recheckAt, files?.lookAt, conditions.next,
         ]
         guard let until = instants.compactMap({ $0 }).min() else { return -1 }
         return Int32(clamping: max(0, (until - RunnerClock.awake()) / 1_000_000 + 1))
