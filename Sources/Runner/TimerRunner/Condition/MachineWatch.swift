@@ -102,8 +102,8 @@ final class ChangeSource {
 
     /// The table of mounts is always readable; a change of it is an exceptional condition (proc(5)).
     var polled: pollfd {
-        let events = part == .mounts ? POLLPRI : Int16(POLLIN)
-        return pollfd(fd: descriptor, events: Int16(events), revents: 0)
+        let events = part == .mounts ? Int16(POLLPRI) : Int16(POLLIN)
+        return pollfd(fd: descriptor, events: events, revents: 0)
     }
 
     /// Takes what the kernel says; true if that is a change of this part.
@@ -117,7 +117,7 @@ final class ChangeSource {
         var isChange = false
         var message = [UInt8](repeating: 0, count: 8 << 10)
         for _ in 0..<Self.messagesMax {
-            let count = recv(descriptor, &message, message.count, Int32(MSG_DONTWAIT.rawValue))
+            let count = recv(descriptor, &message, message.count, Int32(MSG_DONTWAIT))
             if count > 0 {
                 isChange = isChange || part != .power || Self.isOfPowerSupply(message[..<count])
             } else if count == 0 || errno != ENOBUFS {
