@@ -187,7 +187,7 @@ function sentence(text) {
 /** Whether a run is active or starts as soon as max-concurrent allows it. Other runs wait for a delay or another run. */
 const isActive = (run) => run.waits === undefined;
 const isRunning = (job) => job.running.some(isActive);
-const isWaiting = (job) => job.running.some((run) => ['capacity', 'slot', 'check', 'condition'].includes(run.waits));
+const isWaiting = (job) => job.running.some((run) => ['capacity', 'slot', 'check', 'condition', 'catch-up-delay'].includes(run.waits));
 const stateWord = (job) => (job.state !== 'armed' ? job.state : isRunning(job) ? 'running' : isWaiting(job) ? 'waiting' : 'armed');
 const isPaused = (job) => job.state === 'paused';
 const hasEnded = ({ state }) => state === 'stopped' || state === 'finished';
@@ -199,7 +199,7 @@ const ERRORS = {
 };
 const LOST = { reboot: 'the machine', daemon: 'timerd', runner: 'the runner' };
 const SKIPPED = {
-  'still-running': 'the previous run was still running', 'concurrency-max': 'concurrency-max was reached',
+  'still-running': 'the previous run had not ended', 'concurrency-max': 'concurrency-max was reached',
   'queue-full': 'another run was waiting already', 'slot-busy': 'a slot of it was taken', missed: 'it was missed', 'catch-up-max': 'too many were missed',
   deadline: 'it was later than starting-deadline allows', 'clock-set': 'the wall clock was set',
   'by-order': 'skipped on request', paused: 'the job was paused', held: 'the fleet was held',
@@ -253,6 +253,7 @@ function waiting(run) {
     case 'check': return 'waits for the check of its condition';
     case 'condition': return `waits for its condition: ${printable(run.unmet ?? '?')}${run.waits_until ? `, until ${clock(msOf(run.waits_until))}` : ''}`;
     case 'previous-run': return 'waits for the previous run to end';
+    case 'catch-up-delay': return run.starts_at ? `was missed, starts at ${clock(msOf(run.starts_at))}` : 'waits for its delay';
     case 'retry-delay': return run.starts_at ? `retries at ${clock(msOf(run.starts_at))}` : 'waits for its delay';
     default: return run.waits === undefined ? null : `waits (${printable(run.waits)})`;
   }

@@ -74,7 +74,7 @@ extension Explanation {
                 "At most \(plural(most, "run")) of it may be active at once (concurrency-max): a run beyond that is "
                     + "skipped.")
         }
-        if job.running.contains(where: { $0.waits != "retry-delay" }) {
+        if job.running.contains(where: { !$0.isDelayed }) {
             switch concurrency {
             case "queue":
                 add(
@@ -89,13 +89,19 @@ extension Explanation {
                     "A run that becomes due while another is running is skipped (concurrency = \"forbid\")."
                 )
             }
-        } else if job.running.contains(where: { $0.waits == "retry-delay" }) {
+        } else if let delayed = job.running.first(where: \.isDelayed) {
+            let it = delayed.waits == "retry-delay" ? "that attempt" : "that run"
             add(
                 .concurrency,
                 concurrency == "queue"
-                    ? "A run that becomes due before that attempt has ended waits for it (concurrency = \"queue\")."
-                    : "A run that becomes due before that attempt replaces it (concurrency = \"\(concurrency)\")."
+                    ? "A run that becomes due before \(it) has ended waits for it (concurrency = \"queue\")."
+                    : "A run that becomes due before \(it) replaces it (concurrency = \"\(concurrency)\")."
             )
         }
     }
+}
+
+extension RunStatus {
+    /// Whether it waits for its delay, so that a newer run may replace it.
+    fileprivate var isDelayed: Bool { waits == "retry-delay" || waits == "catch-up-delay" }
 }

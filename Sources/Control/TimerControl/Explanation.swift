@@ -66,6 +66,15 @@ public struct Explanation {
             add(
                 .waitsForPreviousRun, "Run \(run.id) waits for the previous run to end.",
                 run: run.id)
+        case "catch-up-delay" where job.state == "paused":
+            add(.waitsForResume, "Run \(run.id) waits for the end of the pause.", run: run.id)
+        case "catch-up-delay":
+            let at = run.startsAt.map { " at \(show($0))\(away($0))" } ?? ""
+            add(
+                .waitsForCatchUpDelay,
+                "Run \(run.id) was missed, and is caught up\(at) (catch-up-delay). "
+                    + "`timerctl run \(job.job)` runs it now, and `timerctl kill \(job.job)` cancels it.",
+                at: run.startsAt, run: run.id)
         case "retry-delay" where job.state == "paused":
             add(
                 .waitsForResume,
@@ -165,7 +174,7 @@ public struct Explanation {
 
     private static func reason(_ word: String) -> String {
         switch word {
-        case "still-running": "the previous run was still running (concurrency)"
+        case "still-running": "the previous run had not ended (concurrency)"
         case "concurrency-max":
             "as many of its runs as concurrency-max allows were still running"
         case "queue-full": "another run was already waiting (concurrency)"

@@ -141,6 +141,9 @@ extension PolicyStatus {
         if policy.onBusySlot != plain.onBusySlot { onBusySlot = policy.onBusySlot.rawValue }
         if policy.accuracy > .zero { accuracyUsec = policy.accuracy.wholeMicroseconds }
         if policy.randomDelay > .zero { randomDelayUsec = policy.randomDelay.wholeMicroseconds }
+        if policy.catchUpDelay > .zero {
+            catchUpDelayUsec = policy.catchUpDelay.wholeMicroseconds
+        }
         if policy.randomOffset > .zero { randomOffsetUsec = policy.randomOffset.wholeMicroseconds }
         if policy.retry.retries > 0 { retries = policy.retry.retries }
         if policy.historyRuns != plain.historyRuns { historyRuns = policy.historyRuns }

@@ -177,6 +177,8 @@ public struct PolicyStatus: Codable, Hashable, Sendable {
     public var accuracyUsec: Int64?
     /// How much later it may start, drawn for each run.
     public var randomDelayUsec: Int64?
+    /// The longest time after which a missed run is caught up, drawn for each run.
+    public var catchUpDelayUsec: Int64?
     /// The most random shift of the schedule, the same for all runs.
     public var randomOffsetUsec: Int64?
     /// How many further attempts may follow a failed run.

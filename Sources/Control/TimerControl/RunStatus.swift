@@ -42,7 +42,8 @@ public struct RunStatus: Codable, Hashable, Sendable {
     /// Its largest resident set, in bytes; absent if it is not known, because it was not more than
     /// the runner's own.
     public var peakBytes: Int64?
-    /// Why it waits: `capacity`, `slot`, `previous-run`, `retry-delay`, `check` while its condition is
+    /// Why it waits: `capacity`, `slot`, `previous-run`, `retry-delay`,
+    /// `catch-up-delay`, `check` while its condition is
     /// being checked, or `condition`; absent once it was sent to the runner.
     public var waits: String?
     /// The slot that it waits for; the first, if it waits for several.
@@ -122,6 +123,9 @@ extension RunStatus {
         case .previousRun: waits = "previous-run"
         case .retryDelay(let instant):
             waits = "retry-delay"
+            startsAt = (now.wall + (instant - now.awake)).rfc3339Micros
+        case .catchUpDelay(let instant):
+            waits = "catch-up-delay"
             startsAt = (now.wall + (instant - now.awake)).rfc3339Micros
         case .check: waits = "check"
         case .condition(let instant):

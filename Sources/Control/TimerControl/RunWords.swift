@@ -70,7 +70,7 @@ public enum RunWords {
         case "previous-run": "waits for the previous run to end"
         case "check": "waits for the check of its condition"
         case "condition": "waits for its condition" + condition(run, instant)
-        case "retry-delay":
+        case "retry-delay", "catch-up-delay":
             "waits for its delay" + (run.startsAt.map { ", until \(instant($0))" } ?? "")
         case let other?: "waits (\(other))"
         case nil: nil

@@ -27,6 +27,7 @@ public struct WhyReply: Codable, Hashable, Sendable {
             case waitsForCondition = "waits-for-condition"
             case waitsForPreviousRun = "waits-for-previous-run"
             case waitsForRetryDelay = "waits-for-retry-delay"
+            case waitsForCatchUpDelay = "waits-for-catch-up-delay"
             case waitsForResume = "waits-for-resume"
             case lastRun = "last-run"
             case neverRan = "never-ran"

@@ -16,6 +16,7 @@ extension Draft {
         ("first", "the first run is one interval after the fleet knows the job"),
         ("accuracy", "the machines agree on the instant of each run"),
         ("random-delay", "the machines agree on the instant of each run"),
+        ("catch-up-delay", "the machines agree on the instant of each run"),
         ("random-offset", "the machines agree on the instant of each run"),
         ("concurrency-max", "runs on several machines are not counted"),
         ("paused", "a pause belongs to the fleet; use `timerctl pause`"),
@@ -105,6 +106,7 @@ extension Draft {
         var policy = job.policy
         policy.accuracy = .zero
         policy.randomDelay = .zero
+        policy.catchUpDelay = .zero
         policy.randomOffset = .zero
         policy.onResume = nil
         policy.concurrency = policy.concurrency == .allow ? .allow : .forbid

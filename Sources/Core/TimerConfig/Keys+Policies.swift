@@ -42,6 +42,9 @@ extension Draft {
             \.policy.randomDelay, "random-delay", .span,
             "The maximum of a random delay that is chosen for each run."),
         JobKey(
+            \.policy.catchUpDelay, "catch-up-delay", .span,
+            "The maximum of a random delay after which a missed run is caught up."),
+        JobKey(
             \.policy.randomOffset, "random-offset", .span,
             "The maximum of a random delay of all runs, which is always the same on one machine."),
         JobKey(

@@ -105,7 +105,7 @@ extension FleetMember {
         switch job.policy.admission(of: candidate, beside: known.live) {
         case .start: return (due, nil)
         case .skip(let obstacle): return (due, obstacle.skipReason.kind)
-        case .wait, .replaceRetries, .replaceAll: return nil
+        case .wait, .replaceDelayed, .replaceAll: return nil
         }
     }
 

@@ -100,7 +100,7 @@ struct MessageSheet {
 
     private func skipReason(_ notification: JobNotification) -> String {
         switch notification.skipReason {
-        case "still-running": "the previous run is still running"
+        case "still-running": "the previous run has not ended"
         case "concurrency-max": "as many runs are active as concurrency-max allows"
         case "queue-full": "another run is already waiting"
         case "slot-busy": "a slot that it needs is taken"

@@ -53,6 +53,10 @@ final class SimulationReport {
                 at, job: run.firing.job,
                 "failed; attempt \(run.attempt) starts in \(TimeSpan.text(delay))",
                 event: "retrying", scheduled: run.firing.scheduled, attempt: run.attempt)
+        case .logged(.catchUpDelayed(let run, let delay), let at):
+            write(
+                at, job: run.firing.job, "was missed and is caught up in \(TimeSpan.text(delay))",
+                event: "catch-up-delayed", scheduled: run.firing.scheduled)
         case .logged(.held(let run, _), let at):
             write(at, job: run.id.firing.job, "waits for the previous run", event: "held")
         case .logged(.clockStepped(_, let isCorrection), let at):

@@ -170,11 +170,16 @@ extension Checker {
         run.wait = .turn
         run.answers = 0
         run.order = 0
-        run.since =
-            run.attempt == 1 && run.mustBeChecked ? awake - max(0, wall - run.recorded) : nil
+        let waited = max(0, wall - run.recorded)
+        let delay = run.isMissed && run.attempt == 1 ? catchUpDelay(job, run.label) : 0
+        run.since = nil
         if run.attempt > 1 {
             let delay = spec.retryDelay(after: run.attempt - 1)
-            run.wait = .retry(awake + max(0, delay - max(0, wall - run.recorded)))
+            run.wait = .retry(awake + max(0, delay - waited))
+        } else if delay > waited {
+            run.wait = .catchUp(awake + delay - waited)
+        } else if run.mustBeChecked {
+            run.since = awake - (waited - delay)
         }
         states[job].runs.append(run)
     }

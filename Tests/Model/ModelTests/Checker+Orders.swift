@@ -102,8 +102,10 @@ extension Checker {
             acts.append(act(.end, states[job].runs[index]))
             answer = Seen.Answer.done
         }
-        guard states[job].runs.contains(where: { $0.isRetry || $0.awaitsCondition }) else { return }
-        cancelPending(job, .stopped) { $0.isRetry || $0.awaitsCondition }
+        guard states[job].runs.contains(where: { $0.isDelayed || $0.awaitsCondition }) else {
+            return
+        }
+        cancelPending(job, .stopped) { $0.isDelayed || $0.awaitsCondition }
         release(job)
         answer = Seen.Answer.done
     }
@@ -138,7 +140,7 @@ extension Checker {
         let started = runs.count(where: \.isStarted)
         // It replaces a waiting retry, unless runs may be active at the same time.
         let takesPlace =
-            spec.concurrency != .allow && started == 0 && runs.contains(where: \.isRetry)
+            spec.concurrency != .allow && started == 0 && runs.contains(where: \.isDelayed)
         let isRefused =
             switch spec.concurrency {
             case .forbid: !runs.isEmpty
@@ -152,7 +154,7 @@ extension Checker {
             return
         }
         let label = takeLabel(wall, job)
-        if takesPlace { cancelPending(job, .replaced) { $0.isRetry } }
+        if takesPlace { cancelPending(job, .replaced) { $0.isDelayed } }
         if takesPlace || spec.concurrency == .allow {
             admit(
                 add(job, label, missed: 0, isRequested: true, isForced: isForced), job)

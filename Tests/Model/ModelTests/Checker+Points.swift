@@ -29,6 +29,12 @@ extension Checker {
         return most > 0 ? draw(job, ordinal, below: most) : 0
     }
 
+    /// How long a missed run with this label waits.
+    func catchUpDelay(_ job: Int, _ label: Int64) -> Int64 {
+        let most = states[job].spec.catchUpDelay
+        return most > 0 ? draw(job, ~(label / Unit.microsecond), below: most) : 0
+    }
+
     // MARK: - The points
 
     /// The elapsed time at the next grid point.
@@ -233,18 +239,20 @@ extension Checker {
         let missed = countMissed(passed, from: at, accuracy: spec.accuracy)
         let rest = passed.count - at
         if missed == 0 || spec.onMissed == .runOnce {
-            begin(job, takeLabel(passed.label(at), job), missed: rest - 1, isCatchUp: false)
+            begin(
+                job, takeLabel(passed.label(at), job), missed: rest - 1, isCatchUp: false,
+                isMissed: missed > 0)
         } else if spec.onMissed == .skip {
             skip(job, takeLabel(passed.label(at), job), missed, Seen.Reason.missed)
             if missed == rest { return }
             let label = takeLabel(passed.label(at + missed), job)
             begin(job, label, missed: rest - missed - 1, isCatchUp: false)
         } else {
-            makeEach(passed, from: at, job)
+            makeEach(passed, from: at, missed: missed, job)
         }
     }
 
-    private func makeEach(_ passed: Passed, from start: Int, _ job: Int) {
+    private func makeEach(_ passed: Passed, from start: Int, missed: Int, _ job: Int) {
         var at = start
         let over = passed.count - at - 100
         if over > 0 {
@@ -253,13 +261,14 @@ extension Checker {
         }
         let isForbidden =
             states[job].spec.concurrency == .forbid
-            && !states[job].runs.allSatisfy(\.isRetry)
+            && !states[job].runs.allSatisfy(\.isDelayed)
         for index in at..<passed.count {
             let label = takeLabel(passed.label(index), job)
             if isForbidden {
                 skip(job, label, 1, Seen.Reason.stillRunning)
             } else {
-                begin(job, label, missed: 0, isCatchUp: true)
+                begin(
+                    job, label, missed: 0, isCatchUp: true, isMissed: index < start + missed)
             }
         }
     }

@@ -3,12 +3,16 @@
 
 extension Checker {
     /// Handles a firing: it is skipped by request or because of an active run, or it is recorded.
-    func begin(_ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool) {
+    func begin(
+        _ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool, isMissed: Bool = false
+    ) {
         if states[job].skips > 0 {
             states[job].skips -= 1
             return skip(job, label, missed + 1, Seen.Reason.byOrder)
         }
-        if let reason = place(job, label, missed: missed, isCatchUp: isCatchUp) {
+        let reason = place(
+            job, label, missed: missed, isCatchUp: isCatchUp, isMissed: isMissed)
+        if let reason {
             return skip(job, label, missed + 1, reason)
         }
         tokens.append(
@@ -17,13 +21,17 @@ extension Checker {
 
     /// Records a firing and starts it, or lets it wait. Returns the reason if it is skipped.
     func place(
-        _ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool, isRequested: Bool = false,
-        isForced: Bool = false
+        _ job: Int, _ label: Int64, missed: Int, isCatchUp: Bool, isMissed: Bool = false,
+        isRequested: Bool = false, isForced: Bool = false
     ) -> Int? {
         let spec = states[job].spec
+        // A missed run that waits for its delay keeps it; others come after it, or are one with it.
+        let waitsForMissed =
+            spec.concurrency != .allow && states[job].runs.contains(where: \.isDelayedCatchUp)
+        if waitsForMissed, isMissed, !isCatchUp { return Seen.Reason.queueFull }
         let mustBeFree = spec.skipsBusy && startsNow(job, isCatchUp: isCatchUp)
         if !states[job].runs.isEmpty, !isCatchUp {
-            let others = states[job].runs.filter { !$0.isRetry }
+            let others = states[job].runs.filter { !$0.isDelayed }
             switch spec.concurrency {
             case .forbid: if !others.isEmpty { return Seen.Reason.stillRunning }
             case .queue:
@@ -38,15 +46,23 @@ extension Checker {
         if mustBeFree, isSlotBusy(spec) { return Seen.Reason.slotBusy }
         let place = spec.concurrency == .replace && !isCatchUp ? replace(job) : nil
         // A new firing replaces a waiting retry, if runs may not be active at the same time.
-        if spec.concurrency == .forbid, states[job].runs.allSatisfy(\.isRetry) {
+        if spec.concurrency == .forbid, !(waitsForMissed && isCatchUp),
+            states[job].runs.allSatisfy(\.isDelayed)
+        {
             cancelPending(job, .replaced)
         }
         let isFirst = states[job].runs.isEmpty
         let number = add(
-            job, label, missed: missed, isRequested: isRequested, isForced: isForced)
+            job, label, missed: missed, isMissed: isMissed, isRequested: isRequested,
+            isForced: isForced)
         if let place { slots.insert(number, states[job].spec.slots, at: place) }
         if spec.concurrency == .allow ? !isFull(job) : isFirst {
-            admit(number, job)
+            if isMissed, spec.catchUpDelay > 0, let index = index(of: number, job) {
+                states[job].runs[index].wait = .catchUp(awake + catchUpDelay(job, label))
+                slots.leave(number)
+            } else {
+                admit(number, job)
+            }
         } else {
             slots.leave(number)
         }
@@ -55,7 +71,8 @@ extension Checker {
 
     /// Records a first attempt that waits for the previous run.
     func add(
-        _ job: Int, _ label: Int64, missed: Int, isRequested: Bool = false, isForced: Bool = false
+        _ job: Int, _ label: Int64, missed: Int, isMissed: Bool = false, isRequested: Bool = false,
+        isForced: Bool = false
     ) -> Int {
         rows.append(Seen(kind: .row, job: job, label: label, attempt: 1, value: Int64(missed)))
         numbers += 1
@@ -64,7 +81,7 @@ extension Checker {
                 number: numbers, job: job, name: job, label: label, attempt: 1,
                 missed: Int64(missed),
                 told: states[job].spec, wait: .turn, isRequested: isRequested,
-                isForced: isForced, recorded: wall, boot: bootNumber))
+                isMissed: isMissed, isForced: isForced, recorded: wall, boot: bootNumber))
         return numbers
     }
 
@@ -77,9 +94,18 @@ extension Checker {
 
     /// Whether no other run of the job delays a firing that is not skipped because of one.
     private func startsNow(_ job: Int, isCatchUp: Bool = false) -> Bool {
+        if isCatchUp, states[job].spec.concurrency != .allow,
+            states[job].runs.contains(where: \.isDelayedCatchUp)
+        {
+            return false
+        }
+        return startsNow(beside: job, isCatchUp: isCatchUp)
+    }
+
+    private func startsNow(beside job: Int, isCatchUp: Bool) -> Bool {
         switch states[job].spec.concurrency {
         case .replace where isCatchUp: states[job].runs.isEmpty
-        case .forbid, .replace: states[job].runs.allSatisfy(\.isRetry)
+        case .forbid, .replace: states[job].runs.allSatisfy(\.isDelayed)
         case .queue: states[job].runs.isEmpty
         case .allow: !isFull(job)
         }
@@ -243,6 +269,7 @@ extension Checker {
         let run = states[job].runs[index]
         guard run.attempt == 1, let told = run.told, let deadline = told.deadline,
             wall - run.label > deadline + told.accuracy + told.randomDelay
+                + (run.isMissed ? told.catchUpDelay : 0)
         else { return false }
         states[job].runs.remove(at: index)
         if run.isChecked { giveUpPlace(of: run) }
@@ -263,6 +290,12 @@ extension Checker {
             if !expire(index, job) { admit(run.number, job) }
         }
         guard states[job].phase != .paused else { return }
+        for index in states[job].runs.indices {
+            guard case .catchUp(let at) = states[job].runs[index].wait, at <= awake else {
+                continue
+            }
+            states[job].runs[index].wait = .turn
+        }
         for run in states[job].runs {
             guard case .retry(let at) = run.wait, at <= awake else { continue }
             if isFull(job), let index = index(of: run.number, job) {
@@ -482,14 +515,16 @@ extension Checker {
         func place(_ job: Int) -> Int {
             seen.firstIndex {
                 $0.kind == .check && $0.job == job
-                    || $0.kind == .start && $0.job == job && $0.attempt > 1
+                    || $0.kind == .start && $0.job == job
+                        && ($0.attempt > 1 || states[job].runs.contains(where: \.isDelayedCatchUp))
             } ?? .max
         }
         var due: [(at: Int64, job: Int)] = []
         for job in jobSet {
             for run in states[job].runs {
                 switch run.wait {
-                case .retry(let at) where at <= awake && states[job].phase != .paused:
+                case .retry(let at) where at <= awake && states[job].phase != .paused,
+                    .catchUp(let at) where at <= awake && states[job].phase != .paused:
                     due.append((at, job))
                 case .condition(let at) where at <= awake && mayBeChecked(run, job):
                     due.append((at, job))

@@ -27,6 +27,8 @@ extension Checker {
         /// The next check.
         case condition(Int64)
         case retry(Int64)
+        /// The time when a missed run is caught up.
+        case catchUp(Int64)
     }
 
     /// A recorded run that has not ended.
@@ -45,6 +47,8 @@ extension Checker {
         var wait = Wait.none
         /// Whether a user requested it: a pause of its job does not hold it then.
         var isRequested = false
+        /// Whether it was missed, and is caught up.
+        var isMissed = false
         /// Whether it starts whatever its condition says.
         var isForced = false
         /// Since when it may wait for its condition, and how often that was not met.
@@ -60,18 +64,24 @@ extension Checker {
         /// The outcome that is recorded when it ends, if it was asked to end.
         var endsAs: PlainOutcome?
 
-        var isRetry: Bool { if case .retry = wait { true } else { false } }
+        var isDelayed: Bool {
+            switch wait {
+            case .retry, .catchUp: true
+            case .none, .place, .slot, .turn, .check, .condition: false
+            }
+        }
+        var isDelayedCatchUp: Bool { if case .catchUp = wait { true } else { false } }
         var isStarted: Bool {
             switch wait {
             case .none, .place, .slot, .check, .condition: true
-            case .turn, .retry: false
+            case .turn, .retry, .catchUp: false
             }
         }
         var isChecked: Bool { if case .check = wait { true } else { false } }
         var awaitsCondition: Bool {
             switch wait {
             case .check, .condition: true
-            case .none, .place, .slot, .turn, .retry: false
+            case .none, .place, .slot, .turn, .retry, .catchUp: false
             }
         }
         /// Whether the condition must be checked before it starts.

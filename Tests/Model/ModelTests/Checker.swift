@@ -196,8 +196,11 @@ final class Checker {
             }
             guard states[job].phase != .paused else { continue }
             for run in states[job].runs {
-                if case .retry(let at) = run.wait, at - awake < span {
-                    fail(.late, "job \(job): the further attempt was due \(awake - at) ns ago")
+                switch run.wait {
+                case .retry(let at), .catchUp(let at):
+                    guard at - awake < span else { continue }
+                    fail(.late, "job \(job): its delay was over \(awake - at) ns ago")
+                case .none, .place, .slot, .turn, .check, .condition: break
                 }
             }
         }

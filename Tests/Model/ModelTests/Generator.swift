@@ -142,6 +142,7 @@ struct Generator {
             job.randomDelay = seconds(1, 120)
         }
         if oneIn(4) { job.randomOffset = seconds(1, 120) }
+        if oneIn(3) { job.catchUpDelay = seconds(1, 300) }
         if oneIn(2) {
             job.retries = 1 + below(3)
             job.retryDelay = Int64(below(40)) * Unit.second / 2

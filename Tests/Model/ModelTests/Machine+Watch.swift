@@ -50,6 +50,7 @@ extension Machine {
         one.late = policy.lateAfter.map {
             ($0 + policy.accuracy + policy.randomDelay).wholeNanoseconds
         }
+        one.catchUp = policy.catchUpDelay.wholeNanoseconds
         one.long = policy.longAfter?.wholeNanoseconds
         one.stale = policy.staleAfter?.wholeNanoseconds
         one.pausedLong = policy.pausedAfter?.wholeNanoseconds
@@ -61,7 +62,8 @@ extension Machine {
         for row in rows where row.owner == name {
             one.runs["\(row.run.id)"] = WatchEpisode.Run(
                 scheduled: row.run.id.firing.scheduled.microsecondsSinceEpoch * Unit.microsecond,
-                attempt: row.run.id.attempt, began: row.began)
+                attempt: row.run.id.attempt, isMissed: row.run.firing.cause == .catchUp,
+                began: row.began)
         }
         return one
     }

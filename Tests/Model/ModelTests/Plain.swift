@@ -45,6 +45,7 @@ struct PlainJob: Equatable {
     var accuracy: Int64 = 0
     var randomDelay: Int64 = 0
     var randomOffset: Int64 = 0
+    var catchUpDelay: Int64 = 0
     var retries = 0
     var retryDelay = 10 * Unit.second
     /// In halves: 2 means that all delays are as long as the first.

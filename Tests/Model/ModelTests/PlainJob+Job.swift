@@ -32,6 +32,7 @@ extension Job {
         policy.onBusySlot = plain.skipsBusy ? .skip : .wait
         policy.accuracy = .nanoseconds(plain.accuracy)
         policy.randomDelay = .nanoseconds(plain.randomDelay)
+        policy.catchUpDelay = .nanoseconds(plain.catchUpDelay)
         policy.randomOffset = .nanoseconds(plain.randomOffset)
         if IncidentChecker.isWatched(plain.name) {
             policy.notify = Machine.notifiers.map(\.name)

@@ -87,6 +87,7 @@ extension Script {
         if job.concurrency != .forbid { words.append("\(job.concurrency)") }
         if let most = job.concurrencyMax { words.append("at most \(most)") }
         if job.accuracy > 0 { words.append("accuracy \(span(job.accuracy))") }
+        if job.catchUpDelay > 0 { words.append("catch-up-delay \(span(job.catchUpDelay))") }
         if job.randomDelay > 0 { words.append("random-delay \(span(job.randomDelay))") }
         if job.randomOffset > 0 { words.append("random-offset \(span(job.randomOffset))") }
         if job.retries > 0 {

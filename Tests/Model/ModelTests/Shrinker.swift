@@ -83,6 +83,7 @@ struct Shrinker {
         let changes: [(inout PlainJob) -> Void] = [
             { $0.onMissed = plain.onMissed }, { $0.deadline = nil }, { $0.onResume = nil },
             { $0.concurrency = .forbid }, { $0.accuracy = 0 }, { $0.randomDelay = 0 },
+            { $0.catchUpDelay = 0 },
             { $0.randomOffset = 0 }, { $0.retries = 0 },
             { if $0.kind != .onBoot { $0.basis = .active } },
             { $0.paused = false }, { $0.first = nil }, { $0.isFromEnd = false },

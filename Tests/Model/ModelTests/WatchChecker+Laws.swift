@@ -27,7 +27,8 @@ extension WatchChecker {
         _ key: Key, _ facts: WatchEpisode.Job, _ told: [WatchEpisode.Sent]
     ) {
         guard ["late", "long"].contains(key.kind) else { return }
-        if before.jobs[key.job]?.late != facts.late || before.jobs[key.job]?.long != facts.long {
+        let past = before.jobs[key.job]
+        if past?.late != facts.late || past?.long != facts.long || past?.catchUp != facts.catchUp {
             toldRuns[key] = []
         }
         for one in told {
@@ -76,10 +77,14 @@ extension WatchChecker {
         let past = before.jobs[key.job]
         switch key.kind {
         case "late":
-            let isOld = past?.late == facts.late && past?.pausedSince == nil
+            let isOld =
+                past?.late == facts.late && past?.catchUp == facts.catchUp
+                && past?.pausedSince == nil
             return condition(
                 ages(of: facts, key.job, facts.late, isOld: isOld) { run, time in
-                    run.attempt == 1 && run.began == nil ? (now.boot - time.due, time.dueSeen) : nil
+                    guard run.attempt == 1, run.began == nil else { return nil }
+                    let delay = run.isMissed ? facts.catchUp : 0
+                    return (now.boot - time.due - delay, time.dueSeen)
                 }, mustBegin: facts.pausedSince == nil)
         case "long":
             return condition(

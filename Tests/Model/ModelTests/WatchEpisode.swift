@@ -34,12 +34,15 @@ struct WatchEpisode {
     struct Run {
         var scheduled: Int64
         var attempt: Int
+        var isMissed: Bool
         var began: Int64?
     }
 
     /// A job after the event: its limits, its phase and its runs, by their identities.
     struct Job {
         var late: Int64?
+        /// How much later a missed run may start.
+        var catchUp: Int64 = 0
         var long: Int64?
         var stale: Int64?
         var pausedLong: Int64?

@@ -70,7 +70,7 @@ import TimerCore
         let pid = try #require(up.text.split(separator: " ").last.flatMap { Int32($0) })
         _ = daemon.kill()
         try daemon.start()
-        #expect(daemon.waitForLog("is still running"))
+        #expect(daemon.waitForLog("has not ended"))
         _ = daemon.kill()
         #expect(wait(10) { !lives(pid) })
         let late = LiveDaemon.now() - up.at - 3

@@ -111,7 +111,7 @@ extension ExplanationTests {
             })
         #expect(
             why.contains {
-                $0.hasSuffix("was skipped: the previous run was still running (concurrency).")
+                $0.hasSuffix("was skipped: the previous run had not ended (concurrency).")
             })
         #expect(
             why.contains(

@@ -34,7 +34,7 @@ import Testing
         switch admission {
         case .start: "start"
         case .wait: "wait"
-        case .replaceRetries: "instead"
+        case .replaceDelayed: "instead"
         case .replaceAll: "replace"
         case .skip(.stillRunning), .skip(.queueFull), .skip(.concurrencyMax), .skip(.slotBusy):
             "skip"

@@ -96,7 +96,7 @@ import TimerCore
             (.long, "backup is still running on web1 after 3 h"),
             (.stale, "backup has not succeeded on web1 for 3 h"),
             (.lost, "backup failed on web1: exit status 3"),
-            (.skipped, "a run of backup was skipped on web1: the previous run is still running"),
+            (.skipped, "a run of backup was skipped on web1: the previous run has not ended"),
             (.pausedLong, "backup has been paused on web1 for 3 h"),
             (.output, "output of backup on web1"), (.test, "test of the notifier ops on web1"),
         ] as [(NotificationKind, String)])

@@ -107,6 +107,7 @@ enum Text {
             word("on-busy-slot", policy.onBusySlot),
             length("accuracy", policy.accuracyUsec),
             length("random-delay", policy.randomDelayUsec),
+            length("catch-up-delay", policy.catchUpDelayUsec),
             length("random-offset", policy.randomOffsetUsec),
             policy.retries.map { "retries \($0)" },
             policy.historyRuns.map { "history-runs \($0)" },
@@ -187,11 +188,11 @@ enum Text {
     }
 
     /// The word of the column STATE: an armed job with an active run is `running`, and one whose run
-    /// could start but for a slot or for max-concurrent is `waiting`.
+    /// waits for a slot, for max-concurrent, its condition or `catch-up-delay` is `waiting`.
     static func state(_ state: String, _ runs: [RunStatus]) -> String {
         guard state == "armed" else { return state }
         if areActive(runs) { return "running" }
-        let words: Set = ["capacity", "slot", "check", "condition"]
+        let words: Set = ["capacity", "slot", "check", "condition", "catch-up-delay"]
         return runs.contains { $0.waits.map(words.contains) ?? false } ? "waiting" : state
     }
 

@@ -18,13 +18,13 @@ extension Agenda {
         }
     }
 
-    /// Cancels the waiting retries, because a newer run of the job replaces them.
-    mutating func replaceRetries(
+    /// Cancels the runs that wait for their delay, because a newer run of the job replaces them.
+    mutating func replaceDelayed(
         _ slot: Int, _ entry: inout JobEntry, by run: Run, into batch: inout Batch
     ) {
         cancelPending(slot, &entry, .replaced, into: &batch, notice: { .replacing($0, by: run.id) })
         {
-            $0.isRetry
+            $0.isDelayed
         }
     }
 
@@ -49,7 +49,8 @@ extension Agenda {
     ) -> Bool {
         guard run.firing.cause.claim == nil,
             run.job.policy.isTooLate(
-                attempt: run.id.attempt, age: now.wall - run.id.firing.scheduled)
+                attempt: run.id.attempt, age: now.wall - run.id.firing.scheduled,
+                isCaughtUp: run.firing.cause == .catchUp)
         else { return false }
         _ = runs.apply(.cancel(.lost(.deadline)), to: run.id, of: .slot(slot))
         closeOverdue(run, slot, &entry, at: now, into: &batch)

@@ -156,9 +156,10 @@ extension Agenda {
     ) {
         let firing = entry.firing(points[0], missed: points.count - 1, at: now, cause: cause)
         let late = max(.zero, points[0].age - entry.job.policy.accuracy)
+        let candidate: Candidate = cause == .catchUp ? .missed : .due
         begin(
-            firing, late: late, slot, &entry, as: wasHeld ? .caughtUp(after: nil) : .due, at: now,
-            into: &batch)
+            firing, late: late, slot, &entry, as: wasHeld ? .caughtUp(after: nil) : candidate,
+            at: now, into: &batch)
     }
 
     /// Makes one firing for each of these occurrences, except for the first ones that are too many.
@@ -175,7 +176,7 @@ extension Agenda {
         guard let points = passed.dropping(surplus) else { return }
         // With `forbid`, a run from before prevents all of these firings, unless they were delayed
         // because of it. One of these firings does not prevent the next one: the next one waits.
-        let before = wasHeld ? nil : runs[slot].last { !$0.isRetry }
+        let before = wasHeld ? nil : runs[slot].last { !$0.isDelayed }
         let candidate = Candidate.caughtUp(after: before?.id)
         for index in 0..<points.count {
             let firing = entry.firing(

@@ -18,7 +18,7 @@ extension Agenda {
             cause: .claimed(claimed.claim))
         let run = entry.run(firing, attempt: claimed.id.attempt)
         var batch = Batch()
-        recordAndStart(run, slot, &entry, into: &batch)
+        recordAndStart(run, slot, &entry, at: now, into: &batch)
         let late = max(.zero, now.wall - claimed.id.firing.scheduled)
         if claimed.id.attempt == 1, case .schedule = claimed.claim.cause {
             counts.lateness.add(late)

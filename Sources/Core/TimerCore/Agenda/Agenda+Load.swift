@@ -186,8 +186,8 @@ extension Agenda {
         runs.reattach(run, to: open.job, slot: slot)
     }
 
-    /// Starts a run that waited, or lets it wait again: for the delay of a
-    /// retry, for the previous run, or for the end of a pause.
+    /// Starts a run that waited, or lets it wait again: for the rest of its delay, for the previous run,
+    /// or for the end of a pause.
     private mutating func recover(
         _ open: RecoveredState.OpenRun, _ slot: Int, _ entry: JobEntry, at now: Now,
         into batch: inout Batch
@@ -198,11 +198,14 @@ extension Agenda {
         if run.id.attempt > 1 {
             let delay = entry.job.policy.retry.delay(after: run.id.attempt - 1)
             wait = .retryDelay(until: now.awake + max(.zero, delay - waited))
+        } else if let delay = entry.catchUpDelay(of: run), delay > waited {
+            wait = .catchUpDelay(until: now.awake + (delay - waited))
         }
         var active = ActiveRun(run, .waiting(wait))
-        if mustCheck(run), run.id.attempt == 1 {
+        if mustCheck(run), run.id.attempt == 1, !active.isDelayed {
             // How long it has waited for its condition is not saved.
-            active.condition = ConditionWait(since: now.awake - waited)
+            let since = waited - (entry.catchUpDelay(of: run) ?? .zero)
+            active.condition = ConditionWait(since: now.awake - since)
         }
         runs.add(active, of: .slot(slot))
         batch.notices.append(.log(.runRecovered(run.id)))

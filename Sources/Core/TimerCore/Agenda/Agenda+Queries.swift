@@ -153,6 +153,7 @@ extension Agenda {
                 switch run.wait {
                 case .previousRun: counts.waitingForPreviousRun += 1
                 case .retryDelay: counts.waitingForRetry += 1
+                case .catchUpDelay: counts.waitingForCatchUp += 1
                 case .capacity, .slot, .check, .condition, nil: break
                 }
             }

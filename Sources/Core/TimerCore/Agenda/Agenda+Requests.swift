@@ -36,7 +36,7 @@ extension Agenda {
         guard !variables.isEmpty else { return nil }
         if let fault = variables.fault(allowed: entry.job.execution.runVariables) { return fault }
         switch admission(of: .requested, slot, entry) {
-        case .start, .replaceRetries, .skip:
+        case .start, .replaceDelayed, .skip:
             if let slot = runs.slots.busy(entry.job.policy.slots, for: nil) {
                 return "a run with variables cannot wait, and the slot \(slot) is taken"
             }
@@ -48,7 +48,7 @@ extension Agenda {
         }
     }
 
-    /// Ends the active runs of a job and cancels its waiting retries and the runs that wait for their
+    /// Ends the active runs of a job and cancels the runs that wait for their delay and the runs that wait for their
     /// condition, or sends the active runs a signal. A run that waits for the previous run or for
     /// `max-concurrent` is cancelled only if it is named: it belongs to another firing, and a user who
     /// ends a run that hangs wants the waiting runs to start.
@@ -64,7 +64,7 @@ extension Agenda {
         var cancelled: [Run.ID] = []
         if order.signal == nil {
             cancelled = asked.filter {
-                $0.isRetry || $0.awaitsCondition || (order.run != nil && $0.wait != nil)
+                $0.isDelayed || $0.awaitsCondition || (order.run != nil && $0.wait != nil)
             }.map(\.id)
             cancelPending(
                 slot, &entry, .stopped, into: &batch, notice: { .cancelled($0, by: order.by) }
@@ -143,7 +143,8 @@ extension Obstacle where Other == ActiveRun {
             case .capacity: "its run \(run.id) waits for max-concurrent"
             case .slot: "its run \(run.id) waits for a slot"
             case .check, .condition: "its run \(run.id) waits for its condition"
-            case .previousRun, .retryDelay: "its run \(run.id) waits for the previous run"
+            case .previousRun, .retryDelay, .catchUpDelay:
+                "its run \(run.id) waits for the previous run"
             }
         case .concurrencyMax(let most):
             "\(plural(most, "run")) of it \(most == 1 ? "is" : "are") still running, the limit of "

@@ -22,6 +22,9 @@ extension Agenda {
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
         batch.notices.append(.log(.fired(run, late: late, remaining: remaining)))
         let active = runs[slot]
+        if let until = active.last?.startsAt {
+            batch.notices.append(.log(.catchUpDelayed(run.id, by: until - now.awake)))
+        }
         if active.last?.wait == .previousRun, let other = active.dropLast().last?.id {
             batch.notices.append(.log(.held(run, behind: other)))
         }
@@ -30,6 +33,17 @@ extension Agenda {
     /// Decides what to do with a run, given the other runs of the job and who holds its slots.
     func admission(of candidate: Candidate, _ slot: Int, _ entry: JobEntry) -> Admission<ActiveRun>
     {
+        // A missed run that waits for its delay keeps the delay that was drawn for it: further missed
+        // ones come after it, or are missed together with it.
+        if entry.job.policy.runsDependOnEachOther,
+            let delayed = runs[slot].first(where: { $0.isDelayed && !$0.isRetry })
+        {
+            switch candidate {
+            case .caughtUp: return .wait
+            case .missed: return .skip(.queueFull(delayed))
+            case .due, .caughtUpByFleet, .requested, .firstInLine, .retry: break
+            }
+        }
         let admission = entry.job.policy.admission(of: candidate, beside: runs[slot])
         guard !entry.job.policy.slots.isEmpty, entry.job.policy.onBusySlot == .skip,
             candidate.isNew, admission.startsNow(beside: runs[slot]),
@@ -50,15 +64,15 @@ extension Agenda {
         case .skip(let obstacle): return obstacle
         case .start: mayStart = true
         case .wait: mayStart = false
-        case .replaceRetries:
-            replaceRetries(slot, &entry, by: run, into: &batch)
+        case .replaceDelayed:
+            replaceDelayed(slot, &entry, by: run, into: &batch)
             mayStart = true
         case .replaceAll:
             replace(slot, &entry, by: run, into: &batch)
             mayStart = runs[slot].isEmpty
         }
         if mayStart {
-            recordAndStart(run, slot, &entry, into: &batch)
+            recordAndStart(run, slot, &entry, at: now, into: &batch)
         } else {
             record(run, .waiting(.previousRun), slot, into: &batch)
         }
@@ -68,11 +82,16 @@ extension Agenda {
         return nil
     }
 
-    /// Records a run that no other run of its job delays. It starts, unless it waits for its slots or
-    /// for `max-concurrent`.
+    /// Records a run that no other run of its job delays. It starts, unless it waits for its delay, for
+    /// its slots or for `max-concurrent`.
     mutating func recordAndStart(
-        _ run: Run, _ slot: Int, _ entry: inout JobEntry, into batch: inout Batch
+        _ run: Run, _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
     ) {
+        if let delay = entry.catchUpDelay(of: run) {
+            record(run, .waiting(.catchUpDelay(until: now.awake + delay)), slot, into: &batch)
+            batch.timers += updateRetryTimer(slot, entry)
+            return
+        }
         if let wait = waitOfStart(of: run) {
             return record(run, .waiting(wait), slot, into: &batch)
         }
@@ -278,7 +297,7 @@ extension Agenda {
         }
         checkAgain(slot, &entry, at: now, into: &batch)
         if !entry.phase.isPaused, isWaiting {
-            releaseRetries(slot, &entry, at: now, into: &batch)
+            releaseDelayed(slot, &entry, at: now, into: &batch)
             while let first = runs[slot].first(where: { $0.wait == .previousRun }),
                 case .start = admission(of: .firstInLine, slot, entry), let run = first.run
             {
@@ -296,13 +315,14 @@ extension Agenda {
     }
 
     /// Starts the retries whose delay has passed. If the maximum number of runs is active, they
-    /// wait for the previous run.
-    private mutating func releaseRetries(
+    /// wait for the previous run, as a missed run does whose delay has passed: it is the first in
+    /// line then, if no other run is before it.
+    private mutating func releaseDelayed(
         _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
     ) {
         for attempt in runs[slot] {
-            guard let instant = attempt.retryAt, instant <= now.awake else { continue }
-            if case .start = admission(of: .retry, slot, entry) {
+            guard let instant = attempt.startsAt, instant <= now.awake else { continue }
+            if attempt.isRetry, case .start = admission(of: .retry, slot, entry) {
                 startOrQueue(attempt, slot, &entry, into: &batch)
             } else {
                 _ = runs.apply(.wait(.previousRun), to: attempt.id, of: .slot(slot))

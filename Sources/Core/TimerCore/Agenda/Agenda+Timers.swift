@@ -82,7 +82,7 @@ extension Agenda {
     mutating func updateRetryTimer(_ slot: Int, _ entry: JobEntry) -> [Action] {
         var new: AwakeInstant?
         if !isShutDown, !entry.phase.isPaused {
-            new = runs[slot].compactMap(\.retryAt).min()
+            new = runs[slot].compactMap(\.startsAt).min()
             if let due = entry.chainDue { new = min(new ?? due, due) }
         }
         if !isShutDown, runs.conditionCount > 0 {

@@ -109,7 +109,8 @@ struct RunSlots: Sendable {
             leave(run.id, uses)
             kept[run.id] = ticket
         case .waiting(.condition): leave(run.id, uses)
-        case .waiting(.previousRun), .waiting(.retryDelay), .starting, .running, .stopping,
+        case .waiting(.previousRun), .waiting(.retryDelay), .waiting(.catchUpDelay), .starting,
+            .running, .stopping,
             .stoppingAtStart, .ended:
             leave(run.id, uses)
             kept[run.id] = nil

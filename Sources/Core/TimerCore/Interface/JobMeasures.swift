@@ -36,6 +36,8 @@ public struct StateCounts: Hashable, Sendable {
     public internal(set) var waitingForPreviousRun = 0
     /// The runs that wait for the delay of a retry.
     public internal(set) var waitingForRetry = 0
+    /// The missed runs that wait for the delay after which they are caught up.
+    public internal(set) var waitingForCatchUp = 0
 
     public init() {}
 }

@@ -24,6 +24,8 @@ public enum Notice: Hashable, Sendable {
     /// The condition of a run is not met, with what is not, and the run waits for that, but not longer
     /// than this.
     case awaitsCondition(Run.ID, String, atMost: Duration)
+    /// A missed run is caught up after this delay.
+    case catchUpDelayed(Run.ID, by: Duration)
     /// A run is being ended to be replaced by another one.
     case replacing(Run.ID, by: Run.ID)
     /// A run failed, and this retry of its firing follows after a delay.

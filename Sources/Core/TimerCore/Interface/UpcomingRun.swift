@@ -32,8 +32,10 @@ extension JobSnapshot {
     /// - Complexity: O(`most`) searches of its schedule.
     public func upcomingRuns(until end: WallInstant, most: Int) -> [UpcomingRun] {
         var found: [UpcomingRun] = []
-        if let retry, retry <= end {
-            found.append(UpcomingRun(at: retry, job: job.name, kind: .retry))
+        if let wait = nextAttempt, at.wall + wait <= end {
+            let isRetry = live.contains(where: \.isRetry)
+            found.append(
+                UpcomingRun(at: at.wall + wait, job: job.name, kind: isRetry ? .retry : .run))
         }
         // Beside a schedule; without one it is what is due next.
         if let due = chain?.due, due <= end, job.schedule != .onDemand, phase == .armed {
@@ -59,19 +61,10 @@ extension JobSnapshot {
         }
     }
 
-    /// When its next retry starts; nil if none waits for its delay, or if the job is paused.
-    private var retry: WallInstant? { nextAttempt.map { at.wall + $0 } }
-
-    /// How long until the next retry starts; nil if none waits for its delay, or if the job is
-    /// paused.
+    /// How long until the next run that waits for its delay starts, a retry or a missed run that is
+    /// caught up; nil if none does, or if the job is paused.
     public var nextAttempt: Duration? {
         if case .paused = phase { return nil }
-        return live.compactMap { run in
-            if case .retryDelay(let instant) = run.wait {
-                max(.zero, instant - at.awake)
-            } else {
-                nil
-            }
-        }.min()
+        return live.compactMap(\.startsAt).min().map { max(.zero, $0 - at.awake) }
     }
 }

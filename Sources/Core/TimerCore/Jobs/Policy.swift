@@ -29,6 +29,9 @@ public struct Policy: Hashable, Sendable {
     /// The maximum random shift of all occurrences. The shift is always the same for one job on one
     /// machine. Not negative.
     public var randomOffset = Duration.zero
+    /// Over how long missed runs are spread that are caught up: each waits for a random part of it. Not
+    /// negative.
+    public var catchUpDelay = Duration.zero
     /// What to do after a failed run; by default nothing.
     public var retry = Retry()
     /// The notifiers for the job, each once.

@@ -30,6 +30,8 @@ public enum RunState: Hashable, Sendable {
         case previousRun
         /// The end of the delay before a retry, or the end of a pause.
         case retryDelay(until: AwakeInstant)
+        /// The end of its delay, because it was missed and is caught up, or the end of a pause.
+        case catchUpDelay(until: AwakeInstant)
         /// The answer of the runner whether its condition is met. It has its slots and its place of
         /// `max-concurrent`.
         case check
@@ -118,7 +120,7 @@ extension RunState {
         switch self {
         case .waiting(.check), .waiting(.condition): true
         case .waiting(.capacity), .waiting(.slot), .waiting(.previousRun), .waiting(.retryDelay),
-            .starting, .running, .stopping, .stoppingAtStart, .ended:
+            .waiting(.catchUpDelay), .starting, .running, .stopping, .stoppingAtStart, .ended:
             false
         }
     }
@@ -193,17 +195,24 @@ public struct ActiveRun: Hashable, Sendable {
             last += 1
             ticket = last
         case .waiting(.slot), .waiting(.previousRun), .waiting(.retryDelay),
-            .waiting(.condition), .starting, .running, .stopping, .stoppingAtStart, .ended:
+            .waiting(.catchUpDelay), .waiting(.condition), .starting, .running, .stopping,
+            .stoppingAtStart, .ended:
             return
         }
     }
 
-    /// Whether it is a retry whose delay has not passed.
-    public var isRetry: Bool { retryAt != nil }
+    /// Whether it waits for its delay: of a retry, or of a missed run that is caught up.
+    public var isDelayed: Bool { startsAt != nil }
 
-    /// When it may start, if it is a retry whose delay has not passed.
-    var retryAt: AwakeInstant? {
-        if case .waiting(.retryDelay(let until)) = state { until } else { nil }
+    /// Whether it is a retry whose delay has not passed.
+    public var isRetry: Bool { if case .waiting(.retryDelay) = state { true } else { false } }
+
+    /// When it may start, if it waits for its delay.
+    var startsAt: AwakeInstant? {
+        switch state {
+        case .waiting(.retryDelay(let until)), .waiting(.catchUpDelay(let until)): until
+        case .waiting, .starting, .running, .stopping, .stoppingAtStart, .ended: nil
+        }
     }
 
     /// Whether it was started, or waits only for slots, `max-concurrent` or its condition.
@@ -212,7 +221,7 @@ public struct ActiveRun: Hashable, Sendable {
         case .waiting(.capacity), .waiting(.slot), .waiting(.check), .waiting(.condition),
             .starting, .running, .stopping, .stoppingAtStart:
             true
-        case .waiting(.previousRun), .waiting(.retryDelay), .ended: false
+        case .waiting(.previousRun), .waiting(.retryDelay), .waiting(.catchUpDelay), .ended: false
         }
     }
 }

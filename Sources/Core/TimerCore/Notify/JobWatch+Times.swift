@@ -153,7 +153,8 @@ extension JobWatch {
         guard let span = policy.lateAfter, run.began == nil, run.id.attempt == 1,
             let due = runTimes[run.id]?.due
         else { return nil }
-        return facts.now.wall(of: due) + span + policy.accuracy + policy.randomDelay
+        let delay = run.firing.cause == .catchUp ? policy.catchUpDelay : .zero
+        return facts.now.wall(of: due) + span + policy.accuracy + policy.randomDelay + delay
     }
 
     /// When a run that has started takes too long.

@@ -5,6 +5,8 @@
 public enum Candidate: Sendable {
     /// A firing came due.
     case due
+    /// A missed firing came due, together with all others that were missed.
+    case missed
     /// One of several missed firings that are caught up one after the other. All of these firings
     /// are newer than the named run, and this is the only other run of the job that can prevent
     /// them.
@@ -24,7 +26,7 @@ public enum Candidate: Sendable {
     /// Whether it is not recorded yet, and can be skipped.
     var isNew: Bool {
         switch self {
-        case .due, .caughtUp, .caughtUpByFleet, .requested: true
+        case .due, .missed, .caughtUp, .caughtUpByFleet, .requested: true
         case .firstInLine, .retry: false
         }
     }
@@ -34,8 +36,9 @@ public enum Candidate: Sendable {
 public protocol OtherRun {
     /// The run.
     var id: Run.ID { get }
-    /// Whether it is a retry whose delay has not passed, so that nothing is running.
-    var isRetry: Bool { get }
+    /// Whether it is a retry, or a missed run that is caught up, whose delay has not passed, so that
+    /// nothing is running.
+    var isDelayed: Bool { get }
     /// Whether it was started, or waits only for slots, `max-concurrent` or its condition.
     var isStarted: Bool { get }
     /// Whether it waits for the previous run of the job.
@@ -52,8 +55,8 @@ public enum Admission<Other: OtherRun> {
     case start
     /// It waits for the previous run.
     case wait
-    /// The retries that wait for their delay are cancelled, and the run starts.
-    case replaceRetries
+    /// The runs that wait for their delay are cancelled, and the run starts.
+    case replaceDelayed
     /// The waiting runs are cancelled and the active ones are ended. The run starts after the last
     /// of them has ended.
     case replaceAll
@@ -63,8 +66,8 @@ public enum Admission<Other: OtherRun> {
     /// Whether none of these runs of the job delays it.
     func startsNow(beside runs: [Other]) -> Bool {
         switch self {
-        case .start, .replaceRetries: true
-        case .replaceAll: runs.allSatisfy(\.isRetry)
+        case .start, .replaceDelayed: true
+        case .replaceAll: runs.allSatisfy(\.isDelayed)
         case .wait, .skip: false
         }
     }
@@ -125,11 +128,13 @@ extension Policy {
         _ candidate: Candidate, _ runs: [Other]
     ) -> Admission<Other> {
         switch candidate {
-        case .due:
-            // If only retries wait, nothing is running. The new firing has all its own attempts, so
-            // it replaces the retries.
-            if let other = runs.last(where: { !$0.isRetry }) { return .skip(.stillRunning(other)) }
-            return .replaceRetries
+        case .due, .missed:
+            // If only delayed runs wait, nothing is running. The new firing has all its own attempts,
+            // and is newer than what was missed, so it replaces them.
+            if let other = runs.last(where: { !$0.isDelayed }) {
+                return .skip(.stillRunning(other))
+            }
+            return .replaceDelayed
         case .caughtUp(let earlier):
             if let earlier, let other = runs.first(where: { $0.id == earlier }) {
                 return .skip(.stillRunning(other))
@@ -137,8 +142,8 @@ extension Policy {
             return Self.oneByOne(runs)
         case .caughtUpByFleet: return Self.oneByOne(runs)
         case .requested:
-            if Self.isOnlyRetried(runs) { return .replaceRetries }
-            return runs.last { !$0.isRetry }.map { .skip(.stillRunning($0)) } ?? .start
+            if Self.isOnlyDelayed(runs) { return .replaceDelayed }
+            return runs.last { !$0.isDelayed }.map { .skip(.stillRunning($0)) } ?? .start
         case .firstInLine: return Self.next(runs)
         case .retry: return .start
         }
@@ -148,8 +153,8 @@ extension Policy {
         _ candidate: Candidate, _ runs: [Other]
     ) -> Admission<Other> {
         switch candidate {
-        case .due, .requested:
-            if case .requested = candidate, Self.isOnlyRetried(runs) { return .replaceRetries }
+        case .due, .missed, .requested:
+            if case .requested = candidate, Self.isOnlyDelayed(runs) { return .replaceDelayed }
             if let other = runs.first(where: \.isQueued) {
                 return .skip(.queueFull(other))
             }
@@ -164,8 +169,8 @@ extension Policy {
         _ candidate: Candidate, _ runs: [Other]
     ) -> Admission<Other> {
         switch candidate {
-        case .due: return .replaceAll
-        case .requested: return Self.isOnlyRetried(runs) ? .replaceRetries : .replaceAll
+        case .due, .missed: return .replaceAll
+        case .requested: return Self.isOnlyDelayed(runs) ? .replaceDelayed : .replaceAll
         case .caughtUp, .caughtUpByFleet: return .wait
         case .firstInLine: return Self.next(runs)
         case .retry: return .start
@@ -178,10 +183,10 @@ extension Policy {
         if case .caughtUpByFleet = candidate { return Self.oneByOne(runs) }
         guard let most = concurrencyMax else { return .start }
         switch candidate {
-        case .due:
+        case .due, .missed:
             // The runs that wait for `max-concurrent` or for the previous run count too. Otherwise
             // the queue could grow without a limit.
-            return runs.count { !$0.isRetry } >= most ? .skip(.concurrencyMax(most)) : .start
+            return runs.count { !$0.isDelayed } >= most ? .skip(.concurrencyMax(most)) : .start
         case .requested:
             return runs.count(where: \.isStarted) >= most ? .skip(.concurrencyMax(most)) : .start
         case .caughtUp, .caughtUpByFleet, .firstInLine, .retry:
@@ -189,9 +194,9 @@ extension Policy {
         }
     }
 
-    /// Whether a retry waits, and no run is active or waits for `max-concurrent`.
-    private static func isOnlyRetried(_ runs: [some OtherRun]) -> Bool {
-        runs.contains(where: \.isRetry) && !runs.contains(where: \.isStarted)
+    /// Whether a run waits for its delay, and none is active or waits for `max-concurrent`.
+    private static func isOnlyDelayed(_ runs: [some OtherRun]) -> Bool {
+        runs.contains(where: \.isDelayed) && !runs.contains(where: \.isStarted)
     }
 
     /// The first run in the queue starts when all runs that are left wait in the same queue.
@@ -199,8 +204,8 @@ extension Policy {
         runs.allSatisfy(\.isQueued) ? .start : .wait
     }
 
-    /// A missed firing starts when nothing of the job is left but retries, which it replaces.
+    /// A missed firing starts when nothing of the job is left but delayed runs, which it replaces.
     private static func oneByOne<Other: OtherRun>(_ runs: [Other]) -> Admission<Other> {
-        runs.allSatisfy(\.isRetry) ? .replaceRetries : .wait
+        runs.allSatisfy(\.isDelayed) ? .replaceDelayed : .wait
     }
 }

@@ -64,10 +64,12 @@ extension Policy {
     /// Whether it is too late to start a run that was recorded and has waited. A retry is never too
     /// late, because the first attempt at its firing started in time.
     ///
-    /// - Parameter age: the time since the scheduled instant, which its random delay is not part of.
-    public func isTooLate(attempt: Int, age: Duration) -> Bool {
+    /// - Parameters:
+    ///   - age: the time since the scheduled instant, which its random delay is not part of.
+    ///   - isCaughtUp: whether it was missed, so that its start may have been delayed.
+    public func isTooLate(attempt: Int, age: Duration, isCaughtUp: Bool = false) -> Bool {
         guard attempt == 1, let ageMax else { return false }
-        return age > ageMax + randomDelay
+        return age > ageMax + randomDelay + (isCaughtUp ? catchUpDelay : .zero)
     }
 
     /// Why a firing of this age is skipped; nil: it is not. A firing that is both too old and missed is

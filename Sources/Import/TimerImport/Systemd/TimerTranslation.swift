@@ -145,10 +145,8 @@ struct TimerTranslation {
             ])
         plan.keys += clockChanges()
         plan.keys.append(TomlEntry("on-missed", .string(isCaughtUp ? "run-once" : "skip")))
-        if isCaughtUp, hasRandomDelay {
-            plan.notes.append(
-                "with Persistent=true and RandomizedDelaySec=, systemd also waits a random time before it catches up a missed run; this job catches up at once"
-            )
+        if isCaughtUp, let delay = randomDelay {
+            plan.keys.append(TomlEntry("catch-up-delay", .span(delay)))
         }
         if !isCaughtUp {
             plan.notes.append(
@@ -158,14 +156,15 @@ struct TimerTranslation {
         return [plan]
     }
 
-    /// Whether systemd delays each start by a random time.
-    private var hasRandomDelay: Bool {
+    /// The most by which systemd delays each start, also that of a missed run; nil if it does not.
+    private var randomDelay: Duration? {
         let values = unit.assignments.filter {
             $0.section == "Timer" && $0.key == "RandomizedDelaySec"
         }
-        guard let text = values.last?.value, !text.isEmpty else { return false }
-        guard let span = try? UnitValue.span(specifiers.expand(text).text) else { return false }
-        return span > .zero
+        guard let text = values.last?.value, !text.isEmpty,
+            let span = try? UnitValue.span(specifiers.expand(text).text), span > .zero
+        else { return nil }
+        return span
     }
 
     /// systemd runs nothing at a time that daylight saving time skips, and runs only once at one that

@@ -80,6 +80,7 @@ struct MetricsPage {
             ("condition", measures.waitingForCondition),
             ("previous-run", states.waitingForPreviousRun),
             ("retry-delay", states.waitingForRetry),
+            ("catch-up-delay", states.waitingForCatchUp),
         ] {
             text.write(.init("for", cause), .init(count))
         }

@@ -12,6 +12,7 @@ package enum EventKind: String, CaseIterable {
     case skipped
     case held
     case awaitsCondition = "awaits-condition"
+    case catchUpDelayed = "catch-up-delayed"
     case replacing
     case retrying
     case runBegan = "run-began"
@@ -64,6 +65,7 @@ package enum EventKind: String, CaseIterable {
         case .skipped: ("09a04bd32e6a4926b828ac3bbd56daa7", .job)
         case .held: ("08019b28cb08404493927bf6c5cbfd67", .none)
         case .awaitsCondition: ("5d0b9e6f2c7a4d18a3f4c1e7b8960d2a", .none)
+        case .catchUpDelayed: ("d647c370716f4e0488ad7a895fae4755", .none)
         case .replacing: ("b4748a1a5299413aa593950408fab017", .none)
         case .retrying: ("a95b04f95e23436f8005bd0fea6c13ae", .none)
         case .runBegan: ("720c42b63b20440f94fefedd13311bd6", .none)

@@ -60,7 +60,7 @@ extension LogEntry {
         let these = count == 1 ? "this run is" : "these \(count) runs are"
         return switch reason {
         case .stillRunning(let run):
-            (.warning, "\(these) skipped: run \(run) is still running")
+            (.warning, "\(these) skipped: run \(run) has not ended")
         case .concurrencyMax(let most):
             (
                 .warning,

@@ -50,6 +50,8 @@ extension LogEntry {
                 .notice,
                 "run \(run) waits for its condition, for at most \(span(most)): \(what) is not met"
             )
+        case .catchUpDelayed(let run, let delay):
+            (.notice, "run \(run) was missed and is caught up in \(span(delay))")
         case .replacing(let run, let other):
             (.notice, "run \(run) is being stopped; run \(other) replaces it")
         case .retrying(let run, let delay, let retries):

@@ -102,6 +102,9 @@ extension Notice {
             return aboutRun(
                 .awaitsCondition, run, isRoutine: true,
                 [.text("TIMERD_CONDITION", what), .duration("TIMERD_WAIT_MAX_USEC", most)])
+        case .catchUpDelayed(let run, let delay):
+            return aboutRun(
+                .catchUpDelayed, run, isRoutine: true, [.duration("TIMERD_DELAY_USEC", delay)])
         case .replacing(let run, let other):
             return aboutRun(.replacing, run, [.text("TIMERD_REPLACED_BY", other)])
         case .retrying(let run, let delay, _):

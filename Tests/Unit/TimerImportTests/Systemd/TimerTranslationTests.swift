@@ -118,15 +118,14 @@ extension ImportResult {
             "OnCalendar=daily\nPersistent=true\nRandomizedDelaySec=1h\nAccuracySec=1us",
             [
                 "calendar = \"daily\"", "dst-gap = \"skip\"", "on-missed = \"run-once\"",
-                "accuracy = \"1us\"",
-                "random-delay = \"1h\"",
+                "catch-up-delay = \"1h\"", "accuracy = \"1us\"", "random-delay = \"1h\"",
             ]
         ),
         (
             "OnCalendar=daily\nPersistent=true\nRandomizedDelaySec=1h\nFixedRandomDelay=true",
             [
                 "calendar = \"daily\"", "dst-gap = \"skip\"", "on-missed = \"run-once\"",
-                "random-offset = \"1h\"",
+                "catch-up-delay = \"1h\"", "random-offset = \"1h\"",
             ]
         ),
         (
@@ -201,10 +200,6 @@ extension ImportResult {
         ("OnCalendar=daily\nOnCalendar=daily Nowhere/Here", "there is no time zone"),
         ("OnCalendar=daily\nRandomizedDelaySec=x", "not a time span"),
         ("OnCalendar=daily\nPersistent=maybe", "not a boolean"),
-        (
-            "OnCalendar=daily\nPersistent=true\nRandomizedDelaySec=1h",
-            "this job catches up at once"
-        ),
         ("OnUnitActiveSec=1h\nOnUnitActiveSec=2h", "the shortest one counts"),
         ("OnUnitActiveSec=1h\nOnBootSec=1\nOnBootSec=2", "one first run"),
         ("OnCalendar=daily\n[Install]\nWantedBy=a.service", "together with that unit"),
