@@ -30,8 +30,11 @@ enum Draw {
             }
         }
         let hour = isDense && random.int(below: 4) > 0 ? "*" : field(0, 23)
-        let days =
-            isDense ? ["*", "*", "*"] : [field(1, 31), field(1, 12), field(0, 7)]
+        let quartz = [
+            "L", "LW", "L-\(random.int(below: 31))", "L-4W", "\(1 + random.int(below: 31))W",
+        ]
+        let day = random.int(below: 6) == 0 ? quartz[random.int(below: 5)] : field(1, 31)
+        let days = isDense ? ["*", "*", "*"] : [day, field(1, 12), field(0, 7)]
         return ([field(0, 59), hour] + days).joined(separator: " ")
     }
 

@@ -48,10 +48,14 @@ import Testing
     }
 
     /// Lines that both refuse or never run, and that are accepted here with their obvious meaning:
-    /// ranges of names that cross the end of the week, and full names. The search starts on
-    /// Thursday, 2026-01-15, 10:30 UTC.
+    /// ranges of names that cross the end of the week, full names, and days of Quartz. The search
+    /// starts on Thursday, 2026-01-15, 10:30 UTC.
     private static let accepted = [
         "0 0 1 january *": ["2027-01-01T00:00:00Z", "2028-01-01T00:00:00Z"],
+        // The 15th of February and of March is a Sunday, and so is the 1st of both.
+        "0 0 15W * *": ["2026-02-16T00:00:00Z", "2026-03-16T00:00:00Z", "2026-04-15T00:00:00Z"],
+        "0 0 1W * *": ["2026-02-02T00:00:00Z", "2026-03-02T00:00:00Z", "2026-04-01T00:00:00Z"],
+        "0 0 L-3 * *": ["2026-01-28T00:00:00Z", "2026-02-25T00:00:00Z", "2026-03-28T00:00:00Z"],
         "0 0 * * sat-sun": [
             "2026-01-17T00:00:00Z", "2026-01-18T00:00:00Z", "2026-01-24T00:00:00Z",
         ],
@@ -135,6 +139,26 @@ import Testing
         ("1~5 * * * *", 0, "minute: H and ~ are drawn for each job, and this line belongs to none"),
         ("60 * * * *", 0, "minute: must be 0 to 59"),
         ("0 0 ? * *", 4, "day of the month: '?' is not known here; use '*'"),
+        (
+            "0 0 W * *", 4,
+            "day of the month: a day is missing before 'W', such as 15W, or LW for the last weekday"
+        ),
+        ("0 0 15W,20 * *", 4, "day of the month: \"15W\" must stand alone, not in a list"),
+        ("0 0 1,L-3 * *", 6, "day of the month: \"L-3\" must stand alone, not in a list"),
+        ("0 0 L,LW * *", 6, "day of the month: \"LW\" must stand alone, not in a list"),
+        (
+            "0 0 L-31 * *", 6,
+            "day of the month: at most 30 days before the last are possible, not 31"
+        ),
+        ("0 0 L- * *", 6, "day of the month: a number is missing"),
+        ("0 0 32W * *", 4, "day of the month: must be 1 to 31"),
+        ("0 0 1-5W * *", 7, "day of the month: not a number, a range, a list or a step"),
+        ("0 0 15W/2 * *", 7, "day of the month: not a number, a range, a list or a step"),
+        (
+            "0 0 WL * *", 4,
+            "day of the month: a day is missing before 'W', such as 15W, or LW for the last weekday"
+        ),
+        ("15W 0 * * *", 2, "minute: not a number, a range, a list or a step"),
         ("1;2 * * * *", 1, "minute: not a number, a range, a list or a step"),
         ("@every 5m", 0, "an interval belongs in every = \"5m\", without cron"),
     ])

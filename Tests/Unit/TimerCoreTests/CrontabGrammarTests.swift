@@ -52,6 +52,14 @@ import Testing
             ("@DAILY", "0 0 * * *", "Debian's cron refuses \"@DAILY\"; it knows \"@daily\""),
             ("@Reboot", "@reboot", "Debian's cron refuses \"@Reboot\"; it knows \"@reboot\""),
             ("0 0 L * *", "0 0 L * *", "day of the month: \"L\": Debian's cron refuses it"),
+            ("0 0 L-3 * *", "0 0 L-3 * *", "day of the month: \"L-3\": Debian's cron refuses it"),
+            ("0 0 lw * *", "0 0 LW * *", "day of the month: \"lw\": Debian's cron refuses it"),
+            ("0 0 15w * *", "0 0 15W * *", "day of the month: \"15w\": Debian's cron refuses it"),
+            ("0 0 L-0 * *", "0 0 L * *", "day of the month: \"L-0\": Debian's cron refuses it"),
+            (
+                "0 0 L-3W * *", "0 0 L-3W * *",
+                "day of the month: \"L-3W\": Debian's cron refuses it"
+            ),
             ("0 0 * * 5#2", "0 0 * * 5#2", "day of the week: \"5#2\": Debian's cron refuses it"),
             ("0 0 * may *", "0 0 * 5 *", nil), ("0 0 * * MON-fri", "0 0 * * 1-5", nil),
             ("*/15 8-18 1,15 * *", "*/15 8-18 1,15 * *", nil), ("@daily", "0 0 * * *", nil),
@@ -161,14 +169,16 @@ import Testing
     @Test func anyTextIsAcceptedOrRefusedWithAPlace() {
         var random = SeededRandom()
         let pieces = [
-            "*", "/", "-", ",", "~", "H", "(", ")", "L", "#", "1", "5", "59", "12", "Fri", "monday",
+            "*", "/", "-", ",", "~", "H", "(", ")", "L", "W", "L-", "#", "1", "5", "59", "12",
+            "Fri", "monday",
             "nov",
             "January", "*", "*", "3", " ", "@daily", "?", "é", "\u{0}", "+", "7", "0",
         ]
         let good = [
             "*", "1", "5/2", "*/3", "1-5", "1,2-4/2", "H", "~", "1~4", "H(2-5)/2", "~/2", "6~", "L",
             "Fri-Mon",
-            "sunday", "nov-feb/2", "December", "5L", "1#2", "7",
+            "sunday", "nov-feb/2", "December", "5L", "1#2", "7", "15W", "LW", "L-3", "L-30W",
+            "1W,2",
         ]
         var read = 0
         for _ in 0..<200_000 {

@@ -9,8 +9,10 @@ struct CronField {
     private(set) var hasStar = false
     /// Whether it continues to the end of its range, like `*`, `*/5` and `0/5`.
     private(set) var isOpen = false
-    /// Whether it contains `L`, the last day of the month.
-    private(set) var hasLast = false
+    /// How many days before the last day of the month its day is; nil: it is not counted from the end.
+    private(set) var daysBeforeLast: Int?
+    /// Whether it is the weekday that is nearest to its day.
+    private(set) var isNearestWeekday = false
     /// The same as in `DayPattern`; empty if there are no ordinals.
     private(set) var ordinals: [UInt64] = []
     /// The normal form, which a user can write instead with the same meaning.
@@ -23,6 +25,8 @@ struct CronField {
     let end: Int
     private let drawing: CronSpec.Drawing?
     var place: Int
+    /// The normal form of a part that no list may contain.
+    private var lone: (text: String, place: Int)?
     /// The number of random values that were drawn.
     private var draws = 0
 
@@ -38,6 +42,10 @@ struct CronField {
         isOpen = hasStar
         var parts: [String] = []
         repeat { parts.append(try part()) } while skip(",")
+        if let lone, parts.count > 1 {
+            place = lone.place
+            throw error("\"\(lone.text)\" must stand alone, not in a list")
+        }
         guard place == end else {
             throw error("not a number, a range, a list or a step")
         }
@@ -47,6 +55,14 @@ struct CronField {
         bits = (bits >> 1 & 0x3f) | ((bits | bits >> 7) & 1) << 6
     }
 
+    /// The days of the month that this field means in a month of this length, before a `W` moves
+    /// them: bits 1 to 31.
+    func days(ofMonthWith length: Int) -> UInt64 {
+        let days = bits & ((1 << (length + 1)) - 1)
+        guard let daysBeforeLast, daysBeforeLast < length else { return days }
+        return days | 1 << (length - daysBeforeLast)
+    }
+
     // MARK: - Parts
 
     /// Parses one part of the list.
@@ -54,10 +70,9 @@ struct CronField {
     private mutating func part() throws(ScheduleError) -> String {
         if isAt("?") { throw error("'?' is not known here; use '*'") }
         let start = place
-        if kind.isDay, skip("L") || skip("l") {
-            hasLast = true
+        if kind.isDay, let day = try dayFromEnd() {
             note(start, "refuses it")
-            return "L"
+            return day
         }
         if skip("*") {
             let step = try step()
@@ -70,6 +85,14 @@ struct CronField {
             note(start, "refuses it")
             return ordinal
         }
+        if kind.isDay, skip("W") || skip("w") {
+            add(first.value...first.value, step: 1)
+            isNearestWeekday = true
+            note(start, "refuses it")
+            let text = "\(first.value)W"
+            lone = (text, start)
+            return text
+        }
         if isAt("~") { return try drawnPart(from: first.value, start) }
         if skip("-") { return try range(from: first, start) }
         guard let step = try step() else {
@@ -81,6 +104,31 @@ struct CronField {
         add(first.value...kind.range.upperBound, step: step)
         note(start, "refuses it; here it is each \(step) from \(first.value) on, as in cronie")
         return "\(first.value)/\(step)"
+    }
+
+    /// Parses a day that is counted from the end of the month, as in Quartz: `L` is the last, `L-3`
+    /// the third before it, `LW` the last weekday, and `L-3W` the weekday nearest to `L-3`.
+    /// - Returns: its normal form; nil if there is no `L` or `W` here.
+    private mutating func dayFromEnd() throws(ScheduleError) -> String? {
+        if isAt("W") || isAt("w") {
+            throw error("a day is missing before 'W', such as 15W, or LW for the last weekday")
+        }
+        let start = place
+        guard skip("L") || skip("l") else { return nil }
+        var days = 0
+        if skip("-") {
+            let number = place
+            days = try self.number()
+            guard days <= 30 else {
+                place = number
+                throw error("at most 30 days before the last are possible, not \(days)")
+            }
+        }
+        isNearestWeekday = skip("W") || skip("w")
+        daysBeforeLast = days
+        let text = "L" + (days > 0 ? "-\(days)" : "") + (isNearestWeekday ? "W" : "")
+        if text != "L" { lone = (text, start) }
+        return text
     }
 
     /// Parses the rest of a range after the first value and the hyphen.
@@ -221,8 +269,6 @@ struct CronField {
             bits |= 1 << value
         }
     }
-
-    // MARK: - Words
 }
 
 extension CronField {

@@ -6,9 +6,10 @@
 ///
 /// Text that Debian's cron silently ignores, such as characters after a number, is an error here.
 /// Syntax that other crons accept and Debian's cron does not is accepted, and `read` reports it:
-/// `5/15`, full names, ranges of names that cross the end of the week or year, `L` for the last day
-/// of the month, `5L` and `5#2` for the last and the second Friday, and `H` and `~` for a random
-/// value for each job.
+/// `5/15`, full names, ranges of names that cross the end of the week or year, `L` and `L-3` for the
+/// last day of the month and the third before it, `15W` and `LW` for the weekday nearest to the 15th
+/// and the last one of the month, `5L` and `5#2` for the last and the second Friday, and `H` and `~`
+/// for a random value for each job.
 public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConvertible {
     /// The normal form: names and random values are replaced by numbers, with one blank between
     /// fields.
@@ -149,13 +150,12 @@ public struct CronSpec: OccurrenceSource, Hashable, Sendable, CustomStringConver
         pattern = OccurrencePattern(
             months: month.bits,
             days: DayPattern(
-                byLength: (28...31).map { length in
-                    day.bits & ((1 << (length + 1)) - 1) | (day.hasLast ? 1 << length : 0)
-                },
+                byLength: (28...31).map(day.days(ofMonthWith:)),
                 weekdays: weekday.bits, ordinals: weekday.ordinals,
                 // If both day fields are restricted, it is enough that one of them matches
                 // (crontab(5)).
-                isEither: !day.hasStar && !weekday.hasStar),
+                rule: DayPattern.Rule(
+                    isEither: !day.hasStar && !weekday.hasStar, isNearest: day.isNearestWeekday)),
             hours: hour.bits, minutes: minute.bits, seconds: .whole(1))
         description = fields.map(\.text).joined(separator: " ")
         isReboot = false

@@ -199,23 +199,67 @@ struct DayPattern: Hashable, Sendable {
     /// Weekdays by their number in the month: `ordinals[n]` has the weekdays whose n-th occurrence
     /// in the month is meant, and `ordinals[0]` those whose last occurrence is meant.
     var ordinals: [UInt64] = []
-    /// Whether it is enough that the date or the weekday matches, as in cron if both are
-    /// restricted.
-    var isEither = false
+    /// How the dates and the weekdays are combined.
+    var rule = Rule.both
+
+    /// How the dates and the weekdays are combined. One value and not two, because `bits` compares
+    /// it for each month that a search goes through.
+    enum Rule: UInt8, Hashable, Sendable {
+        /// The date and the weekday must match.
+        case both
+        /// It is enough that one of them matches, as in cron if both are restricted.
+        case either
+        /// As `both`, with the nearest of Monday to Friday in place of each date.
+        case nearestAndWeekday
+        /// As `either`, with the nearest of Monday to Friday in place of each date.
+        case nearestOrWeekday
+
+        init(isEither: Bool, isNearest: Bool) {
+            self =
+                switch (isEither, isNearest) {
+                case (false, false): .both
+                case (true, false): .either
+                case (false, true): .nearestAndWeekday
+                case (true, true): .nearestOrWeekday
+                }
+        }
+
+        var isEither: Bool { self == .either || self == .nearestOrWeekday }
+        var isNearest: Bool { self == .nearestAndWeekday || self == .nearestOrWeekday }
+    }
 
     /// Bits 1 to 31 of the days of this month.
     func bits(in month: Int, of year: Int) -> UInt64 {
         let length = CivilDate.days(in: month, of: year)
         let byDate = byLength[length - 28]
-        guard weekdays != 0x7f || isEither else { return byDate }
-        let byWeekday = weekdayBits(month, year, length)
-        return isEither ? byDate | byWeekday : byDate & byWeekday
-    }
-
-    private func weekdayBits(_ month: Int, _ year: Int, _ length: Int) -> UInt64 {
+        guard weekdays != 0x7f || rule != .both else { return byDate }
         // 1970-01-01 was a Thursday, 3 from Monday.
         let first = CivilDate(year: year, month: month, day: 1).daysSinceEpoch
         let weekday = ((first + 3) % 7 + 7) % 7
+        let byWeekday = weekdayBits(weekday, length)
+        return switch rule {
+        case .both: byDate & byWeekday
+        case .either: byDate | byWeekday
+        case .nearestAndWeekday: Self.nearest(to: byDate, weekday, length) & byWeekday
+        case .nearestOrWeekday: Self.nearest(to: byDate, weekday, length) | byWeekday
+        }
+    }
+
+    /// The weekdays, Monday to Friday, that are nearest to these days in the same month: a Saturday
+    /// becomes the Friday before it, a Sunday the Monday after it, unless they are in another month
+    /// (Quartz's `W`). `first` is the weekday of the first day of the month.
+    private static func nearest(to days: UInt64, _ first: Int, _ length: Int) -> UInt64 {
+        let saturdays = days & repeated(1 << 5, from: first)
+        let sundays = days & repeated(1 << 6, from: first)
+        let firstDay = UInt64(1) << 1
+        let lastDay = UInt64(1) << length
+        let others = days & ~(saturdays | sundays)
+        let fridays = (saturdays & ~firstDay) >> 1 | (sundays & lastDay) >> 2
+        let mondays = (saturdays & firstDay) << 2 | (sundays & ~lastDay) << 1
+        return others | fridays | mondays
+    }
+
+    private func weekdayBits(_ weekday: Int, _ length: Int) -> UInt64 {
         let all = (UInt64(1) << (length + 1)) - 2
         var bits = Self.repeated(weekdays, from: weekday)
         for (number, weekdays) in ordinals.enumerated() where weekdays != 0 {

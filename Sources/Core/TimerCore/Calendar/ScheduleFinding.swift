@@ -48,7 +48,7 @@ extension WallSchedule {
             case .cron(let spec, let zone):
                 guard !spec.isReboot else { break }
                 found = Self.never(spec.next(after: now, in: zone))
-                if spec.pattern.days.isEither { found.append(Self.bothDays(spec)) }
+                if spec.pattern.days.rule.isEither { found.append(Self.bothDays(spec)) }
                 found += Self.unevenSteps(spec.cronFields)
                 if found.first?.0 != .neverFires { found += spec.pattern.monthFindings }
             case .calendar(let spec, let zone):
@@ -181,7 +181,7 @@ extension OccurrencePattern {
 
     /// Months that do not have the requested day.
     fileprivate var monthFindings: [(ScheduleFinding.Code, String)] {
-        guard !days.isEither, days.ordinals.allSatisfy({ $0 == 0 }) else { return [] }
+        guard !days.rule.isEither, days.ordinals.allSatisfy({ $0 == 0 }) else { return [] }
         let wanted = (1...12).filter { months & 1 << $0 != 0 }
         // 2001 was not a leap year, 2000 was.
         func has(_ month: Int, of year: Int) -> Bool {
@@ -190,7 +190,8 @@ extension OccurrencePattern {
         let never = wanted.filter { !has($0, of: 2000) }
         let leap = wanted.filter { has($0, of: 2000) && !has($0, of: 2001) }
         if wanted.count == never.count + leap.count, !leap.isEmpty {
-            return [(.leapDayOnly, "fires on 29 February alone: in leap years")]
+            let day = days.rule.isNearest ? "near 29 February" : "on 29 February"
+            return [(.leapDayOnly, "fires \(day) alone: in leap years")]
         }
         guard never.count + leap.count > 0 else { return [] }
         let names =
