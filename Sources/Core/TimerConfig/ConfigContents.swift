@@ -8,18 +8,21 @@ public import TimerZones
 /// that did not change.
 ///
 /// Only files of `jobs.d` are in it whose jobs depend on nothing in other files but the settings, the
-/// notifiers and the slots. What depends on the machine, such as a time zone, is compared by
+/// defaults, the notifiers and the slots. What depends on the machine, such as a time zone, is compared by
 /// `ConfigReader.holds`.
 public struct ConfigContents: Sendable {
     /// The hashes of the files that need not be parsed again, by their paths.
     var files: [String: Int]
     var settings: DaemonSettings
+    /// A hash of `[defaults]` of the main file.
+    var defaults: Int
     var notifiers: [Notifier]
     var slots: [RunSlot]
 
-    /// Whether the jobs of unchanged files are the same beside these settings, notifiers and slots.
+    /// Whether the jobs of unchanged files are the same beside these settings, defaults, notifiers and
+    /// slots.
     func allows(_ reading: ConfigReading) -> Bool {
-        reading.contents != nil && reading.settings == settings
+        reading.contents?.defaults == defaults && reading.settings == settings
             && reading.jobSet.notifiers == notifiers && reading.jobSet.slots == slots
     }
 

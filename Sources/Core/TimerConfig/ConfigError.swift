@@ -10,6 +10,8 @@ public struct SourceMark: Hashable, Comparable, Sendable {
     public var line: Int
     /// From 1, in code points.
     public var column: Int
+    /// Whether it is in `[defaults]` of the main file, while another file is read.
+    var isInherited = false
 
     public init(line: Int, column: Int) {
         self.line = line
@@ -19,6 +21,9 @@ public struct SourceMark: Hashable, Comparable, Sendable {
     public static func < (left: Self, right: Self) -> Bool {
         (left.line, left.column) < (right.line, right.column)
     }
+
+    /// The same place for messages, which name the file.
+    var plain: SourceMark { SourceMark(line: line, column: column) }
 }
 
 /// An error in a configuration, with its place.

@@ -18,8 +18,10 @@ public struct ConfigReading: Sendable {
     /// The number of all errors, including those that `errors` only counts.
     public var errorCount: Int
     /// The names of the jobs that are left out because of an error in them or in the `[defaults]`
-    /// of their file, and the files that are left out.
+    /// that they have, and the files that are left out.
     public var rejected: [String]
+    /// Those of `errors` that are in a table `[defaults]`.
+    public var defaultsErrors: [ConfigError] = []
     /// Possible mistakes that are no errors, if they were requested. Each file has at most
     /// `errorsMax` warnings, and as many notes.
     public var warnings: [ConfigWarning]

@@ -25,8 +25,8 @@ enum ConfigSchema {
                         (
                             "defaults",
                             table(
-                                "Default values for the jobs of this file.",
-                                JobKey.all.filter(\.isDefault).map(member))
+                                "Default values for the jobs of this file, and in the main file for those of all files.",
+                                JobKey.all.filter(\.isDefault).map(jobMember))
                         ),
                         ("job", jobs),
                         ("notify", notifiers),
@@ -38,7 +38,7 @@ enum ConfigSchema {
 
     private static var jobs: JSONValue {
         named(
-            "The jobs, by their names.", members(of: "A job.", JobKey.all.map(member)),
+            "The jobs, by their names.", members(of: "A job.", JobKey.all.map(jobMember)),
             [oneOf(JobKey.commands), oneOf(JobKey.schedules)])
     }
 
@@ -99,11 +99,22 @@ enum ConfigSchema {
         ]
     }
 
+    /// A key of a job, some of which can be `"none"` instead of a default.
+    private static func jobMember(_ key: JobKey) -> (String, JSONValue) {
+        member(key, key.isRemoved ? .either(key.schema, .words([JobKey.none])) : key.schema)
+    }
+
     private static func member<Target>(_ key: Key<Target>) -> (String, JSONValue) {
+        member(key, key.schema)
+    }
+
+    private static func member<Target>(
+        _ key: Key<Target>, _ shape: ValueShape
+    ) -> (String, JSONValue) {
         (
             key.name,
             .object(
-                [("description", .string(key.help))] + key.schema.schema
+                [("description", .string(key.help))] + shape.schema
                     + (key.standard().map { [("default", $0)] } ?? []))
         )
     }

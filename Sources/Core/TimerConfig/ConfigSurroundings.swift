@@ -4,12 +4,13 @@
 import TimerCore
 public import TimerZones
 
-/// What a file gets from the other files of its configuration: their settings, and the tables that
-/// jobs refer to. With it a file can be checked before it is among them.
+/// What a file gets from the other files of its configuration: their settings, the defaults of the
+/// main file, and the tables that jobs refer to. With it a file can be checked before it is among them.
 public struct ConfigSurroundings: Sendable {
     /// The path of the main file.
     public let main: String
     let settings: DaemonSettings
+    let defaults: MainDefaults?
     let hasFleet: Bool
     let notifiers: [Notifier]
     /// The names of all notifiers, including those with an error.
@@ -25,6 +26,7 @@ public struct ConfigSurroundings: Sendable {
     init(_ decoder: Decoder, main: String) {
         self.main = main
         settings = decoder.settings
+        defaults = decoder.mainDefaults
         hasFleet = decoder.hasFleet
         notifiers = decoder.notifiers
         notifierNames = Set(decoder.notifierPlaces.keys)

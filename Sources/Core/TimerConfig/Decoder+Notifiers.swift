@@ -103,6 +103,13 @@ extension Decoder {
                 lacksTables = true
                 return "notify: " + Self.noTable("notify", name.description, among: known)
             }
+            return nil
+        }
+        // A default of the main file is right for the other jobs.
+        leaveOut(&found, at: notifyPlaces.filter { !$0.value.mark.isInherited }) { job in
+            let names = job.policy.notify
+            guard !names.isEmpty, names.allSatisfy({ known.contains($0.description) })
+            else { return nil }
             guard let target = targets[job.name], let name = names.first(where: runners.contains)
             else { return nil }
             return

@@ -20,6 +20,7 @@ extension Decoder {
                 .map(\.name.description)
         }
         var faults = faults(with: rejected[before...])
+        if found.blamesMainFile { faults.isWhole = true }
         let notifierErrors = errors.count
         let notifiers = usableNotifiers(&errors)
         allowVariables(of: notifiers, in: &kept)
@@ -48,12 +49,14 @@ extension Decoder {
         return ConfigReading(
             jobSet: JobSet(kept, notifiers: notifiers, slots: slots), shares: shares,
             settings: settings, errors: errors,
-            errorCount: errors.count + unlisted, rejected: rejected, warnings: warnings + unused,
+            errorCount: errors.count + unlisted, rejected: rejected,
+            defaultsErrors: defaultsErrors, warnings: warnings + unused,
             warningCount: warningCount + unused.count, noteCount: noteCount, faults: faults,
             settingsFiles: settingsFiles,
             contents: isLasting
                 ? ConfigContents(
-                    files: lasting, settings: settings, notifiers: notifiers, slots: slots) : nil,
+                    files: lasting, settings: settings, defaults: mainDefaults?.hash ?? 0,
+                    notifiers: notifiers, slots: slots) : nil,
             unchanged: unchanged, zones: zones.known, missingZones: zones.missing,
             lacksTables: found.lacksTables)
     }
@@ -181,9 +184,15 @@ extension Decoder {
             found.wrong.insert(job.name)
             guard count <= ConfigReading.errorsMax else { continue }
             let place = places[job.name.description]
+            let mark = marks[job.name]?.mark ?? place?.mark
+            var file = place?.file ?? ""
+            if let main = mainDefaults, mark?.isInherited == true {
+                file = main.file
+                found.blamesMainFile = true
+            }
             found.errors.append(
                 ConfigError(
-                    file: place?.file ?? "", mark: marks[job.name]?.mark ?? place?.mark,
+                    file: file, mark: mark?.plain,
                     message: "job \"\(job.name)\": \(message)",
                     excerpt: marks[job.name]?.excerpt, job: job.name.description))
         }
@@ -224,4 +233,6 @@ struct RuleFaults {
     var unlisted = 0
     /// Whether a job refers to a table that is not there.
     var lacksTables = false
+    /// Whether a default of the main file is wrong for a job of another file.
+    var blamesMainFile = false
 }

@@ -98,9 +98,9 @@ extension Decoder {
         guard isTold(code) else { return }
         warnings.append(
             ConfigWarning(
-                code: code, file: reader.document.file, mark: mark,
+                code: code, file: reader.file(of: mark), mark: mark.plain,
                 message: "job \"\(job.name)\": \(key): \(message)",
-                excerpt: reader.document.text.excerpt(at: mark)))
+                excerpt: reader.excerpt(at: mark)))
     }
 
     /// What is not meant in a job beside its schedule, and what it names and the machine does not have.

@@ -33,6 +33,13 @@ struct Decoder {
     /// Where `follows` is written, by the name of the job that has it.
     private(set) var followsPlaces: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     private(set) var settings: DaemonSettings
+    /// `[defaults]` of the main file, for the other files; nil: it is not read yet.
+    private(set) var mainDefaults: MainDefaults?
+    private(set) var defaultsErrors: [ConfigError] = []
+    /// The job whose values are traced to their places; nil: none.
+    var tracedJob: Job.Name?
+    /// Where its values come from; nil: it is not read yet.
+    private(set) var origins: [KeyOrigin]?
     /// Whether the file that is being read was written by a command.
     private(set) var isOneOff = false
     private(set) var errors: [ConfigError] = []
@@ -84,6 +91,7 @@ struct Decoder {
     ) {
         self.settings = surroundings?.settings ?? settings
         self.surroundings = surroundings
+        mainDefaults = surroundings?.defaults
         self.isSingle = isSingle
         self.zones = zones
         self.seed = seed
@@ -128,16 +136,11 @@ struct Decoder {
 
     /// - Parameter hash: the hash of its contents, if a later reading may do without it.
     mutating func take(_ document: Document, hash: Int? = nil) {
-        var reader = FileReader(document: document)
+        // Who made a one-off job has said all that it is.
+        var reader = FileReader(document: document, inheriting: isOneOff ? nil : mainDefaults)
         told = (0, 0)
         isLasting = true
-        var defaults = Defaults()
-        for entry in document.entries where entry.key == "defaults" {
-            for key in reader.table(entry) { reader.readDefault(key, into: &defaults) }
-        }
-        // A job would run with settings that the file does not ask for: at once where `paused = "yes"` was refused.
-        defaults.areRight = reader.count == 0
-        reader.addToErrors("; no job of this file runs until this is right")
+        let defaults = readDefaults(&reader)
         // The settings are read before the jobs, wherever they are in the file.
         let tables = SettingsTable.all
         for entry in document.entries {
@@ -164,7 +167,8 @@ struct Decoder {
         }
         if reader.count > 0 {
             // The first file is the main file, of which everything is used or nothing.
-            if ends.isEmpty { faults.isWhole = true } else { faults.files.insert(document.file) }
+            if ends.isEmpty || reader.blamesMainFile { faults.isWhole = true }
+            if !ends.isEmpty { faults.files.insert(document.file) }
         } else if isLasting, let hash, !settingsFiles.contains(document.file) {
             lasting[document.file] = hash
         }
@@ -206,6 +210,29 @@ struct Decoder {
         for index in count..<self.jobs.count { self.jobs[index].isOneOff = true }
     }
 
+    /// Reads `[defaults]` of a file, over those of the main file.
+    private mutating func readDefaults(_ reader: inout FileReader) -> Draft {
+        var draft = reader.inherited?.draft ?? Draft()
+        var keys: [TomlEntry] = []
+        for entry in reader.document.entries where entry.key == "defaults" {
+            keys = reader.table(entry)
+            if reader.count > 0 { draft.refused.formUnion(JobKey.defaultNames) }
+            for key in keys { reader.readDefault(key, into: &draft) }
+        }
+        // A job would run with settings that nobody asked for: at once where `paused = "yes"` was refused.
+        reader.addToErrors("; jobs that would get it are not loaded until it is right")
+        defaultsErrors += reader.errors
+        if mainDefaults == nil, !isOneOff, !isSingle {
+            mainDefaults = MainDefaults(
+                keys, of: reader.document, refused: draft.refused, errors: reader.errors)
+        }
+        // A file that is read alone tells what keeps its jobs from running.
+        if let inherited = surroundings?.defaults, !inherited.draft.refused.isEmpty, !isOneOff {
+            errors += inherited.errors
+        }
+        return draft
+    }
+
     private mutating func readSettings(
         _ entry: TomlEntry, _ table: SettingsTable, _ reader: inout FileReader
     ) {
@@ -224,15 +251,15 @@ struct Decoder {
         if table.name == "fleet" { checkFleet(entry, isRight: reader.count == before, &reader) }
     }
 
-    /// Reads the jobs of a file. All are checked; if `[defaults]` has an error, none is used.
+    /// Reads the jobs of a file. All are checked; those are not used that have a wrong value of
+    /// `[defaults]`.
     private mutating func readJobs(
-        _ entry: TomlEntry, _ defaults: Defaults, _ reader: inout FileReader
+        _ entry: TomlEntry, _ defaults: Draft, _ reader: inout FileReader
     ) {
         let table = reader.table(entry)
         makeRoom(for: table.count)
         for key in table {
-            let job = readJob(key, defaults, &reader)
-            if let job, defaults.areRight {
+            if let job = readJob(key, defaults, &reader) {
                 jobs.append(job)
             } else {
                 rejected.append(key.shown)
@@ -254,7 +281,7 @@ struct Decoder {
     }
 
     private mutating func readJob(
-        _ key: TomlEntry, _ defaults: Defaults, _ reader: inout FileReader
+        _ key: TomlEntry, _ defaults: Draft, _ reader: inout FileReader
     ) -> Job? {
         let shown = key.shown
         func subject() -> String { "job \"\(shown)\"" }
@@ -275,11 +302,11 @@ struct Decoder {
                 subject())
             return nil
         }
-        var draft = defaults.draft
+        if name == tracedJob, origins == nil { trace(entries, reader) }
+        var draft = defaults
         // All machines of a fleet compute the same times.
         let isShared = entries.contains { $0.key == "fleet" }
         draft.drawing = CronSpec.Drawing(seed: isShared ? 0 : seed, job: name)
-        draft.refused = defaults.refused
         for entry in entries { reader.read(entry, of: subject(), into: &draft) }
         for fault in draft.strayKeys(among: entries) { reader.report(fault, subject()) }
         let job =
@@ -291,13 +318,23 @@ struct Decoder {
             noteHalfRead(name, draft, key, entries, isFirst: other == nil, &reader)
             return nil
         }
-        if defaults.areRight {
-            check(job, draft, key, entries, &reader)
-            notePlaces(of: name, job, draft, key, entries, &reader)
-        } else {
+        guard draft.refused.isEmpty else {
             noteHalfRead(name, draft, key, entries, isFirst: other == nil, &reader)
+            return nil
         }
+        check(job, draft, key, entries, &reader)
+        notePlaces(of: name, job, draft, key, entries, &reader)
         return job
+    }
+
+    /// Notes where the values of a job come from.
+    private mutating func trace(_ entries: [TomlEntry], _ reader: FileReader) {
+        var file: [TomlEntry] = []
+        for entry in reader.document.entries where entry.key == "defaults" {
+            if case .table(let keys) = entry.node.value { file = keys }
+        }
+        origins = KeyLayers(own: entries, file: file, main: reader.inherited?.entries ?? [])
+            .origins(reader)
     }
 
     /// Remembers a job that is left out, so that its error does not hide what is wrong with its
@@ -328,29 +365,29 @@ struct Decoder {
         }
         if let renamedFrom = draft.renamedFrom {
             let mark = renamedFrom.mark
-            renamings[name] = (mark, reader.document.text.excerpt(at: mark))
+            renamings[name] = (mark, reader.excerpt(at: mark))
         }
         if let mark = draft.concurrencyMax?.mark, job.policy.concurrencyMax != nil {
-            maxima[name] = (mark, reader.document.text.excerpt(at: mark))
+            maxima[name] = (mark, reader.excerpt(at: mark))
         }
         if let mark = draft.notifyMark, !draft.policy.notify.isEmpty {
-            notifyPlaces[name] = (mark, reader.document.text.excerpt(at: mark))
+            notifyPlaces[name] = (mark, reader.excerpt(at: mark))
         }
         if let mark = draft.slotsMark, !draft.policy.slots.isEmpty {
-            slotUsePlaces[name] = (mark, reader.document.text.excerpt(at: mark))
+            slotUsePlaces[name] = (mark, reader.excerpt(at: mark))
         }
         if let mark = draft.follows?.mark {
-            followsPlaces[name] = (mark, reader.document.text.excerpt(at: mark))
+            followsPlaces[name] = (mark, reader.excerpt(at: mark))
         }
         if let mark = draft.fleetMark {
-            fleetPlaces[name] = (mark, reader.document.text.excerpt(at: mark))
+            fleetPlaces[name] = (mark, reader.excerpt(at: mark))
         }
         // Most jobs are allowed by name, and have no place to be remembered.
         if let allowed = settings.allowedUsers,
             draft.execution.user.map({ !allowed.users.contains($0) }) ?? true
         {
             let mark = entries.first { $0.key == "user" }?.node.mark ?? key.mark
-            users[name] = (mark, reader.document.text.excerpt(at: mark))
+            users[name] = (mark, reader.excerpt(at: mark))
         }
     }
 }

@@ -29,6 +29,9 @@ extension Draft {
         ("renamed-from", "the fleet keeps the state of a job by its name"),
     ]
 
+    /// The names of these keys.
+    static let foreignNames = Set(foreignKeys.map(\.key))
+
     /// The keys that have no meaning for a job that each machine runs for itself.
     private static let keysOfOne: [(key: String, reason: String)] = [
         ("prefer", "each machine runs it"), ("takeover-delay", "each machine runs it"),

@@ -49,7 +49,7 @@ extension Draft {
         var faults: [Fault] = []
         for entry in entries {
             guard let companion = Self.companions[entry.key], !companion.isThere(self, entries),
-                refused.isDisjoint(with: companion.keys)
+                !entry.removesDefault, refused.isDisjoint(with: companion.keys)
             else { continue }
             faults.append(Fault(entry.mark, "\(entry.key) goes with \(companion.partner) alone"))
         }

@@ -4,7 +4,8 @@
 import TimerCore
 import TimerZones
 
-/// The values of a job's table, and those of `[defaults]` below them.
+/// The values of a job's table, and those of `[defaults]` below them: of its file, and of the main
+/// file.
 struct Draft: Sendable {
     var description: String?
     var command: Job.Command?
@@ -78,7 +79,7 @@ struct Draft: Sendable {
             ?? onBoot.map { .onBoot($0) } ?? (isOnDemand ? .onDemand : nil)
         let schedule = if let counted { counted } else { Schedule.wall(try wallSchedule(zones)) }
         guard let command = command ?? shell else { throw Fault(mark, "a command is missing") }
-        try checkSkipExitCodes()
+        try checkSkipExitCodes(at: mark)
         if let renamedFrom, renamedFrom.value == name {
             throw Fault(renamedFrom.mark, "renamed-from: names the job itself")
         }
@@ -139,7 +140,7 @@ struct Draft: Sendable {
         if let renamedFrom, renamedFrom.value == name {
             faults.append(Fault(renamedFrom.mark, "renamed-from: names the job itself"))
         }
-        note { () throws(Fault) in try checkSkipExitCodes() }
+        note { () throws(Fault) in try checkSkipExitCodes(at: mark) }
         let isWall = ["calendar", "cron"].contains(where: keys.contains)
         if let timezone, isWall {
             note { () throws(Fault) in _ = try Self.rules(zones, timezone.value, at: timezone.mark)
@@ -155,13 +156,14 @@ struct Draft: Sendable {
     }
 
     /// A run with one exit code cannot both succeed and have nothing to do.
-    private func checkSkipExitCodes() throws(Fault) {
+    /// - Parameter mark: where the job is, which is marked if the main file has the key.
+    private func checkSkipExitCodes(at mark: SourceMark) throws(Fault) {
         guard let skips = skipExitCodes, !refused.contains("success-exit-codes"),
             let code = skips.value.intersection(execution.success.exitCodes).min()
         else { return }
         let which = execution.success.exitCodes == [0] ? ", which is [0] by default" : ""
         throw Fault(
-            skips.mark,
+            skips.mark.isInherited ? mark : skips.mark,
             "skip-exit-codes: \(code) is in success-exit-codes too\(which); remove it from one of them"
         )
     }

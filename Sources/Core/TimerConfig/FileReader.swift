@@ -12,8 +12,15 @@ struct FileReader {
     private(set) var count = 0
     /// The name of the job that is being read, for its errors; nil between jobs.
     var job: String?
+    /// The defaults of the main file, while another one is read.
+    let inherited: MainDefaults?
+    /// Whether a default of the main file is wrong for a job.
+    private(set) var blamesMainFile = false
 
-    init(document: Document) { self.document = document }
+    init(document: Document, inheriting inherited: MainDefaults? = nil) {
+        self.document = document
+        self.inherited = inherited
+    }
 
     /// Whether the next error is only counted.
     var isFull: Bool { errors.count >= ConfigReading.errorsMax }
@@ -24,15 +31,28 @@ struct FileReader {
             count += fault.others.count
             return
         }
-        let mark =
-            fault.beginning.map { document.text.mark(behind: $0, ofStringAt: fault.mark) }
-            ?? fault.mark
+        var mark = fault.mark
+        if mark.isInherited {
+            blamesMainFile = true
+        } else if let beginning = fault.beginning {
+            mark = document.text.mark(behind: beginning, ofStringAt: mark)
+        }
         errors.append(
             ConfigError(
-                file: document.file, mark: mark,
+                file: file(of: mark), mark: mark.plain,
                 message: (subject.map { "\($0): " } ?? "") + fault.message,
-                excerpt: document.text.excerpt(at: mark), job: job))
+                excerpt: excerpt(at: mark), job: job))
         for other in fault.others { report(other, subject) }
+    }
+
+    /// The file that a place is in.
+    func file(of mark: SourceMark) -> String {
+        mark.isInherited ? inherited?.file ?? document.file : document.file
+    }
+
+    /// The line at a place with a caret, as `SourceText.excerpt`.
+    mutating func excerpt(at mark: SourceMark) -> String? {
+        mark.isInherited ? inherited?.excerpts[mark] : document.text.excerpt(at: mark)
     }
 
     /// Adds a consequence to each error so far.
@@ -98,17 +118,18 @@ struct FileReader {
         if count > before {
             draft.refused.insert(entry.key)
         } else if !draft.refused.isEmpty {
-            // The value of the job replaces a wrong one of [defaults].
-            draft.refused.remove(entry.key)
+            // The value of the job replaces a wrong one of [defaults], unless it is added to it.
+            draft.settle(entry)
         }
     }
 
-    mutating func readDefault(_ key: TomlEntry, into defaults: inout Defaults) {
+    mutating func readDefault(_ key: TomlEntry, into draft: inout Draft) {
         guard let found = Draft.keys.first(where: { $0.name == key.key }) else {
-            defaults.refused.formUnion(JobKey.defaultNames)
+            draft.refused.formUnion(JobKey.defaultNames)
             return unknown(key, "key", among: JobKey.defaultNames, subject: "[defaults]")
         }
         guard found.isDefault else {
+            draft.refused.insert(key.key)
             return report(
                 Fault(
                     key.mark,
@@ -117,17 +138,8 @@ struct FileReader {
         }
         let before = count
         attempt("[defaults]: \(key.key)") { () throws(Fault) in
-            try found.read(key.node, &defaults.draft)
+            try found.reader(key.node, &draft)
         }
-        if count > before { defaults.refused.insert(key.key) }
+        if count > before { draft.refused.insert(key.key) } else { draft.settle(key) }
     }
-}
-
-/// The values of the table `[defaults]`, which the jobs of the same file have.
-struct Defaults {
-    var draft = Draft()
-    /// The keys whose values are not known, because they are wrong.
-    var refused: Set<String> = []
-    /// Whether the table has no error. With one, the jobs of the file are left out.
-    var areRight = true
 }

@@ -30,6 +30,10 @@ struct Key<Target: KeyTarget>: Sendable {
     /// written in the file.
     let standard: @Sendable () -> JSONValue?
     let read: @Sendable (TomlNode, inout Target) throws(Fault) -> Void
+    /// Makes the target what it is without the key; nil if one of its values does that.
+    private(set) var remove: (@Sendable (inout Target) -> Void)?
+    /// Whether its value is added to the one that is there.
+    private(set) var isMerged = false
 
     typealias Path<Value> = any WritableKeyPath<Target, Value> & Sendable
 
@@ -79,6 +83,7 @@ struct Key<Target: KeyTarget>: Sendable {
         ) { [read = shape.read] (node, target) throws(Fault) in
             target[keyPath: path] = try read(node)
         }
+        if !shape.schema.hasNone { remove = { $0[keyPath: path] = nil } }
     }
 
     /// A key whose value is stored with its place.
@@ -92,6 +97,7 @@ struct Key<Target: KeyTarget>: Sendable {
             [read = shape.read] (node, target) throws(Fault) in
             target[keyPath: path] = Marked(try read(node), node.mark)
         }
+        remove = { $0[keyPath: path] = nil }
     }
 
     /// A key with a table whose entries are added to those that are there.
@@ -106,7 +112,81 @@ struct Key<Target: KeyTarget>: Sendable {
             [read = shape.read] (node, target) throws(Fault) in
             target[keyPath: path].merge(try read(node)) { $1 }
         }
+        remove = { $0[keyPath: path] = [:] }
+        isMerged = true
     }
+
+    /// The same key, whose value `"none"` makes the target what it is without the key.
+    ///
+    /// - Parameter isMerged: whether another value is added to the one that is there.
+    func removed(
+        isMerged: Bool = false, by remove: @escaping @Sendable (inout Target) -> Void
+    ) -> Self {
+        var key = self
+        key.remove = remove
+        key.isMerged = isMerged
+        return key
+    }
+}
+
+extension Key where Target == Draft {
+    /// The word that removes the default of a key.
+    static var none: String { "none" }
+
+    /// Whether `"none"` removes a default of the key.
+    var isRemoved: Bool { isDefault && remove != nil }
+
+    /// Reads a value, or the word that removes a default.
+    var reader: @Sendable (TomlNode, inout Draft) throws(Fault) -> Void {
+        guard isDefault else { return read }
+        let (read, remove) = (read, remove)
+        return { [self] node, draft throws(Fault) in
+            if let remove, case .string(Self.none) = node.value { return remove(&draft) }
+            do throws(Fault) { try read(node, &draft) } catch {
+                guard node.isLikeNone else { throw error }
+                var fault = error
+                fault.message += removal
+                throw fault
+            }
+        }
+    }
+
+    /// How a default of the key is removed, as the end of a message.
+    private var removal: String {
+        if remove != nil { return "; \"none\" removes a default" }
+        guard let standard = standard()?.text() else { return "" }
+        return standard == "[]" ? "; [] removes a default" : "; without a default it is \(standard)"
+    }
+}
+
+extension TomlEntry {
+    /// Whether it removes the default of its key, if that can be removed so.
+    var removesDefault: Bool {
+        if case .string(JobKey.none) = node.value { true } else { false }
+    }
+}
+
+extension TomlNode {
+    /// Whether it was probably meant to remove a default.
+    fileprivate var isLikeNone: Bool {
+        switch value {
+        case .string(let text): text == JobKey.none
+        case .array(let nodes): nodes.isEmpty
+        case .table, .integer, .boolean, .float, .dateOrTime: false
+        }
+    }
+}
+
+extension Draft {
+    /// Notes that a key has a right value, which replaces a wrong one unless it is added to it.
+    mutating func settle(_ entry: TomlEntry) {
+        if Self.mergedNames.contains(entry.key) {
+            guard entry.removesDefault else { return }
+        }
+        refused.remove(entry.key)
+    }
+
+    private static let mergedNames = Set(keys.filter(\.isMerged).map(\.name))
 }
 
 /// A value and the place where it is written.

@@ -54,7 +54,7 @@ extension Draft {
             "What must be true when a run is about to start, or else it is skipped or waits."
         ) { node, draft throws(Fault) in
             try node.readCondition(into: &draft.condition)
-        }
+        }.removed(isMerged: true) { $0.condition = ConditionDraft() }
     ]
 
     /// What is wrong with the table of a job, together with that of `[defaults]`.

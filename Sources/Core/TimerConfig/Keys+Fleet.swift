@@ -17,13 +17,17 @@ extension Draft {
         },
         JobKey(
             \.fleet.labels, "on", .labels,
-            "With fleet: the labels that a machine must have to start the job."),
+            "With fleet: the labels that a machine must have to start the job."
+        )
+        .removed { $0.fleet.labels = [] },
         JobKey(
             \.fleet.prefer, "prefer",
             .list(of: .pattern(ValueShape.name), min: 1) { (node) throws(Fault) in
                 try node.machineNames()
             },
-            "With fleet: the machines that start the job first, in this order."),
+            "With fleet: the machines that start the job first, in this order."
+        )
+        .removed { $0.fleet.prefer = [] },
         JobKey(
             \.fleet.takeoverDelay, "takeover-delay",
             .span.atLeast(

@@ -10,7 +10,7 @@ extension Draft: KeyTarget {
     static let keys =
         base + policies + slots + conditions + follows + notifications + execution + fleets
     /// How each key is read, by its name. Of 100 000 jobs nothing else of a key is copied.
-    static let readers = Dictionary(uniqueKeysWithValues: keys.map { ($0.name, $0.read) })
+    static let readers = Dictionary(uniqueKeysWithValues: keys.map { ($0.name, $0.reader) })
 
     static let commandNames = ["command", "shell"]
     static let scheduleNames = ["every", "after", "on-boot", "calendar", "cron", "at", "on-demand"]

@@ -65,6 +65,9 @@ indirect enum ValueShape: Sendable {
 
     private static let spanOrInfinity = ValueShape.pattern("[0-9]|^infinity$")
 
+    /// Whether `"none"` is a value of its own.
+    var hasNone: Bool { if case .words(let words) = self { words.contains("none") } else { false } }
+
     /// What the manual calls the type.
     var type: String {
         switch self {

@@ -240,11 +240,14 @@ final class ConfigTrace: Sendable {
         }
     }
 
-    /// Whether the file of a job has changed since the reading in use, according to the last check.
-    /// A job that is in no file counts as changed.
+    /// Whether the file of a job, or the main file, has changed since the reading in use, according
+    /// to the last check: jobs of all files have the defaults of the main file. A job that is in no
+    /// file counts as changed.
     func isAffected(_ job: Job.Name) -> Bool {
         state.withLock { state in
-            guard let file = state.taken.files[job] else { return true }
+            guard let file = state.taken.files[job], !state.affected.contains(main) else {
+                return true
+            }
             return state.affected.contains(state.taken.names[Int(file)])
         }
     }

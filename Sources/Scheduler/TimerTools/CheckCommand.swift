@@ -6,6 +6,7 @@ import Glibc
 import HostFiles
 import HostQueues
 import TimerConfig
+import TimerControl
 import TimerCore
 import TimerDaemon
 
@@ -17,7 +18,7 @@ package struct CheckCommand: ParsableCommand {
         commandName: "check", abstract: "Check a configuration; exits with 1 on any error.",
         discussion: """
             With - it reads standard input, and no other files. A file of a directory jobs.d, or one beside \
-            --config <file>, is checked with the settings and notifiers of the main file. What is not an error but \
+            --config <file>, is checked with the settings, defaults and notifiers of the main file. What is not an error but \
             may not be intended is a warning, with a code in brackets (on a terminal, the lines of the file are shown; \
             elsewhere they are not, because they may contain secrets): \
             \(ConfigWarning.Code.all.filter { !$0.isNote }.map(\.rawValue).joined(separator: ", ")). \
@@ -37,7 +38,22 @@ package struct CheckCommand: ParsableCommand {
             valueName: "file"), completion: .file())
     var files: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "Show where the values of a job come from instead: the lines of its table and of [defaults], or built in.",
+            valueName: "job"))
+    var origin: String?
+
+    func validate() throws {
+        if origin != nil, !files.isEmpty {
+            throw ValidationError("--origin reads all files; name the main one with --config")
+        }
+    }
+
     func run() throws {
+        if let origin {
+            return try showOrigin(of: origin)
+        }
         let clocks: Clocks
         do throws(Clocks.Failure) { clocks = try Clocks() } catch {
             throw ValidationError(error.description)
@@ -53,6 +69,41 @@ package struct CheckCommand: ParsableCommand {
             }
         }
         if !isGood { throw ExitCode(1) }
+    }
+
+    /// Shows where each value of a job comes from. The values themselves may be secret.
+    private func showOrigin(of name: String) throws {
+        let main = config ?? Standard.config
+        guard let job = Job.Name(name) else {
+            throw ValidationError("--origin: \(Job.Name.fault(in: name) ?? "not a job name")")
+        }
+        let origins: [KeyOrigin]?
+        do throws(ConfigError) {
+            origins = try ConfigReader.origins(of: job, path: main, ownerUID: geteuid())
+        } catch {
+            Output.complain(FileCheckRun.text(error))
+            throw ExitCode(1)
+        }
+        guard let origins else {
+            Output.complain("no file of \(main) has a job \"\(job)\"")
+            throw ExitCode(1)
+        }
+        let width = origins.map(\.key.count).max() ?? 0
+        for origin in origins {
+            let gap = String(repeating: " ", count: width - origin.key.count + 2)
+            print(Printable.text(origin.key) + gap + Self.text(origin))
+        }
+    }
+
+    private static func text(_ origin: KeyOrigin) -> String {
+        guard let place = origin.place else {
+            return "built in" + (origin.standard.map { ": \($0)" } ?? "")
+        }
+        let text = Printable.text("\(place.file):\(place.line)")
+        switch place.source {
+        case .job: return text
+        case .defaults: return text + ", [defaults]"
+        }
     }
 
     /// The main file of the configuration that a file belongs to; nil: it is one itself, as far as
@@ -139,7 +190,8 @@ private struct FileCheckRun {
             Self.count(reading.errorCount, "error")
             + (warnings == 0 ? "" : ", \(Self.count(warnings, "warning"))")
             + (notes == 0 ? "" : ", \(Self.count(notes, "note"))")
-            + (surroundings.map { " (with the settings and notifiers of \($0.main))" } ?? "")
+            + (surroundings.map { " (with the settings, defaults and notifiers of \($0.main))" }
+                ?? "")
         guard reading.errorCount == 0 else { return Output.complain(found) }
         print("\(file): \(Self.count(reading.jobSet.jobs.count, "job")), \(found)")
     }

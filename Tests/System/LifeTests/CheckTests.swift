@@ -60,7 +60,7 @@ import TimerControl
         let told = good + "notify = [\"ops\"]\n"
         let there = try write("jobs.d/a.toml", told)
         let new = try write("new.toml", told)
-        let with = " (with the settings and notifiers of \(main))"
+        let with = " (with the settings, defaults and notifiers of \(main))"
         #expect(try check([there]).output == "\(there): 1 job, no errors\(with)\n")
         #expect(try check([new, "--config", main]).output == "\(new): 1 job, no errors\(with)\n")
         #expect(

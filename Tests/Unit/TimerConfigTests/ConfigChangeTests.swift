@@ -92,6 +92,7 @@ import TimerZones
             (job("b"), "1"), (job("b"), "main"),
             (job("a", "renamed-from = \"b\""), "1"),
             ("[daemon]\nmax-concurrent = 2\n", "main"),
+            ("[defaults]\nnice = 3\n" + job("m"), "main"),
             ("[daemon]\nallowed-users = [\"root\"]\n", "main"),
             ("[daemon]\njobs-max = 2\n" + job("m"), "main"),
             ("[notify.n]\njob = \"a\"\n", "main"),
@@ -234,7 +235,9 @@ import TimerZones
         "every = \"1h\"\nnotify = [\"n\"]", "evry = 1", "every = \"1h\"\npaused = true",
     ]
     private static let tables = [
-        "[defaults]\npaused = true\n", "[daemon]\nmax-concurrent = 2\n", "[daemon]\njobs-max = 4\n",
+        "[defaults]\npaused = true\n", "[defaults]\nnotify = [\"n\"]\n",
+        "[defaults]\ntimeout = \"1h\"\nconcurrency-max = 3\n", "[daemon]\nmax-concurrent = 2\n",
+        "[daemon]\njobs-max = 4\n",
         "[notify.n]\nmail = \"root\"\n", "[notify.n]\njob = \"c\"\n",
         "[daemon]\nallowed-users = [\"root\"]\n", "[x]\n", "[!", "# another line\n",
     ]

@@ -124,7 +124,7 @@ import TimerCore
             #expect(reading.jobSet.jobs.isEmpty && reading.rejected == ["a", "b"])
             #expect(
                 reading.errors.map(firstLine) == [
-                    "timerd.toml:\(said); no job of this file runs until this is right",
+                    "timerd.toml:\(said); jobs that would get it are not loaded until it is right",
                     "timerd.toml:7:1: job \"b\": unknown key \"q\"",
                 ])
         }

@@ -82,9 +82,10 @@ import TimerCore
         try folder.write(nil, to: "2")
         waitForChange(trace)
         #expect(affected(trace) == "b c d")
+        // Each job may have another default of the main file now.
         try write("main", "d", to: "main")
         try read(trace)
-        #expect(affected(trace) == "main b c d")
+        #expect(affected(trace) == "main a b c d")
         // A change during the reading is found by the next check.
         try write("a", "b", to: "1")
         _ = trace.take()
@@ -186,6 +187,8 @@ import TimerCore
                     ["a", "b", "c", "d"].filter { _ in random.int(below: 3) == 0 }.map {
                         "[job.\($0)]\nshell = \"exit \(random.int(below: 3))\"\nevery = \"1s\"\n"
                     }.joined() + (random.int(below: 10) == 0 ? "[x]\n" : "")
+                    + (random.int(below: 3) == 0
+                        ? "[defaults]\nnice = \(random.int(below: 3))\n" : "")
                 try folder.write(text, to: file)
             }
             let other = ConfigTrace(main)

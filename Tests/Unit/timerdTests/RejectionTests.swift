@@ -19,12 +19,18 @@ import TimerControl
         #expect(found[1].errors[0].hasPrefix("t.toml:5:1: job \"ab\": unknown key \"z\""))
     }
 
-    /// Its errors are only counted, or another part of its file has the error.
-    @Test func aJobWithoutAnErrorOfItsOwnSaysWhereToLook() throws {
+    @Test func aJobWithAWrongDefaultSaysWhereThatIs() throws {
         let good = "every = \"1h\"\nshell = \"true\"\n"
         let found = try rejections("[defaults]\nx = 1\n[job.a]\n\(good)")
         #expect(found.map(\.name) == ["a"] && found[0].errors.count == 1)
-        #expect(found[0].errors[0].hasSuffix("see `timerd check`"))
+        #expect(found[0].errors[0].hasPrefix("t.toml:2:1: [defaults]: unknown key \"x\""))
+    }
+
+    /// Its errors are only counted.
+    @Test func aJobWithoutAnErrorOfItsOwnSaysWhereToLook() throws {
+        let found = try rejections((0...200).map { "[job.a\($0)]\nq = 1\n" }.joined())
+        #expect(found.count == 201 && found[200].errors.count == 1)
+        #expect(found[200].errors[0].hasSuffix("see `timerd check`"))
     }
 
     @Test(

@@ -24,14 +24,29 @@ struct ShowVerb: Verb {
             "Of a run: how many lines of its output to show.", valueName: "count"))
     var lines = 10
 
+    @Flag(
+        help:
+            "Of a job: say how to see which values it has from [defaults], and from which file. The daemon does not keep that."
+    )
+    var defaults = false
+
     func validate() throws {
         guard lines >= 0 else { throw ValidationError("--lines: not negative") }
+        if defaults, target.run != nil { throw ValidationError("--defaults is for jobs") }
+        if defaults, connection.json {
+            throw ValidationError("--defaults and --json exclude each other")
+        }
     }
 
     func run() throws {
         guard let run = target.run else {
             let status = try connection.ask(.show(target.job), for: JobStatus.self)
-            return try connection.show(status) { Text.details(status) }
+            return try connection.show(status) {
+                Text.details(status)
+                    + (defaults
+                        ? "\n\nwhere each value comes from: timerd check --origin \(target.job)"
+                        : "")
+            }
         }
         let reply = try connection.ask(.run(run), for: RunReply.self)
         guard !connection.json else { return try connection.show(reply) { "" } }

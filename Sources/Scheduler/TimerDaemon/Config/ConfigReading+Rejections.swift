@@ -44,7 +44,9 @@ extension ConfigReading {
         return rejected.map { name in
             let own = (ofJobs[name] ?? ofFiles[name] ?? []).map(\.description)
             let other = "another error of its file keeps it from being loaded; see `timerd check`"
-            return Rejection(name: name, errors: own.isEmpty ? [other] : own)
+            let defaults = defaultsErrors.map(\.description)
+            return Rejection(
+                name: name, errors: own.isEmpty ? (defaults.isEmpty ? [other] : defaults) : own)
         }
     }
 }
