@@ -75,9 +75,10 @@ extension Decoder {
         let refused = draft.refused
         let isUserKnown = refused.isDisjoint(with: Self.keysOfUser)
         for finding in findings(of: job, checks) {
-            guard !refused.contains(finding.key), isUserKnown || finding.key != "command",
-                isUserKnown || finding.code != .missingDirectory
-            else { continue }
+            let needsUser =
+                ["command", "condition"].contains(finding.key)
+                || finding.code == .missingDirectory
+            guard !refused.contains(finding.key), isUserKnown || !needsUser else { continue }
             // What stands in [defaults] is said of each job that takes it.
             let mark = entries.first { $0.key == finding.key }?.node.mark ?? key.mark
             warn(finding.code, job, finding.key, mark, finding.message, &reader)

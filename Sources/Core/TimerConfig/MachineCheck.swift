@@ -17,8 +17,8 @@ public struct MachineCheck: Sendable {
         /// Whether its user has other rights to files than their modes say.
         let hasCapabilities: Bool
         let workingDirectory: String?
-        /// What is executed, by its path or by a name that is looked up in `path`; nil: the shell.
-        let program: String?
+        /// What is executed beside the shell.
+        let programs: [Program]
         /// The job's own PATH; nil: not known, because a file of variables may have another.
         let path: String?
         /// The files that the runner reads for its runs: of credentials, and with variables.
@@ -26,6 +26,13 @@ public struct MachineCheck: Sendable {
         let nice: Int
         let priorities: Priorities
         let limits: [Execution.Limit: UInt64?]
+
+        struct Program: Hashable, Sendable {
+            /// The key that names it.
+            var key: String
+            /// Its path, or a name that is looked up in `path`.
+            var name: String
+        }
 
         struct File: Hashable, Sendable {
             /// The key that names the file.
@@ -42,8 +49,7 @@ public struct MachineCheck: Sendable {
             pamService = execution.pamService
             hasCapabilities = execution.confinement.capabilities != nil
             workingDirectory = job.workingDirectory
-            program =
-                if case .arguments(let arguments) = job.command { arguments.first } else { nil }
+            programs = Self.programs(of: job)
             path =
                 execution.environmentFile == nil
                 ? job.environment["PATH"] ?? Execution.searchPath : nil
@@ -51,6 +57,17 @@ public struct MachineCheck: Sendable {
             nice = execution.nice
             priorities = execution.priorities
             limits = execution.limits
+        }
+
+        private static func programs(of job: Job) -> [Program] {
+            var programs: [Program] = []
+            if case .arguments(let arguments) = job.command, let name = arguments.first {
+                programs.append(Program(key: "command", name: name))
+            }
+            if let name = job.execution.condition?.command.first {
+                programs.append(Program(key: "condition", name: name))
+            }
+            return programs
         }
 
         private static func files(of execution: Execution) -> [File] {
@@ -171,8 +188,12 @@ public struct MachineCheck: Sendable {
                 FileCheck(directory: path, with: rights, hidden: hidden), .missingDirectory,
                 "working-directory", question)
         }
-        found += finding(
-            lookForProgram(question, home, rights), .missingProgram, "command", question)
+        for program in question.programs {
+            let look = look(
+                for: program.name, in: question.workingDirectory ?? home, path: question.path,
+                with: rights)
+            found += finding(look, .missingProgram, program.key, question)
+        }
         return found
     }
 
@@ -275,16 +296,9 @@ public struct MachineCheck: Sendable {
         }
     }
 
-    /// What keeps the program of a job from being executed, as the runner looks for it: by its path, or in
-    /// the directories of the job's own PATH.
-    private func lookForProgram(
-        _ question: Question, _ home: String?, _ rights: FileRights?
-    ) -> FileCheck {
-        guard let name = question.program else { return .good }
-        return look(
-            for: name, in: question.workingDirectory ?? home, path: question.path, with: rights)
-    }
-
+    /// What keeps a program from being executed, as the runner looks for it: by its path, or in the
+    /// directories of the job's own PATH.
+    ///
     /// - Parameters:
     ///   - directory: where the job runs; nil: not known.
     ///   - path: its own PATH; nil: not known.

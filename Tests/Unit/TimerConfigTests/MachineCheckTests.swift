@@ -97,6 +97,15 @@ import TimerCore
             ("shell = \"x\"\nenvironment = { PATH = \"/bin:bin\" }", ["relative-path"]),
             ("shell = \"x\"\nenvironment = { PATH = \"\" }", ["relative-path"]),
             ("shell = \"x\"\nenvironment = { PATH = \"/bin:/sbin\", MANPATH = \":\" }", []),
+            ("shell = \"x\"\ncondition = { command = [\"FOLDER/good\"] }", []),
+            (
+                "shell = \"x\"\ncondition = { command = [\"FOLDER/absent\", \"x\"] }",
+                ["missing-program"]
+            ),
+            (
+                "command = [\"absent-1\"]\ncondition = { command = [\"absent-2\"] }",
+                ["missing-program", "missing-program"]
+            ),
             // The home it is looked for in is not known, and what a file of variables says neither.
             ("command = [\"./anything\"]", []),
             ("command = [\"anything\"]\nenvironment-file = \"-/etc/x\"", []),
