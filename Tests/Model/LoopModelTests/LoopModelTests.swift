@@ -25,6 +25,7 @@ import TimerCore
             let choices: [Policy.Concurrency] = [.forbid, .queue, .replace, .allow]
             job.policy.concurrency = choices[random.int(below: choices.count)]
             job.policy.slots = slots(&random)
+            job.execution.condition = condition(&random)
             return job
         }
     }
@@ -33,6 +34,16 @@ import TimerCore
         World.slots.filter { _ in random.int(below: 3) == 0 }.map {
             RunSlot.Use($0.name, weight: 1 + random.int(below: $0.max))
         }
+    }
+
+    /// What the runner is asked here is answered by chance.
+    private static func condition(_ random: inout SeededRandom) -> Condition? {
+        guard random.int(below: 3) == 0 else { return nil }
+        var condition = Condition()
+        condition.mounted = [.init("/mnt")]
+        condition.otherwise = random.int(below: 2) == 0 ? .skip : .wait
+        condition.waitMax = .seconds(1 + random.int(below: 20))
+        return condition
     }
 
     /// Jobs that follow some of these, or each other, at once or after a moment.
@@ -45,6 +56,7 @@ import TimerCore
             // Each end makes a run of its own.
             job.policy.concurrency = .allow
             job.policy.slots = slots(&random)
+            job.execution.condition = condition(&random)
             let first = (jobs + followers)[random.int(below: jobs.count + followers.count)].name
             let on: [Follows.On] = [.success, .end, .failure]
             let delays: [Duration] = [.zero, .zero, .milliseconds(70), .seconds(3)]
@@ -63,6 +75,7 @@ import TimerCore
         var kills = 0
         var commands = 0
         var chains = 0
+        var checks = 0
     }
 
     /// One course: some daemons one after the other, each killed at any moment but the last.
@@ -89,6 +102,11 @@ import TimerCore
                             jobs: chosen)),
                     at: world.time + Int64(random.int(below: Int(end - world.time))))
             }
+            for _ in 0..<random.int(below: 4) {
+                loop.plan(
+                    .mountsChanged, at: world.time + Int64(random.int(below: Int(end - world.time)))
+                )
+            }
             while loop.advance(before: end) {}
             if life < 2 {
                 counts.kills += 1
@@ -101,6 +119,7 @@ import TimerCore
             }
         }
         counts.starts = world.started.count
+        counts.checks = world.checkCount
         return (world.faults, counts)
     }
 
@@ -128,7 +147,7 @@ import TimerCore
     @Test func everyCourseKeepsTheLaws() throws {
         var random = SeededRandom()
         let cases = Self.number("TIMERD_TEST_CASES") ?? 150
-        var (starts, kills, commands, chains) = (0, 0, 0, 0)
+        var (starts, kills, commands, chains, checks) = (0, 0, 0, 0, 0)
         for index in 0..<cases {
             let seed =
                 index == 0 ? (Self.number("TIMERD_TEST_SEED") ?? random.next()) : random.next()
@@ -139,10 +158,12 @@ import TimerCore
             kills += counts.kills
             commands += counts.commands
             chains += counts.chains
+            checks += counts.checks
         }
         print(
             "\(cases) courses: \(starts) starts, \(kills) kills, \(commands) commands, "
-                + "\(chains) runs after others")
-        #expect(starts > Int(cases) && kills > 0 && commands > 0 && chains > Int(cases))
+                + "\(chains) runs after others, \(checks) checks of conditions")
+        #expect(starts > Int(cases) && kills > 0 && commands > 0)
+        #expect(chains > Int(cases) && checks > Int(cases))
     }
 }

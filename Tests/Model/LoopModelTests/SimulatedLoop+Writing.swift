@@ -123,6 +123,7 @@ extension SimulatedLoop {
                     for run in start.ended { world.forget(run) }
                     noteWritten(through: start.event)
                 }
+            case .checks(let checks): for check in checks { ask(check) }
             case .through(let event): noteWritten(through: event)
             case .closed(let runs): for run in runs { world.forget(run) }
             case .answer(let reply, let word): reply(word)
@@ -142,6 +143,21 @@ extension SimulatedLoop {
 
     // MARK: - The runner
 
+    /// Asks for the condition of a run. Mostly it is looked at at once; a command takes a while.
+    private func ask(_ check: ConditionCheck) {
+        world.noteCheck(of: check.run)
+        let span = random.int(below: 4) == 0 ? 2_000_000_000 : 3_000_000
+        let answers: [Condition.Answer] = [
+            .yes, .yes, .yes, .no("mounted /mnt"), .no("mounted /mnt"),
+            .failed(errno: "EIO", why: "mounted /mnt"),
+        ]
+        let answer = answers[random.int(below: answers.count)]
+        if case .yes = answer { agreed.insert(check.run.id) }
+        plan(
+            .checked(check.run.id, number: check.number, answer),
+            at: world.time + Int64(random.int(below: span)) + 100_000)
+    }
+
     /// Starts runs whose rows are saved. If the store took long, the agenda decides again.
     func begin(_ starts: [RecordedStart], except refused: Set<Run.ID>) {
         for start in starts {
@@ -150,6 +166,9 @@ extension SimulatedLoop {
                 later(.recorded(runs))
             } else {
                 for run in runs {
+                    world.expect(
+                        run.job.execution.condition == nil || agreed.contains(run.id),
+                        "\(run.id) starts, and nobody has said that its condition is met")
                     plan(.runEnded(run.id), at: world.start(run, from: start.decided, &random))
                 }
             }

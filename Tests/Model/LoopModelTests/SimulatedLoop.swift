@@ -30,6 +30,10 @@ final class SimulatedLoop {
         case transactionSaved(Command, [RequestQueue.Request], Set<Run.ID>)
         /// The process of a run has ended.
         case runEnded(Run.ID)
+        /// The runner has answered a check of a condition.
+        case checked(Run.ID, number: UInt64, Condition.Answer)
+        /// The runner has noticed that what is mounted has changed.
+        case mountsChanged
         /// Somebody gives a command.
         case command(Command)
     }
@@ -38,6 +42,7 @@ final class SimulatedLoop {
     enum Sequel {
         case rest(Decision)
         case starts([RecordedStart])
+        case checks([ConditionCheck])
         case through(UInt64)
         case closed([Run.ID])
         case transaction(Command, [RequestQueue.Request])
@@ -60,6 +65,8 @@ final class SimulatedLoop {
     /// The requests that the store has not done, and what follows from each.
     var requests: [(changes: [Store.Change], request: RequestQueue.Request)] = []
     var sequels: [Int: Sequel] = [:]
+    /// The runs whose condition the runner of this daemon has found to be met.
+    var agreed: Set<Run.ID> = []
     private var events: [(at: Int64, number: Int, step: Step)] = []
     var number = 0
     /// The command for many jobs of which a part is decided.
@@ -141,6 +148,9 @@ final class SimulatedLoop {
             finish(command, writes, refused)
         case .runEnded(let run):
             receive(.ended(run, .exited(0), RunUsage(), at: world.now.wall))
+        case .checked(let run, let number, let answer):
+            receive(.checked(run, number: number, answer))
+        case .mountsChanged: receive(.machineChanged(.mounts))
         case .command(let command):
             gate.add(
                 .command(command),
@@ -329,9 +339,10 @@ final class SimulatedLoop {
         case .storeJobSet(let change, let durable):
             submit(request(change.changes, durable: durable))
         case .answer(let word): answer(word, decision.answer)
-        // The jobs of this model have no conditions.
+        case .check(let checks):
+            submit(request([], then: .checks(checks)), of: checks.map(\.run.id.firing.job))
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .log, .signal, .suspend, .resume,
-            .check, .armIncidents, .decline:
+            .armIncidents, .decline:
             break
         }
     }

@@ -120,6 +120,16 @@ final class World {
 
     // MARK: - Runs
 
+    /// How many conditions the runner was asked for.
+    private(set) var checkCount = 0
+
+    /// The condition of a run is asked for once it is recorded, and before it is released.
+    func noteCheck(of run: Run) {
+        checkCount += 1
+        expect(recorded.contains(run.id), "\(run.id) is checked before it is recorded")
+        expect(!released.contains(run.id), "\(run.id) is checked after it was released")
+    }
+
     /// The runner starts a run, whose program begins at this instant or at once.
     ///
     /// - Returns: when its process ends.
