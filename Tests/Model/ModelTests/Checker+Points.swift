@@ -32,6 +32,7 @@ extension Checker {
     /// How long a missed run with this label waits.
     func catchUpDelay(_ job: Int, _ label: Int64) -> Int64 {
         let most = states[job].spec.catchUpDelay
+        guard states[job].spec.kind != .onBoot else { return 0 }
         return most > 0 ? draw(job, ~(label / Unit.microsecond), below: most) : 0
     }
 

@@ -57,7 +57,9 @@ extension Checker {
             isForced: isForced)
         if let place { slots.insert(number, states[job].spec.slots, at: place) }
         if spec.concurrency == .allow ? !isFull(job) : isFirst {
-            if isMissed, spec.catchUpDelay > 0, let index = index(of: number, job) {
+            if isMissed, spec.catchUpDelay > 0, spec.kind != .onBoot,
+                let index = index(of: number, job)
+            {
                 states[job].runs[index].wait = .catchUp(awake + catchUpDelay(job, label))
                 slots.leave(number)
             } else {

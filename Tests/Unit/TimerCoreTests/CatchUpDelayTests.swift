@@ -203,6 +203,24 @@ import Testing
         #expect(world.started.count == 1 && world.started[0].firing.missed == 2)
     }
 
+    /// The daemon starts after the machine, so what is due at the boot looks missed.
+    @Test func whatIsDueAtTheBootDoesNotWait() throws {
+        for job in [
+            Job(name: "boot", command: .shell("true"), schedule: .onBoot(.seconds(1))),
+            try Job.cron("@reboot", "boot"),
+        ] {
+            var world = World(seed: 5)
+            let patient = job.with { $0.catchUpDelay = .seconds(1800) }
+            world.load([patient])
+            world.reboot(away: .seconds(100))
+            world.awake = 20_000_000_000
+            world.started = []
+            world.load([patient])
+            world.pass(.zero)
+            #expect(world.started.count == 1)
+        }
+    }
+
     /// A suspend is a time in which nothing could run, too.
     @Test func aSuspendIsFollowedByADelay() throws {
         var world = World(seed: 5)
