@@ -271,7 +271,7 @@ import Testing
         job.execution.condition = condition
         var world = returned([plain], later: [job])
         #expect(world.checks.isEmpty)
-        world.pass(.seconds(1800))
+        world.pass(try #require(left(world)))
         #expect(world.checks.count == 1)
         world.answer(.no("network-online"))
         #expect(world.closed.isEmpty, "it waits")

@@ -33,17 +33,7 @@ extension Agenda {
     /// Decides what to do with a run, given the other runs of the job and who holds its slots.
     func admission(of candidate: Candidate, _ slot: Int, _ entry: JobEntry) -> Admission<ActiveRun>
     {
-        // A missed run that waits for its delay keeps the delay that was drawn for it: further missed
-        // ones come after it, or are missed together with it.
-        if entry.job.policy.runsDependOnEachOther,
-            let delayed = runs[slot].first(where: { $0.isDelayed && !$0.isRetry })
-        {
-            switch candidate {
-            case .caughtUp: return .wait
-            case .missed: return .skip(.queueFull(delayed))
-            case .due, .caughtUpByFleet, .requested, .firstInLine, .retry: break
-            }
-        }
+        if let beside = admissionBesideDelayed(candidate, slot, entry) { return beside }
         let admission = entry.job.policy.admission(of: candidate, beside: runs[slot])
         guard !entry.job.policy.slots.isEmpty, entry.job.policy.onBusySlot == .skip,
             candidate.isNew, admission.startsNow(beside: runs[slot]),
@@ -312,21 +302,5 @@ extension Agenda {
         }
         batch.timers += updateRetryTimer(slot, entry)
         entries[slot] = entry
-    }
-
-    /// Starts the retries whose delay has passed. If the maximum number of runs is active, they
-    /// wait for the previous run, as a missed run does whose delay has passed: it is the first in
-    /// line then, if no other run is before it.
-    private mutating func releaseDelayed(
-        _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
-    ) {
-        for attempt in runs[slot] {
-            guard let instant = attempt.startsAt, instant <= now.awake else { continue }
-            if attempt.isRetry, case .start = admission(of: .retry, slot, entry) {
-                startOrQueue(attempt, slot, &entry, into: &batch)
-            } else {
-                _ = runs.apply(.wait(.previousRun), to: attempt.id, of: .slot(slot))
-            }
-        }
     }
 }

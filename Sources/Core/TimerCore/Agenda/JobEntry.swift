@@ -87,19 +87,6 @@ struct JobEntry: Sendable {
         return most > .zero ? jitter.draw(ordinal: ordinal, below: most) : .zero
     }
 
-    /// How long a missed run of the job waits before it is caught up; nil if it does not. It depends on
-    /// the run alone, so it is the same after a restart. What fires once in each boot is late because
-    /// the daemon starts after the machine, and not because anything was away.
-    func catchUpDelay(of run: Run) -> Duration? {
-        let most = job.policy.catchUpDelay
-        guard most > .zero, run.firing.cause == .catchUp, run.id.attempt == 1,
-            !job.schedule.isOncePerBoot
-        else { return nil }
-        // Another number than that for the random delay of the same instant.
-        let ordinal = ~run.firing.id.scheduled.microsecondsSinceEpoch
-        return jitter.draw(ordinal: ordinal, below: most)
-    }
-
     /// The points at which the job is due; nil for a schedule by the wall clock, if the job is not
     /// due in this boot any more, and while its interval waits for the end of its runs.
     var grid: Grid? {
