@@ -39,7 +39,10 @@ enum ConfigSchema {
     private static var jobs: JSONValue {
         named(
             "The jobs, by their names.", members(of: "A job.", JobKey.all.map(jobMember)),
-            [oneOf(JobKey.commands), oneOf(JobKey.schedules)])
+            [oneOf(JobKey.commands), oneOf(JobKey.schedules)],
+            // The table of an instance has only the keys that are others than in its template, which need
+            // not have those that each instance has.
+            others: ("@", members(of: "A job.", JobKey.all.map(jobMember))))
     }
 
     private static var notifiers: JSONValue {
@@ -57,23 +60,28 @@ enum ConfigSchema {
     }
 
     /// The schema of a table whose keys are names, each with a table of one kind.
+    ///
+    /// - Parameter others: the pattern of names with tables to which the rules do not apply.
     private static func named(
-        _ help: String, _ one: [(String, JSONValue)], _ rules: [JSONValue]
+        _ help: String, _ one: [(String, JSONValue)], _ rules: [JSONValue],
+        others: (names: String, members: [(String, JSONValue)])? = nil
     ) -> JSONValue {
-        .object([
-            ("type", .string("object")),
-            ("description", .string(help)),
-            (
-                "propertyNames",
-                .object([
-                    ("pattern", .string(ValueShape.name))
+        .object(
+            [
+                ("type", .string("object")),
+                ("description", .string(help)),
+                ("propertyNames", .object([("pattern", .string(ValueShape.name))])),
+            ]
+                + (others.map {
+                    [("patternProperties", .object([($0.names, .object($0.members))]))]
+                }
+                    ?? [])
+                + [
+                    (
+                        "additionalProperties",
+                        .object(one + (rules.isEmpty ? [] : [("allOf", .array(rules))]))
+                    )
                 ])
-            ),
-            (
-                "additionalProperties",
-                .object(one + (rules.isEmpty ? [] : [("allOf", .array(rules))]))
-            ),
-        ])
     }
 
     /// The rule that exactly one of these keys is there.

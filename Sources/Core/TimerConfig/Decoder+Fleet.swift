@@ -56,7 +56,7 @@ extension Decoder {
 
     /// Where a job is written. One that each machine runs for itself is written without its machine.
     func place(of job: Job.Name) -> Place? {
-        if let place = places[job.description] { return place }
+        if let place = places[job.description] ?? templatePlaces[job.description] { return place }
         guard let machine = MachineName(machine) else { return nil }
         return fleetPlaces.keys.first { $0.instance(on: machine) == job }
             .flatMap { places[$0.description] }

@@ -20,6 +20,10 @@ extension Decoder {
         leaveOut(&found, at: followsPlaces) { job in
             for cause in job.follows?.causes ?? [] {
                 if cause.job == job.name { return "follows: names the job itself" }
+                if templatePlaces[cause.job.description] != nil {
+                    return
+                        "follows: \"\(cause.job)\" is a template; name the job of one of its instances"
+                }
                 guard known.contains(cause.job.description) else {
                     lacksTables = true
                     return "follows: "

@@ -10,6 +10,8 @@ struct Decoder {
     /// How many of `jobs` there were at the end of each file.
     private(set) var ends: [(file: String, jobs: Int)] = []
     private(set) var places: [String: Place] = [:]
+    /// Where the templates are, by their names.
+    var templatePlaces: [String: Place] = [:]
     /// Where each `renamedFrom` is written, by the name of the job that has it.
     private(set) var renamings: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     /// Where the `concurrency-max` is written that counts for a job, by the job's name.
@@ -174,7 +176,7 @@ struct Decoder {
         }
         ends.append((document.file, jobs.count))
         errors += reader.errors.sorted { ($0.mark ?? .start) < ($1.mark ?? .start) }
-        let more = reader.count - reader.errors.count
+        let more = reader.count - reader.repeats - reader.errors.count
         if more > 0 {
             unlisted += more - 1
             errors.append(
@@ -258,14 +260,29 @@ struct Decoder {
     ) {
         let table = reader.table(entry)
         makeRoom(for: table.count)
-        for key in table {
-            if let job = readJob(key, defaults, &reader) {
-                jobs.append(job)
+        let templates = readTemplates(among: table, &reader)
+        for key in table where templates.own[key.key] == nil {
+            if let template = templates.templates[key.key] {
+                readInstances(of: template, templates.own, defaults, &reader)
+            } else if !templates.strays.contains(key.key),
+                let job = readJob(key, defaults, &reader)
+            {
+                take(job)
             } else {
-                rejected.append(key.shown)
+                leaveOut(key.shown)
             }
-            eachJob?()
         }
+    }
+
+    mutating func take(_ job: Job) {
+        jobs.append(job)
+        eachJob?()
+    }
+
+    /// - Parameter job: a job that is left out, as its name is written.
+    mutating func leaveOut(_ job: String) {
+        rejected.append(job)
+        eachJob?()
     }
 
     /// Makes room for the jobs of a file, and of those that follow if they are as large. With very
@@ -280,7 +297,7 @@ struct Decoder {
         places.reserveCapacity(room)
     }
 
-    private mutating func readJob(
+    mutating func readJob(
         _ key: TomlEntry, _ defaults: Draft, _ reader: inout FileReader
     ) -> Job? {
         let shown = key.shown
@@ -289,7 +306,10 @@ struct Decoder {
         reader.job = shown
         defer { reader.job = nil }
         let other = places[key.key]
-        guard let name: Job.Name = reader.name(key, usedIn: other?.file, subject()) else {
+        guard
+            let name: Job.Name = reader.name(
+                key, usedIn: other.map { "\($0.file):\($0.mark.line)" }, subject())
+        else {
             return nil
         }
         if other == nil {

@@ -14,6 +14,10 @@ struct FileReader {
     var job: String?
     /// The defaults of the main file, while another one is read.
     let inherited: MainDefaults?
+    /// The errors of the template whose jobs are being read, which are reported once; nil: none.
+    var seen: Set<SeenError>?
+    /// How many errors were reported before.
+    private(set) var repeats = 0
     /// Whether a default of the main file is wrong for a job.
     private(set) var blamesMainFile = false
 
@@ -25,8 +29,19 @@ struct FileReader {
     /// Whether the next error is only counted.
     var isFull: Bool { errors.count >= ConfigReading.errorsMax }
 
+    /// An error, whichever job of a template has it.
+    struct SeenError: Hashable {
+        var mark: SourceMark
+        var message: String
+    }
+
     mutating func report(_ fault: Fault, _ subject: String?) {
         count += 1
+        if seen?.insert(SeenError(mark: fault.mark, message: fault.message)).inserted == false {
+            repeats += 1 + fault.others.count
+            count += fault.others.count
+            return
+        }
         guard !isFull else {
             count += fault.others.count
             return
@@ -83,12 +98,16 @@ struct FileReader {
 
     /// The entries of a table; anything else is reported.
     mutating func table(_ entry: TomlEntry) -> [TomlEntry] {
+        table(entry, as: entry.key, entry.key)
+    }
+
+    /// The same of a table inside of another one.
+    mutating func table(
+        _ entry: TomlEntry, as name: String, _ subject: String
+    ) -> [TomlEntry] {
         guard case .table(let entries) = entry.node.value else {
-            report(
-                Fault(
-                    entry.node.mark, "must be a table, [\(entry.key)], not \(entry.node.value.kind)"
-                ),
-                entry.key)
+            let kind = entry.node.value.kind
+            report(Fault(entry.node.mark, "must be a table, [\(name)], not \(kind)"), subject)
             return []
         }
         return entries

@@ -186,7 +186,7 @@ extension Draft {
         refused.remove(entry.key)
     }
 
-    private static let mergedNames = Set(keys.filter(\.isMerged).map(\.name))
+    static let mergedNames = Set(keys.filter(\.isMerged).map(\.name))
 }
 
 /// A value and the place where it is written.

@@ -18,6 +18,14 @@ extension Draft: KeyTarget {
     /// The keys about what a job runs and when, and what belongs nowhere else.
     private static let base: [JobKey] = [
         JobKey(
+            "instances", .array(.pattern("^[A-Za-z0-9._@-]{1,63}$"), min: 1),
+            "Of a table whose name ends in @: makes a job of it for each of these names, which is written %i in its values.",
+            default: false
+        ) { node, _ throws(Fault) in
+            throw Fault(
+                node.mark, "goes with a table whose name ends in @ alone, such as [job.\"dump@\"]")
+        },
+        JobKey(
             \.description, "description", .text,
             "A text about the job, for people.", default: false),
         JobKey(

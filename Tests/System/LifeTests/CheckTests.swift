@@ -77,6 +77,38 @@ import TimerControl
         #expect(wrong.errors.contains("max-concurrent of [daemon], which is 2"))
     }
 
+    @Test func whereTheValuesOfAJobComeFromIsShown() throws {
+        let folder = "/tmp/timerd-check-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: "\(folder)/jobs.d", withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for path in [folder, "\(folder)/jobs.d"] { chmod(path, 0o755) }
+        for (name, text) in [
+            ("timerd.toml", "[defaults]\nnice = 3\nenvironment = { TOKEN = \"TOPSECRET\" }\n"),
+            ("jobs.d/a.toml", good),
+        ] {
+            try Data(text.utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)"))
+            chmod("\(folder)/\(name)", 0o644)
+        }
+        let main = "\(folder)/timerd.toml"
+        let found = try check(["--origin", "a", "--config", main])
+        #expect(found.status == 0 && found.errors == "")
+        let lines = found.output.split(separator: "\n").map {
+            $0.split(separator: " ", maxSplits: 1).map {
+                $0.trimmingCharacters(in: .whitespaces)
+            }
+        }
+        let origins = Dictionary(lines.map { ($0[0], $0[1]) }) { first, _ in first }
+        #expect(origins["nice"] == "\(main):2, [defaults]")
+        #expect(origins["environment.TOKEN"] == "\(main):3, [defaults]")
+        #expect(origins["paused"] == "built in: false" && origins["user"] == "built in")
+        #expect(origins.values.contains { $0.hasPrefix("\(folder)/jobs.d/a.toml:") })
+        #expect(!found.output.contains("TOPSECRET"))
+        let none = try check(["--origin", "other", "--config", main])
+        #expect(none.status == 1 && none.errors == "no file of \(main) has a job \"other\"\n")
+        #expect(try check(["--origin", "-x", main]).status == 64)
+    }
+
     /// Only the runner of the system's daemon is root, so a user's own jobs run as the user.
     @Test func aUsersOwnJobsAreNotRoots() throws {
         let folder = "/tmp/timerd-check-\(UUID().uuidString)"

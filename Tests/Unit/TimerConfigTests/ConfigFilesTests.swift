@@ -59,7 +59,7 @@ import TimerCore
         try write(good, to: "jobs.d/40-twice.toml")
         let found = load().replacing(folder.path, with: "")
         #expect(found.hasPrefix("a|z|b|/jobs.d/30-broken.toml:1:"), "\(found)")
-        #expect(found.contains(#"job "a": is in /timerd.toml already; give one another name"#))
+        #expect(found.contains(#"job "a": is in /timerd.toml:1 already; give one another name"#))
         let reading = try ConfigReader.load(path: main, ownerUID: geteuid())
         #expect(
             reading.shares.map { "\($0.file.replacing(folder.path, with: "")) \($0.jobs)" } == [
@@ -155,7 +155,7 @@ import TimerCore
         try write("[job.a]\nshel = \"x\"\n", to: "timerd.toml")
         mkdir(folder.appendingPathComponent("jobs.d").path, 0o755)
         try write(good, to: "jobs.d/a.toml")
-        #expect(load().contains("job \"a\": is in \(main) already; give one another name"))
+        #expect(load().contains("job \"a\": is in \(main):1 already; give one another name"))
     }
 
     @Test func refusesAFileOf100MB_beforeReadingIt() throws {

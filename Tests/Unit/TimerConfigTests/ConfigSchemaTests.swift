@@ -108,6 +108,8 @@ import Testing
             "[defaults]\nx = 1\n", "[notify.a]\nmail = \"x\"\nx = 1\n", "[notify.a]\n",
             "[notify.a]\nmail = \"x\"\nwebhook = \"https://x/\"\n", "[notify]\n",
             "[job.a]\nshell = \"x\"\nevery = \"1h\"\nx = 1\n", "[job.a]\nshell = \"x\"\n",
+            "[job.\"a@\"]\nshell = \"x\"\ninstances = [\"b\"]\n[job.\"a@b\"]\nevery = \"1h\"\n",
+            "[job.\"a@\"]\nshell = \"x\"\nevery = \"1h\"\ninstances = []\n",
             "[job.\"-a\"]\nshell = \"x\"\nevery = \"1h\"\n", "[job.a]\nevery = \"1h\"\n",
             "[job.a]\nshell = \"x\"\ncommand = [\"x\"]\nevery = \"1h\"\n",
             "[job.a]\nshell = \"x\"\nafter = \"1h\"\nevery = \"1h\"\n",

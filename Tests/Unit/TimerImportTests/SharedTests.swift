@@ -20,6 +20,16 @@ import TimerCore
         #expect(namer.name(from: wanted, else: "crontab-7").description == name)
     }
 
+    /// A name with an @ at its end is that of a template.
+    @Test func noNameEndsInAnAt() {
+        var namer = JobNamer()
+        let long = String(repeating: "y", count: 63)
+        let names = ["a@", "b@@", long + "@z", "c@d"].map {
+            namer.name(from: $0, else: "f-1").description
+        }
+        #expect(names == ["a", "b", long, "c@d"])
+    }
+
     @Test func aNameThatIsTakenGetsANumber() {
         var namer = JobNamer()
         let long = String(repeating: "y", count: 64)

@@ -48,6 +48,32 @@ import TimerCore
         #expect(await fixture.snapshot().jobs.allSatisfy { $0.phase == .armed })
     }
 
+    /// The name of a template stands for all of its jobs when the command is executed.
+    @Test func aTemplateIsAllOfItsJobs() async throws {
+        let names = ["d@a", "d@b", "d", "dd@a", "d@a@x", "e@f@a", "e@b"]
+        let fixture = try LoopFixture(
+            names.map {
+                Job(
+                    name: Job.Name($0)!, command: .shell("true"),
+                    schedule: .every(.seconds(3600)))
+            })
+        await fixture.waitUntilReady()
+        func jobs(_ asked: String...) async -> (of: [String], unknown: [String]) {
+            let reply = await fixture.order(
+                .pause, asked.map { Job.Name($0)! }, by: initiator)
+            return (
+                reply.results.map(\.order.job.description), reply.unknown.map(\.description)
+            )
+        }
+        #expect(await jobs("d@") == (["d@a", "d@b", "d@a@x"], []))
+        #expect(await jobs("e@f@", "d") == (["e@f@a", "d"], []))
+        // Each job once, in the order of the names.
+        #expect(await jobs("d@b", "d@", "e@f@a", "e@f@") == (["d@b", "d@a", "d@a@x", "e@f@a"], []))
+        #expect(await jobs("x@", "d") == ([], ["x@"]))
+        let phases = try await phases(fixture)
+        #expect(phases == ["paused": 5])
+    }
+
     @Test(arguments: [0, 1]) func onlyAJobOfAFleetRunsOnAnotherMachine(number: Int) async throws {
         let fixture = try await fixture(1)
         let order = Order(

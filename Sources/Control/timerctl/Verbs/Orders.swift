@@ -38,7 +38,7 @@ extension Connection {
     func order(
         _ verb: Order.Verb, _ jobs: JobSelection, _ body: OrderBody = OrderBody(), done: String
     ) throws {
-        if case .jobs(let names) = jobs, let job = names.first, names.count == 1 {
+        if let job = jobs.single {
             let reply = try ask(.order(verb, job, body), for: OrderReply.self)
             return try show(reply) { Text.order(reply, done: done) }
         }

@@ -9,7 +9,11 @@ import TimerCore
 extension JobSelection {
     /// The job, if the selection is one named job.
     var single: Job.Name? {
-        if case .jobs(let names) = self, names.count == 1 { names[0] } else { nil }
+        if case .jobs(let names) = self, names.count == 1, !names[0].isTemplate {
+            names[0]
+        } else {
+            nil
+        }
     }
 }
 

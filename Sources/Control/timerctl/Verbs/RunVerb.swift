@@ -101,7 +101,7 @@ struct RetryVerb: Verb {
     func validate() throws {
         if failed, !jobs.isEmpty { throw ValidationError("name jobs, or say --failed, not both") }
         if !failed, jobs.isEmpty { throw ValidationError("name a job, or say --failed") }
-        guard !waiting.wait || jobs.count == 1 else { throw WaitOption.oneJob }
+        if waiting.wait, JobSelection.jobs(jobs).single == nil { throw WaitOption.oneJob }
     }
 
     func run() throws {

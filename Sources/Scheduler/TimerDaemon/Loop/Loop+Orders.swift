@@ -36,7 +36,7 @@ extension Loop {
     /// Gives the same command to many jobs and answers once all changes are on the disk.
     ///
     /// - Parameters:
-    ///   - jobs: the jobs; nil for all.
+    ///   - jobs: the jobs, or templates for all of their jobs; nil for all.
     ///   - order: makes the command for a job. The end of a pause in it must be an instant.
     ///   - unknown: called instead of `done` if some jobs are not configured, with these and with
     ///     all jobs that are. Nothing was changed then.
@@ -48,6 +48,7 @@ extension Loop {
     ) {
         after([.clocks, .decision, .transaction]) { loop in
             let configured = loop.agenda.names
+            let jobs = jobs?.replacingTemplates(among: configured)
             if let jobs {
                 let known = Set(configured)
                 let others = jobs.filter {
