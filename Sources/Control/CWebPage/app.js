@@ -324,14 +324,20 @@ function schedule(job) {
   if (job.on_boot_usec !== undefined) return job.on_boot_usec ? `${span(job.on_boot_usec)} after each boot` : 'at each boot';
   if (job.at) return `once, at ${clock(msOf(job.at))}`;
   const zone = job.timezone && job.timezone !== browserZone ? ` (${job.timezone})` : '';
-  if (job.calendar) return job.calendar.map(calendarWords).join('; ') + zone;
-  return job.cron ? job.cron.map(cronWords).join('; ') + zone : '';
+  if (job.calendar) return job.calendar.map(calendarWords).join('; ') + zone + dateWords(job);
+  return job.cron ? job.cron.map(cronWords).join('; ') + zone + dateWords(job) : '';
+}
+
+/** The lists of dates that limit a schedule. */
+function dateWords(job) {
+  return (job.except ? `, except on ${job.except.join(', ')}` : '')
+    + (job.only_on ? `, only on ${job.only_on.join(', ')}` : '');
 }
 
 /** The schedule as the configuration has it, if `schedule` may leave something out. */
 function exactSchedule(job) {
   const list = job.calendar ? `calendar ${job.calendar.join('; ')}` : job.cron ? `cron ${job.cron.join('; ')}` : '';
-  return list && printable(list + (job.timezone ? ` in ${job.timezone}` : ''));
+  return list && printable(list + (job.timezone ? ` in ${job.timezone}` : '') + dateWords(job));
 }
 
 /** Whether a retry of the last run starts before the next run is due. */

@@ -25,6 +25,15 @@ extension Explanation {
         }
     }
 
+    /// Says which time of its schedule has no run, because its dates exclude it.
+    mutating func explainDates(of job: JobStatus) {
+        guard let excluded = job.excluded, job.state != "stopped" else { return }
+        add(
+            .excluded,
+            "There is no run at \(show(excluded.scheduled))\(away(excluded.scheduled)): "
+                + "\(Printable.text(excluded.reason)).", at: excluded.scheduled)
+    }
+
     private mutating func explainEnd(of job: JobStatus) {
         let again = "`timerctl start \(job.job)` restarts its timer"
         guard let after = job.afterBootUsec else {

@@ -24,6 +24,7 @@ public struct Explanation {
         guard let status = reply.status else { return }
         explainFleet(of: status)
         explainState(of: status)
+        explainDates(of: status)
         explainChain(of: status)
         explainRuns(of: status)
         explainLast(of: status)

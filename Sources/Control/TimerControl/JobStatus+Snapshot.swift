@@ -53,7 +53,10 @@ extension JobStatus {
         if job.fleet != nil { show(snapshot.fleet) }
         policy = PolicyStatus(job.policy)
         condition = job.execution.condition.map { ConditionStatus($0) }
-        if case .wall(let schedule) = job.schedule { show(schedule) }
+        if case .wall(let schedule) = job.schedule {
+            show(schedule)
+            showDates(of: schedule, snapshot)
+        }
     }
 }
 
@@ -80,6 +83,19 @@ extension JobStatus {
             let isRunning = snapshot.live.contains(where: \.isStarted)
             return isRetrying && !isRunning ? "retrying" : snapshot.phase.word
         case .paused, .stopped: return snapshot.phase.word
+        }
+    }
+
+    private mutating func showDates(of schedule: WallSchedule, _ snapshot: JobSnapshot) {
+        guard let rules = schedule.rules?.wrappedValue else { return }
+        func names(_ lists: [DateList]) -> [String]? {
+            lists.isEmpty ? nil : lists.map(\.name.description)
+        }
+        except = names(rules.except)
+        onlyOn = names(rules.onlyOn)
+        excluded = schedule.excluded(after: snapshot.at.wall - snapshot.offset).map {
+            ExcludedStatus(
+                scheduled: ($0.at + snapshot.offset).rfc3339Micros, reason: $0.reason)
         }
     }
 

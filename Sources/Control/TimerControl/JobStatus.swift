@@ -51,6 +51,13 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var dstGap: String?
     /// What happens to times that come twice, if its configuration says so.
     public var dstOverlap: String?
+    /// The lists of dates on which it does not run; absent if there are none.
+    public var except: [String]?
+    /// The lists of dates on which it runs alone; absent if it runs on all dates.
+    public var onlyOn: [String]?
+    /// The first time of its schedule before its next run at which its dates allow no run; absent if
+    /// there is none.
+    public var excluded: ExcludedStatus?
     /// When it is due next if nothing changes until then, RFC 3339.
     public var next: String?
     /// When the next retry starts, RFC 3339; absent if none waits for its delay, and while the job
@@ -106,14 +113,23 @@ public struct JobStatus: Codable, Hashable, Sendable {
     // In alphabetical order, so that they need not be sorted when they are written.
     enum CodingKeys: CodingKey, CaseIterable {
         case activeUsec, afterUsec, at, calendar, checkpoint, command, condition, count
-        case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, firings, fleet,
+        case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, except, excluded,
+            firings, fleet,
             followers, follows, followsAt, from, historyDeleted, incidents
         case job, last, next
-        case nextAttempt, nextAttemptUsec, onBootUsec, onDemand, oneOff, paused, policy,
+        case nextAttempt, nextAttemptUsec, onBootUsec, onDemand, oneOff, onlyOn, paused, policy,
             remainingUsec,
             running, shell
         case skipped, skips, state, timezone, uncertainUsec
     }
+}
+
+/// A time of a job's schedule at which its dates allow no run.
+public struct ExcludedStatus: Codable, Hashable, Sendable {
+    /// The time, RFC 3339.
+    public var scheduled: String
+    /// Why there is no run: `2026-12-25 is in holidays`, or `2026-12-25 is not in trading-days`.
+    public var reason: String
 }
 
 /// A job after whose runs another runs.

@@ -14,6 +14,7 @@ public struct WhyReply: Codable, Hashable, Sendable {
             case noMoreRuns = "no-more-runs"
             case nextBoot = "next-boot"
             case nextRun = "next-run"
+            case excluded
             case onDemand = "on-demand"
             case follows
             case followedEnd = "followed-end"

@@ -42,7 +42,8 @@ extension ConfigReader {
     /// - Parameters:
     ///   - contents: what the earlier reading was read from; nil to read all files.
     ///   - jobs: the jobs that this reading found in these files.
-    ///   - computesTimes: whether the schedules are used. If not, the time zones do not matter.
+    ///   - computesTimes: whether the schedules are used. If not, the time zones and the files of dates do
+    ///     not matter.
     ///   - others: as for `load`.
     /// - Returns: a reading whose `unchanged` names the files that were not parsed. Their jobs are
     ///   not in it; the caller has them, and asks `holds` about them. Such a reading has no errors.
@@ -58,7 +59,8 @@ extension ConfigReader {
         func load(_ known: [String: Int]) throws(ConfigError) -> ConfigReading {
             try Self.load(
                 path: path, ownerUID: ownerUID, zones: zones, seed: seed, checks: checks,
-                concurrentRunsMax: concurrentRunsMax, known: known, eachJob: eachJob)
+                concurrentRunsMax: concurrentRunsMax, known: known,
+                readsDates: computesTimes, eachJob: eachJob)
         }
         guard let contents else { return try load([:]) }
         let reading = try load(contents.files)

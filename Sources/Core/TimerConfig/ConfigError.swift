@@ -117,6 +117,11 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
         /// No job names the slot.
         public static let unusedSlot = Code(rawValue: "unused-slot")
 
+        /// No job names the list of dates.
+        public static let unusedDates = Code(rawValue: "unused-dates")
+        /// All dates of a list are past.
+        public static let pastDates = Code(rawValue: "past-dates")
+
         /// All codes, those about schedules first.
         public static let all =
             ScheduleFinding.Code.allCases.map { Code(rawValue: $0.rawValue) }
@@ -124,7 +129,7 @@ public struct ConfigWarning: Hashable, Sendable, CustomStringConvertible {
                 unknownUser, unknownGroup, unknownPamService, missingProgram, missingDirectory,
                 missingFile, missingZone, missingPrivilege, limitTooLow, limitLowered, runsAsRoot,
                 relativePath, notChecked, highestLimit, notExamined, differsFromCron,
-                unusedSlot,
+                unusedSlot, unusedDates, pastDates,
             ]
 
         /// Whether it is only information, and not a warning.

@@ -34,11 +34,45 @@ struct ConfigFiles {
     }
 
     /// The path of the main file without its name: empty, or with a slash at the end.
-    private var prefix: String { main.lastIndex(of: "/").map { String(main[...$0]) } ?? "" }
+    private var prefix: String { Self.prefix(of: main) }
 
-    /// Reads the main file. Users who can write to its directory could replace it, so the directory
-    /// is checked as well.
-    func readMain() throws(ConfigError) -> [UInt8] {
+    private static func prefix(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
+    }
+
+    /// What is different for the files of a configuration and for those that they name.
+    private struct Kind {
+        /// A larger file is refused.
+        var bytesMax: Int
+        /// What to do about a file that is larger, or not there.
+        var tooLarge: String
+        var missing: String
+
+        static let configuration = Kind(
+            bytesMax: ConfigFiles.bytesMax, tooLarge: "? Split it into jobs.d if it is",
+            missing: "write one, or name another with --config")
+        static let dates = Kind(
+            bytesMax: DatesFile.bytesMax, tooLarge: "?",
+            missing: "write it; an empty one has no dates")
+    }
+
+    /// Reads the main file.
+    func readMain() throws(ConfigError) -> [UInt8] { try read(main, as: .configuration) }
+
+    /// Reads a file of dates.
+    func readDates(_ path: String) throws(ConfigError) -> [UInt8] { try read(path, as: .dates) }
+
+    /// A hash of the contents of a file of dates, or of the reason why it cannot be read.
+    func hash(ofDates path: String) -> Int {
+        do throws(ConfigError) { return ConfigContents.hash(try readDates(path)) } catch {
+            return error.hashValue
+        }
+    }
+
+    /// Reads a file. Users who can write to its directory could replace it, so the directory is
+    /// checked as well.
+    private func read(_ main: String, as kind: Kind) throws(ConfigError) -> [UInt8] {
+        let prefix = Self.prefix(of: main)
         let name = String(main.dropFirst(prefix.count))
         let parent = ["": ".", "/": "/"][prefix] ?? String(prefix.dropLast())
         let directory: DirectoryHandle
@@ -47,17 +81,19 @@ struct ConfigFiles {
                 descriptor: try open(
                     parent, at: AT_FDCWD, path: parent, ConfigLinks.pathOnly | O_DIRECTORY))
         } catch {
-            throw ConfigError(file: main, message: Self.message(error))
+            throw ConfigError(file: main, message: Self.message(error, kind))
         }
         if let fault = ConfigLinks(ownerUID: ownerUID).fault(ofDirectory: directory.descriptor) {
             throw ConfigError(file: parent, message: fault)
         }
         // With this path, the error for a directory says that it is one.
-        return try read(name.isEmpty ? "." : name, at: directory.descriptor, path: main)
+        return try read(
+            name.isEmpty ? "." : name, at: directory.descriptor, path: main, as: kind)
     }
 
     func read(_ other: Other) throws(ConfigError) -> [UInt8] {
-        try read(other.name, at: other.directory.descriptor, path: other.path)
+        try read(
+            other.name, at: other.directory.descriptor, path: other.path, as: .configuration)
     }
 
     /// Whether the file still exists in its directory.
@@ -155,21 +191,23 @@ struct ConfigFiles {
     }
 
     private func read(
-        _ name: String, at directory: Int32, path: String
+        _ name: String, at directory: Int32, path: String, as kind: Kind
     ) throws(ConfigError) -> [UInt8] {
         func fail(_ message: String) -> ConfigError { ConfigError(file: path, message: message) }
         let file: Int32
         do throws(ConfigLinks.Fault) {
             file = try open(name, at: directory, path: path, O_RDONLY)
         } catch {
-            throw fail(Self.message(error))
+            throw fail(Self.message(error, kind))
         }
         defer { close(file) }
-        if let fault = fault(of: file, kind: S_IFREG, "a regular file") { throw fail(fault) }
-        guard let bytes = Descriptor.read(file, upTo: Self.bytesMax) else {
+        if let fault = fault(of: file, kind: S_IFREG, "a regular file") ?? fault(of: file, kind) {
+            throw fail(fault)
+        }
+        guard let bytes = Descriptor.read(file, upTo: kind.bytesMax) else {
             throw fail("cannot be read: \(Self.reason())")
         }
-        guard bytes.count <= Self.bytesMax else { throw fail(Self.tooLarge) }
+        guard bytes.count <= kind.bytesMax else { throw fail(Self.tooLarge(kind)) }
         return bytes
     }
 
@@ -191,17 +229,27 @@ struct ConfigFiles {
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
     }
 
-    private static func message(_ fault: ConfigLinks.Fault) -> String {
+    private static func message(
+        _ fault: ConfigLinks.Fault, _ kind: Kind = .configuration
+    ) -> String {
         switch fault {
         case .unsafe(let message): message
-        case .system(ENOENT): "there is no such file; write one, or name another with --config"
+        case .system(ENOENT): "there is no such file; \(kind.missing)"
         case .system(ELOOP): "leads over more than \(ConfigLinks.linksMax) symbolic links"
         case .system(let code): unreadable(code)
         }
     }
 
-    private static let tooLarge =
-        "is larger than \(bytesMax >> 20) MiB; is it the right file? Split it into jobs.d if it is"
+    private static func tooLarge(_ kind: Kind) -> String {
+        "is larger than \(kind.bytesMax >> 20) MiB; is it the right file\(kind.tooLarge)"
+    }
+
+    /// Whether an opened file is too large.
+    private func fault(of descriptor: Int32, _ kind: Kind) -> String? {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return "cannot be examined: \(Self.reason())" }
+        return status.st_size > kind.bytesMax ? Self.tooLarge(kind) : nil
+    }
 
     /// Why the opened file is not trusted, as the rest of a sentence; nil if it is.
     private func fault(of descriptor: Int32, kind: mode_t, _ kindName: String) -> String? {
@@ -218,7 +266,6 @@ struct ConfigFiles {
         guard status.st_mode & 0o022 == 0 || ConfigLinks.isReadOnly(descriptor) else {
             return "may be written to by others than its owner; chmod go-w it"
         }
-        guard kind != S_IFREG || status.st_size <= Self.bytesMax else { return Self.tooLarge }
         return nil
     }
 

@@ -43,6 +43,9 @@ public struct ConfigReading: Sendable {
     /// not have.
     public var zones: [String: ZoneRules] = [:]
     public var missingZones: Set<String> = []
+    /// The files of dates by their paths, with hashes of their contents, or of the reasons why they
+    /// cannot be read. The hashes are valid only in this process.
+    public var datesFiles: [String: Int] = [:]
     /// Whether jobs refer to tables that none of the files has, such as `[notify.ops]`.
     public var lacksTables = false
 
@@ -142,15 +145,18 @@ public enum ConfigReader {
             eachJob: eachJob)
     }
 
-    /// - Parameter known: the files that are not parsed if their contents have these hashes.
+    /// - Parameters:
+    ///   - known: the files that are not parsed if their contents have these hashes.
+    ///   - readsDates: whether files of dates are read; if not, they are taken to have none.
     static func load(
         path: String, ownerUID: UInt32, zones: ZoneFiles, seed: UInt64, checks: ConfigChecks?,
         concurrentRunsMax: Int?, replacing: (file: String, bytes: [UInt8])? = nil,
-        known: [String: Int], eachJob: (() -> Void)?
+        known: [String: Int], readsDates: Bool = true, eachJob: (() -> Void)?
     ) throws(ConfigError) -> ConfigReading {
         var decoder = Decoder(
             zones: zones, seed: seed, checks: checks, concurrentRunsMax: concurrentRunsMax)
         decoder.eachJob = eachJob
+        decoder.readsDates = readsDates
         try read(
             ConfigFiles(main: path, ownerUID: ownerUID), replacing: replacing, known: known,
             into: &decoder)
@@ -167,6 +173,7 @@ public enum ConfigReader {
             guard let replacing, replacing.file == file else { return try read() }
             return replacing.bytes
         }
+        decoder.files = files
         let main = try bytes(of: files.main) { () throws(ConfigError) in try files.readMain() }
         decoder.take(try Document(bytes: main, file: files.main))
         let (others, error) = files.others()
@@ -242,6 +249,18 @@ public enum ConfigReader {
         return hasher.finalize()
     }
 
+    /// Whether a file of dates has other contents than these, or can be read now and could not
+    /// before, or the other way round.
+    ///
+    /// - Parameter known: `datesFiles` of a reading in this process.
+    /// - Complexity: O(*n*) in the bytes of the files.
+    public static func haveChanged(
+        _ known: [String: Int], path: String, ownerUID: UInt32
+    ) -> Bool {
+        let files = ConfigFiles(main: path, ownerUID: ownerUID)
+        return known.contains { files.hash(ofDates: $0.key) != $0.value }
+    }
+
     /// The name of the directory beside the main file that contains a definition `NAME.toml` for
     /// each one-off job.
     public static let oneOffDirectory = "one-off.d"
@@ -269,13 +288,17 @@ public enum ConfigReader {
 
     /// Reads one text as if it were the only file, or the only one beside others.
     ///
+    /// - Parameter ownerUID: the user whose files of dates are trusted, beside root's; nil: none can
+    ///   be read.
     /// - Throws: `ConfigError` if it is no TOML.
     public static func read(
         _ bytes: [UInt8], file: String, beside surroundings: ConfigSurroundings? = nil,
-        zones: ZoneFiles = ZoneFiles(), seed: UInt64 = 0, checks: ConfigChecks? = nil
+        ownerUID: UInt32? = nil, zones: ZoneFiles = ZoneFiles(), seed: UInt64 = 0,
+        checks: ConfigChecks? = nil
     ) throws(ConfigError) -> ConfigReading {
         var decoder = Decoder(
             zones: zones, seed: seed, checks: checks, surroundings: surroundings)
+        decoder.files = ownerUID.map { ConfigFiles(main: file, ownerUID: $0) }
         decoder.take(try Document(bytes: bytes, file: file))
         return decoder.reading()
     }
@@ -285,12 +308,13 @@ public enum ConfigReader {
         (DaemonKey.all.map(\.name), JobKey.all.map(\.name))
     }
 
-    /// The names of the other tables, with the names of their keys. The tables `notify` and `slot`
-    /// contain tables with these keys.
+    /// The names of the other tables, with the names of their keys. The tables `notify`, `slot` and
+    /// `dates` contain tables with these keys.
     public static var settingsTables: [(name: String, keys: [String])] {
         SettingsTable.all.filter { $0.name != "daemon" }.map { ($0.name, $0.keys.map(\.name)) }
             + [
                 ("notify", NotifierKey.all.map(\.name)), ("slot", SlotDraft.keys.map(\.name)),
+                ("dates", DatesDraft.keys.map(\.name)),
             ]
     }
 }

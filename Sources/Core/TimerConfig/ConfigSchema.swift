@@ -31,6 +31,7 @@ enum ConfigSchema {
                         ("job", jobs),
                         ("notify", notifiers),
                         ("slot", slots),
+                        ("dates", dates),
                     ])
             ),
         ])
@@ -57,6 +58,13 @@ enum ConfigSchema {
             "Limits on how many runs are active at the same time, by the names that jobs give in slots.",
             members(of: "A slot.", SlotDraft.keys.map(member))
                 + [("required", .array([.string("max")]))], [])
+    }
+
+    private static var dates: JSONValue {
+        named(
+            "Lists of dates such as holidays, by the names that jobs give in except and only-on.",
+            members(of: "A list of dates.", DatesDraft.keys.map(member)),
+            [oneOf(DatesDraft.keys.map(\.name))])
     }
 
     /// The schema of a table whose keys are names, each with a table of one kind.

@@ -18,6 +18,9 @@ public struct ConfigSurroundings: Sendable {
     let slots: [RunSlot]
     /// The names of all slots, including those with an error.
     let slotNames: Set<String>
+    let dateLists: [DateList.Name: DateList]
+    /// The names of all lists of dates, including those with an error.
+    let dateNames: Set<String>
 
     /// The names of all jobs, including those with an error, and what each follows.
     let jobNames: Set<String>
@@ -32,6 +35,8 @@ public struct ConfigSurroundings: Sendable {
         notifierNames = Set(decoder.notifierPlaces.keys)
         slots = decoder.slots
         slotNames = Set(decoder.slotPlaces.keys)
+        dateLists = decoder.dateLists
+        dateNames = Set(decoder.datesPlaces.keys)
         jobNames = Set(decoder.places.keys)
         var followed: [Job.Name: [Job.Name]] = [:]
         for job in decoder.jobs {
@@ -67,6 +72,7 @@ extension ConfigReader {
             zones: zones, seed: seed, checks: checks, surroundings: surroundings)
         let files = ConfigFiles(main: path, ownerUID: ownerUID)
         if surroundings != nil {
+            decoder.files = files
             decoder.take(try Document(bytes: try files.readMain(), file: path))
         } else {
             try read(files, replacing: nil, known: [:], into: &decoder)

@@ -38,9 +38,10 @@ extension Decoder {
                         + "(raise jobs-max in [daemon])"))
         }
         leavePlaces(&kept)
+        applyDates(to: &kept)
         let shares = shares(of: kept)
         nameForMachine(&kept)
-        let unused = unusedSlots()
+        let unused = unusedSlots() + datesWarnings(of: kept)
         // Who is in a group may change at any time. Two names of files may be equal as texts and differ
         // in their bytes.
         let isLasting =
@@ -58,7 +59,7 @@ extension Decoder {
                     files: lasting, settings: settings, defaults: mainDefaults?.hash ?? 0,
                     notifiers: notifiers, slots: slots) : nil,
             unchanged: unchanged, zones: zones.known, missingZones: zones.missing,
-            lacksTables: found.lacksTables)
+            datesFiles: datesFiles, lacksTables: found.lacksTables)
     }
 
     /// Adds the files of these jobs, and which jobs are in the files that have errors.
@@ -108,6 +109,7 @@ extension Decoder {
         leaveOutWithoutFleet(&found)
         leaveOutWithWrongNotifiers(&found)
         leaveOutWithWrongSlots(&found)
+        leaveOutWithWrongDates(&found)
         leaveOutWithWrongFollows(&found)
         return found
     }

@@ -30,6 +30,18 @@ struct Decoder {
     /// The slots without an error, and the places of all, by their names.
     var slots: [RunSlot] = []
     var slotPlaces: [String: (file: String, mark: SourceMark, excerpt: String?)] = [:]
+    /// The lists of dates without an error, and the places of all, by their names.
+    var dateLists: [DateList.Name: DateList] = [:]
+    var datesPlaces: [String: (file: String, mark: SourceMark, excerpt: String?)] = [:]
+    /// The files of dates by their paths, with hashes of their contents, or of the reasons why they
+    /// cannot be read.
+    var datesFiles: [String: Int] = [:]
+    /// The lists that each job names, and where.
+    private(set) var dateUses: [Job.Name: (use: DateUse, mark: SourceMark, excerpt: String?)] = [:]
+    /// How the files of dates are opened; nil if no files can be read.
+    var files: ConfigFiles?
+    /// Whether files of dates are read; if not, they are taken to have none.
+    var readsDates = true
     /// Where the `slots` are written that count for a job, by the job's name.
     private(set) var slotUsePlaces: [Job.Name: (mark: SourceMark, excerpt: String?)] = [:]
     /// Where `follows` is written, by the name of the job that has it.
@@ -160,10 +172,13 @@ struct Decoder {
             case "slot":
                 settingsFiles.insert(document.file)
                 readSlots(entry, &reader)
+            case "dates":
+                settingsFiles.insert(document.file)
+                readDates(entry, &reader)
             default:
                 reader.unknown(
                     entry, "table",
-                    among: tables.map(\.name) + ["defaults", "job", "notify", "slot"],
+                    among: tables.map(\.name) + ["defaults", "job", "notify", "slot", "dates"],
                     subject: nil)
             }
         }
@@ -176,7 +191,9 @@ struct Decoder {
         }
         ends.append((document.file, jobs.count))
         errors += reader.errors.sorted { ($0.mark ?? .start) < ($1.mark ?? .start) }
-        let more = reader.count - reader.repeats - reader.errors.count
+        errors += reader.errorsOfOthers
+        let more =
+            reader.count - reader.repeats - reader.errors.count - reader.errorsOfOthers.count
         if more > 0 {
             unlisted += more - 1
             errors.append(
@@ -379,7 +396,7 @@ struct Decoder {
         // again.
         if draft.renamedFrom != nil || draft.fleetMark != nil || draft.follows != nil
             || draft.cron.contains(where: { !$0.spec.differences.isEmpty })
-            || draft.namesAllZones
+            || draft.namesAllZones || draft.dateUse.mark != nil
         {
             isLasting = false
         }
@@ -395,6 +412,9 @@ struct Decoder {
         }
         if let mark = draft.slotsMark, !draft.policy.slots.isEmpty {
             slotUsePlaces[name] = (mark, reader.excerpt(at: mark))
+        }
+        if let mark = draft.dateUse.mark {
+            dateUses[name] = (draft.dateUse, mark, reader.excerpt(at: mark))
         }
         if let mark = draft.follows?.mark {
             followsPlaces[name] = (mark, reader.excerpt(at: mark))

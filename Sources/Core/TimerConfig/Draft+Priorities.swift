@@ -53,7 +53,8 @@ extension Draft {
             else { continue }
             faults.append(Fault(entry.mark, "\(entry.key) goes with \(companion.partner) alone"))
         }
-        return faults + conditionFaults(among: entries) + fleetFaults(among: entries)
+        return faults + conditionFaults(among: entries) + dateFaults(among: entries)
+            + fleetFaults(among: entries)
     }
 
     /// What a key goes with, and whether the job has that.

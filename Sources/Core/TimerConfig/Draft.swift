@@ -50,6 +50,8 @@ struct Draft: Sendable {
     var notifyMark: SourceMark?
     /// Where `slots` is written, for errors about them; nil: it is not.
     var slotsMark: SourceMark?
+    /// The lists of dates that it names.
+    var dateUse = DateUse()
     /// After which jobs it runs, and where that is written; nil: after none.
     var follows: Marked<Follows>?
     var onDemand = false

@@ -8,6 +8,8 @@ struct FileReader {
     var document: Document
     /// The first errors, up to `ConfigReading.errorsMax`; the others are counted.
     private(set) var errors: [ConfigError] = []
+    /// Errors in other files that this one names, which are among the first ones too.
+    private(set) var errorsOfOthers: [ConfigError] = []
     /// The number of all errors so far.
     private(set) var count = 0
     /// The name of the job that is being read, for its errors; nil between jobs.
@@ -27,7 +29,13 @@ struct FileReader {
     }
 
     /// Whether the next error is only counted.
-    var isFull: Bool { errors.count >= ConfigReading.errorsMax }
+    var isFull: Bool { errors.count + errorsOfOthers.count >= ConfigReading.errorsMax }
+
+    /// Reports an error in another file that this one names.
+    mutating func report(_ error: ConfigError) {
+        count += 1
+        if !isFull { errorsOfOthers.append(error) }
+    }
 
     /// An error, whichever job of a template has it.
     struct SeenError: Hashable {

@@ -8,7 +8,7 @@ import TimerZones
 extension Draft: KeyTarget {
     /// The keys of a job. A plain one is a line here or in one of the files beside, and a property.
     static let keys =
-        base + policies + slots + conditions + follows + notifications + execution + fleets
+        base + dates + policies + slots + conditions + follows + notifications + execution + fleets
     /// How each key is read, by its name. Of 100 000 jobs nothing else of a key is copied.
     static let readers = Dictionary(uniqueKeysWithValues: keys.map { ($0.name, $0.reader) })
 

@@ -173,7 +173,8 @@ private struct FileCheckRun {
                 checks: checks)
         }
         return try ConfigReader.read(
-            bytes, file: "-", beside: surroundings, seed: MachineID.seed, checks: checks)
+            bytes, file: "-", beside: surroundings, ownerUID: geteuid(), seed: MachineID.seed,
+            checks: checks)
     }
 
     private func report(_ reading: ConfigReading, _ surroundings: ConfigSurroundings?) {

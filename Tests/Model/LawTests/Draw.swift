@@ -64,4 +64,25 @@ enum Draw {
         let weekday = weekdays[random.int(below: weekdays.count)]
         return (weekday.isEmpty ? "" : weekday + " ") + "\(year)-\(field(1, 12))\(day) \(time)"
     }
+
+    /// Rules with lists of dates around a date.
+    static func rules(_ random: inout SeededRandom, around date: CivilDate) -> FiringRules {
+        func list(_ name: String) -> DateList {
+            let entries = (0..<random.int(below: 5)).map { _ -> DaySet.Entry in
+                let first = CivilDate(
+                    daysSinceEpoch: date.daysSinceEpoch - 3 + random.int(below: 40))
+                guard random.int(below: 4) > 0 else {
+                    return .yearly(month: first.month, day: first.day)
+                }
+                let length = random.int(below: 4) == 0 ? 200 : 4
+                return .range(
+                    first,
+                    CivilDate(daysSinceEpoch: first.daysSinceEpoch + random.int(below: length)))
+            }
+            return DateList(name: DateList.Name(name)!, days: DaySet(entries))
+        }
+        return FiringRules(
+            except: (0..<random.int(below: 3)).map { list("except-\($0)") },
+            onlyOn: random.int(below: 3) == 0 ? [list("only")] : [])
+    }
 }

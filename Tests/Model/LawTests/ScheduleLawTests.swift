@@ -143,6 +143,52 @@ import TimerZones
         return nil
     }
 
+    /// With lists of dates, `next` is the first occurrence that all lists allow, and `previous` is
+    /// its inverse.
+    @Test func nextIsTheFirstAllowedOccurrence() throws {
+        var random = SeededRandom()
+        let zones = try Self.zones.map { try ZoneFiles().rules(named: $0) }
+        var (found, passed) = (0, 0)
+        for _ in 0..<Self.cases / 100 {
+            let drawn = try Self.makeCase(&random, zones, isDense: random.int(below: 2) == 0)
+            let rules = Draw.rules(&random, around: drawn.zone.date(at: drawn.at))
+            let search = RuledSearch(rules: rules, zone: drawn.zone)
+            var at = drawn.at
+            var expected = drawn.next(after: at)
+            var steps = 0
+            while let next = expected, steps < 1000,
+                rules.reason(on: drawn.zone.date(at: next)) != nil
+            {
+                expected = drawn.next(after: next)
+                steps += 1
+            }
+            // There is no such occurrence within a reasonable number of them.
+            guard steps < 1000, let expected else { continue }
+            found += 1
+            passed += steps > 0 ? 1 : 0
+            let next = search.first(after: at) { drawn.next(after: $0) }
+            let same = search.last(before: expected + .microseconds(1)) {
+                drawn.previous(before: $0)
+            }
+            at = expected
+            let last = search.last(before: at) { drawn.previous(before: $0) }
+            let isInverse =
+                last.map { last in
+                    search.first(after: last) { drawn.next(after: $0) } == expected
+                        && last <= drawn.at
+                } ?? true
+            guard next == expected, same == expected, isInverse else {
+                Issue.record(
+                    "\(drawn.place) with \(rules): \(next?.rfc3339 ?? "none"), must be \(expected.rfc3339)"
+                )
+                return
+            }
+        }
+        print(
+            "lists of dates: \(found) with a next occurrence, \(passed) after one that is not allowed"
+        )
+    }
+
     /// The normal form is read with the same meaning, and its own normal form is the same text.
     @Test func theNormalFormIsAFixedPoint() throws {
         var random = SeededRandom()

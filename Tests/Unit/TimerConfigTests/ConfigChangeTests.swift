@@ -31,7 +31,7 @@ import TimerZones
         var missing: Set<String> = []
 
         func findings(for question: MachineCheck.Question) -> [MachineCheck.Finding] {
-            missing.contains(question.program ?? "")
+            question.programs.contains { missing.contains($0.name) }
                 ? [MachineCheck.Finding(code: .missingProgram, key: "command", message: "gone")]
                 : []
         }

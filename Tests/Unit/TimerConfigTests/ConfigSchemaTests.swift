@@ -183,7 +183,7 @@ import Testing
             if not match: continue
             value = tomllib.loads("x = " + match.group(2))["x"]
             kind = schema["properties"][table]
-            if table in ("job", "notify", "slot"): kind = kind["additionalProperties"]
+            if table in ("job", "notify", "slot", "dates"): kind = kind["additionalProperties"]
             for error in Draft7Validator(kind["properties"][match.group(1)]).iter_errors(value):
                 sys.exit("the shipped " + line + ": " + str(error))
             keys += 1

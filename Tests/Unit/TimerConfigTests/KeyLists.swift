@@ -32,6 +32,7 @@ struct KeyFacts {
         var tables = [
             "job": JobKey.all.map(KeyFacts.init), "notify": NotifierKey.all.map(KeyFacts.init),
             "slot": SlotDraft.keys.map(KeyFacts.init),
+            "dates": DatesDraft.keys.map(KeyFacts.init),
             "condition": ConditionDraft.keys.map(KeyFacts.init),
         ]
         for table in SettingsTable.all { tables[table.name] = table.keys.map(KeyFacts.init) }

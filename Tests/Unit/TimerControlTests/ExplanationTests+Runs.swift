@@ -147,6 +147,27 @@ extension ExplanationTests {
         )
     }
 
+    /// It is Wednesday, 2026-11-18, at 11:07.
+    @Test func excludedByItsDates() throws {
+        let list = DateList(
+            name: DateList.Name("holidays")!,
+            days: DaySet([try DaySet.Entry("2026-11-18..2026-11-19")]))
+        var schedule = WallSchedule([.calendar(try CalendarSpec("*:15"), .utc)])
+        schedule.rules = Boxed(wrappedValue: FiringRules(except: [list]))
+        let machine = Machine([job(.wall(schedule))])
+        #expect(
+            machine.why().contains(
+                "There is no run at 2026-11-18T11:15:00Z (in 8 min): 2026-11-18 is in holidays."))
+        let snapshot = try #require(
+            machine.agenda.snapshot(of: Job.Name("backup")!, at: machine.now))
+        let status = JobStatus(snapshot)
+        #expect(status.except == ["holidays"] && status.onlyOn == nil)
+        #expect(status.next == "2026-11-20T00:15:00.000000Z")
+        #expect(
+            snapshot.upcomingRuns(until: .init(secondsSinceEpoch: 1_795_300_000), most: 1).map(
+                \.at.rfc3339) == ["2026-11-20T00:15:00Z"])
+    }
+
     @Test func tooOldToStart() throws {
         let schedule = WallSchedule([.cron(try CronSpec("0 * * * *"), .utc)])
         var machine = Machine([

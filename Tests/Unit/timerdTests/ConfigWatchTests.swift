@@ -142,6 +142,22 @@ import Testing
         #expect(scene.count("/timerd", "..data", IN_CREATE) == 1)
     }
 
+    /// A file of dates counts from when it is named, also if it is not there yet.
+    @Test func filesOfDatesAreWatched() throws {
+        let scene = try Scene(make: plain)
+        mkdir("\(scene.folder)/far", 0o755)
+        #expect(scene.count("/timerd", "holidays.txt", IN_CLOSE_WRITE) == 0)
+        let files = ["\(scene.folder)/timerd/holidays.txt", "\(scene.folder)/far/closed"]
+        try #require(scene.watch).look(for: files)
+        #expect(scene.count("/timerd", "holidays.txt", IN_CLOSE_WRITE) == 1)
+        #expect(scene.count("/timerd", "other.txt", IN_CLOSE_WRITE) == 0)
+        #expect(scene.count("/far", "closed", IN_MOVED_TO) == 1)
+        #expect(scene.count("/timerd", "timerd.toml", IN_CLOSE_WRITE) == 1)
+        try #require(scene.watch).look(for: [String]())
+        #expect(!scene.notices.watched.contains("\(scene.folder)/far"))
+        #expect(scene.count("/timerd", "holidays.txt", IN_CLOSE_WRITE) == 0)
+    }
+
     @Test func withoutMoreWatchesOneWarningSaysSo() throws {
         let scene = try Scene(make: plain)
         scene.notices.fail(ENOSPC)

@@ -212,9 +212,18 @@ enum Text {
         if job.onDemand == true { return job.follows == nil ? "on demand" : nil }
         let zone = job.timezone.map { " in \($0)" } ?? ""
         if let calendar = job.calendar {
-            return "calendar \(calendar.joined(separator: "; "))\(zone)"
+            return "calendar \(calendar.joined(separator: "; "))\(zone)\(dates(job))"
         }
-        return job.cron.map { "cron \($0.joined(separator: "; "))\(zone)" }
+        return job.cron.map { "cron \($0.joined(separator: "; "))\(zone)\(dates(job))" }
+    }
+
+    /// The lists of dates that limit a schedule, such as `, except on holidays`.
+    private static func dates(_ job: JobStatus) -> String {
+        let lists = [
+            job.except.map { ", except on \($0.joined(separator: ", "))" },
+            job.onlyOn.map { ", only on \($0.joined(separator: ", "))" },
+        ]
+        return lists.compactMap { $0 }.joined()
     }
 
     private static func resources(_ run: RunStatus) -> String? {

@@ -163,6 +163,7 @@ struct NextVerb: Verb {
             preview.afterBootUsec = status.afterBootUsec
             return preview
         }
+        if status.except != nil || status.onlyOn != nil { return try previewOfRuns(of: status) }
         let sources =
             try (status.calendar ?? []).map { text -> WallSchedule.Source in
                 let spec = try CalendarSpec(text)
@@ -192,6 +193,25 @@ struct NextVerb: Verb {
         }
         return preview
     }
+
+    /// The preview for a job whose dates only the daemon has.
+    private func previewOfRuns(of status: JobStatus) throws -> SchedulePreview {
+        guard from == nil, let name = Job.Name(status.job) else {
+            throw Connection.fail(
+                2,
+                "--from: \(status.job) has lists of dates, and the daemon shows its runs from now on alone; "
+                    + "without --from, -n shows up to 1000")
+        }
+        let query = UpcomingQuery(job: name, until: Self.lastInstant, limit: count)
+        let reply = try connection.ask(.upcoming(query), for: UpcomingReply.self)
+        let texts = (status.calendar ?? []) + (status.cron ?? [])
+        return SchedulePreview(
+            normalized: texts.joined(separator: "; "), timezone: status.timezone,
+            instants: reply.upcoming.filter { $0.kind != "retry" }.map(\.at))
+    }
+
+    /// The end of the last year in which a schedule has occurrences.
+    private static let lastInstant = WallInstant(secondsSinceEpoch: 7_258_118_399)
 
     private func read<Spec>(
         _ option: String, _ text: String, _ parse: (String) throws(ScheduleError) -> Spec

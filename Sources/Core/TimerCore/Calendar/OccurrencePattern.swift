@@ -233,6 +233,10 @@ struct DayPattern: Hashable, Sendable {
         let length = CivilDate.days(in: month, of: year)
         let byDate = byLength[length - 28]
         guard weekdays != 0x7f || rule != .both else { return byDate }
+        return combined(byDate, month, year, length)
+    }
+
+    private func combined(_ byDate: UInt64, _ month: Int, _ year: Int, _ length: Int) -> UInt64 {
         // 1970-01-01 was a Thursday, 3 from Monday.
         let first = CivilDate(year: year, month: month, day: 1).daysSinceEpoch
         let weekday = ((first + 3) % 7 + 7) % 7

@@ -17,6 +17,8 @@ public struct ScheduleFinding: Hashable, Sendable {
         case leapDayOnly = "leap-day-only"
         /// An occurrence is in a range of local time that daylight saving time skips or repeats.
         case dstChange = "dst-change"
+        /// Lists of dates exclude every occurrence of the coming years.
+        case neverAllowed = "never-allowed"
     }
 
     public var code: Code
@@ -37,6 +39,18 @@ extension WallSchedule {
     ///   O(1) changes of its zone.
     public func findings(at now: WallInstant) -> [ScheduleFinding] {
         sourceFindings(at: now) + [clockFinding(at: now)].compactMap(\.self)
+    }
+
+    /// The sentence about lists of dates that exclude every occurrence of the next five years; nil if
+    /// they allow one, or if there is none.
+    ///
+    /// - Complexity: one search with the lists and one without.
+    public func neverAllowed(at now: WallInstant) -> String? {
+        let end = now + Self.findingsAhead
+        guard let first = excluded(after: now), first.at < end,
+            next(after: now).map({ $0 >= end }) ?? true
+        else { return nil }
+        return "its dates exclude every run of the next five years: \(first.reason)"
     }
 
     private func sourceFindings(at now: WallInstant) -> [ScheduleFinding] {

@@ -14,6 +14,14 @@ public struct WallSchedule: Hashable, Sendable {
         /// A crontab line, in a zone.
         case cron(CronSpec, ZoneRules)
         case at(WallInstant)
+
+        /// The zone of its local times; nil if it has none.
+        public var zone: ZoneRules? {
+            switch self {
+            case .calendar(_, let zone), .cron(_, let zone): zone
+            case .at: nil
+            }
+        }
     }
 
     /// At least one. The schedule has the occurrences of all of them, each instant once.
@@ -22,6 +30,8 @@ public struct WallSchedule: Hashable, Sendable {
     public var gap: DSTRule.Gap?
     /// What happens to times that occur twice; nil: the default of each source.
     public var overlap: DSTRule.Overlap?
+    /// On which dates it may fire; nil: on all. Schedules with the same rules share one value.
+    public var rules: Boxed<FiringRules>?
 
     /// Combines the sources; by default each has its own rule for daylight saving time.
     public init(_ sources: [Source], gap: DSTRule.Gap? = nil, overlap: DSTRule.Overlap? = nil) {
@@ -31,41 +41,74 @@ public struct WallSchedule: Hashable, Sendable {
     }
 
     /// The first occurrence after `instant`; nil if there is none.
-    /// - Complexity: O(*n*) in the number of sources; for each, the complexity of its `next`.
+    /// - Complexity: O(*n*) in the number of sources; for each, the complexity of its `next`, with
+    ///   rules for each range of dates that they exclude.
     public func next(after instant: WallInstant) -> WallInstant? {
-        sources.compactMap { source -> WallInstant? in
-            switch source {
-            case .calendar(let spec, let zone):
-                spec.next(after: instant, in: zone, rule: rule(spec.standardRule))
-            case .cron(let spec, let zone):
-                spec.next(after: instant, in: zone, rule: rule(spec.standardRule))
-            case .at(let occurrence): occurrence > instant ? occurrence : nil
+        guard let rules = rules?.wrappedValue else {
+            return sources.compactMap { occurrence(of: $0, after: instant) }.min()
+        }
+        return sources.compactMap { source -> WallInstant? in
+            guard let zone = source.zone else { return occurrence(of: source, after: instant) }
+            return RuledSearch(rules: rules, zone: zone).first(after: instant) {
+                occurrence(of: source, after: $0)
             }
         }.min()
     }
 
     /// The last occurrence before `instant`; nil if there is none since 1970.
-    /// - Complexity: O(*n*) in the number of sources; for each, the complexity of its `previous`.
+    /// - Complexity: as `next`.
     public func previous(before instant: WallInstant) -> WallInstant? {
-        sources.compactMap { source -> WallInstant? in
-            switch source {
-            case .calendar(let spec, let zone):
-                spec.previous(before: instant, in: zone, rule: rule(spec.standardRule))
-            case .cron(let spec, let zone):
-                spec.previous(before: instant, in: zone, rule: rule(spec.standardRule))
-            case .at(let occurrence): occurrence < instant ? occurrence : nil
+        guard let rules = rules?.wrappedValue else {
+            return sources.compactMap { occurrence(of: $0, before: instant) }.max()
+        }
+        return sources.compactMap { source -> WallInstant? in
+            guard let zone = source.zone else { return occurrence(of: source, before: instant) }
+            return RuledSearch(rules: rules, zone: zone).last(before: instant) {
+                occurrence(of: source, before: $0)
             }
         }.max()
     }
 
+    /// The first occurrence of a source, whatever its date.
+    private func occurrence(of source: Source, after instant: WallInstant) -> WallInstant? {
+        switch source {
+        case .calendar(let spec, let zone):
+            spec.next(after: instant, in: zone, rule: rule(spec.standardRule))
+        case .cron(let spec, let zone):
+            spec.next(after: instant, in: zone, rule: rule(spec.standardRule))
+        case .at(let occurrence): occurrence > instant ? occurrence : nil
+        }
+    }
+
+    /// The last occurrence of a source, whatever its date.
+    private func occurrence(of source: Source, before instant: WallInstant) -> WallInstant? {
+        switch source {
+        case .calendar(let spec, let zone):
+            spec.previous(before: instant, in: zone, rule: rule(spec.standardRule))
+        case .cron(let spec, let zone):
+            spec.previous(before: instant, in: zone, rule: rule(spec.standardRule))
+        case .at(let occurrence): occurrence < instant ? occurrence : nil
+        }
+    }
+
+    /// The first firing after `instant` that the rules exclude, with the reason in words such as
+    /// `2026-12-25 is in holidays`; nil if the next occurrence is allowed, or there is none.
+    ///
+    /// - Complexity: two searches of the schedule.
+    public func excluded(after instant: WallInstant) -> (at: WallInstant, reason: String)? {
+        guard let rules = rules?.wrappedValue else { return nil }
+        let found = sources.compactMap { source -> (at: WallInstant, reason: String)? in
+            guard let zone = source.zone, let next = occurrence(of: source, after: instant),
+                let reason = rules.reason(on: zone.date(at: next))
+            else { return nil }
+            return (next, reason)
+        }
+        return found.min { $0.at < $1.at }
+    }
+
     /// The zones of the sources, one for each source that has one; equal ones are repeated.
     public var zones: [ZoneRules] {
-        sources.compactMap { source in
-            switch source {
-            case .calendar(_, let zone), .cron(_, let zone): zone
-            case .at: nil
-            }
-        }
+        sources.compactMap(\.zone)
     }
 
     /// Replaces the rules of its zones, if there are new ones.

@@ -41,12 +41,15 @@ struct ConfigPlaces {
 
     /// Looks where the files are now.
     ///
-    /// - Parameter main: the path of the main file.
+    /// - Parameters:
+    ///   - main: the path of the main file.
+    ///   - others: the paths of the files of dates.
     /// - Complexity: O(*n*) in the number of files.
-    init(of main: String) {
+    init(of main: String, and others: [String] = []) {
         let slash = main.lastIndex(of: "/")
         let folder = slash.map { String(main[...$0]) } ?? ""
         follow(main)
+        for other in others { follow(other) }
         guard let jobs = follow("\(folder)jobs.d"), let listing = opendir(jobs) else { return }
         defer { closedir(listing) }
         places[jobs, default: Place()].isJobs = true

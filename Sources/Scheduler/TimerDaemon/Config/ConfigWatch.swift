@@ -72,6 +72,8 @@ final class ConfigWatch: Sendable {
     private struct State {
         var watches: [Int32: Watched] = [:]
         var quiet = QuietPeriod()
+        /// The paths of the files of dates.
+        var datesFiles: [String] = []
         /// The last complaint about a directory that is not watched; nil if all are watched.
         var complaint: String?
     }
@@ -106,9 +108,16 @@ final class ConfigWatch: Sendable {
 
     func end() { notices.end() }
 
+    /// Watches the directories that lead to these files of dates as well.
+    func look(for datesFiles: some Sequence<String>) {
+        let files = datesFiles.sorted()
+        state.withLock { $0.datesFiles = files }
+        look()
+    }
+
     /// Watches the directories that lead to the configuration now, and no others.
     func look() {
-        let places = ConfigPlaces(of: main).places
+        let places = ConfigPlaces(of: main, and: state.withLock(\.datesFiles)).places
         let before = state.withLock(\.watches)
         var watches: [Int32: Watched] = [:]
         var complaint: String?

@@ -127,6 +127,7 @@ extension Reloader {
             state.withLock { state in
                 state.zones.merge(reading.zones) { $1 }
                 state.missingZones = reading.missingZones
+                state.datesFiles = reading.datesFiles
             }
             if machine.hasTimedOut { reading.warnUnchecked(in: path) }
             func readable(_ jobs: Readable.Jobs) -> Result<Readable, Errors> {

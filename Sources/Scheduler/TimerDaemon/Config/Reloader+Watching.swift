@@ -28,7 +28,11 @@ extension Reloader {
             path, notices: notices, alarm: .on(queue),
             changed: { [weak self] in self?.reloadIfChanged() },
             complain: { [log] in log.warning("\($0)") })
-        state.withLock { $0.watch = watch }
+        let files = state.withLock { state in
+            state.watch = watch
+            return state.datesFiles
+        }
+        watch.look(for: files.keys)
         watch.begin(on: queue)
     }
 
@@ -46,11 +50,18 @@ extension Reloader {
             guard missing.contains(where: { (try? files.rules(named: $0)) != nil }) else { return }
             let digest = digest()
             // Without auto-reload a change of the files waits for a request.
-            let mayReload = state.withLock { $0.digest == digest || $0.settings.autoReload }
+            let (known, dates, isAutomatic) = state.withLock {
+                ($0.digest, $0.datesFiles, $0.settings.autoReload)
+            }
+            let mayReload = isAutomatic || known == digest && !haveDatesChanged(dates)
             guard mayReload else { return }
             // The result is in the log, so there is nothing to do with it here.
             reload(.zones, digest: digest) { _ in }
         }
+    }
+
+    private func haveDatesChanged(_ known: [String: Int]) -> Bool {
+        ConfigReader.haveChanged(known, path: path, ownerUID: user)
     }
 
     /// Reloads if the files have other contents than when they were read last. This is also true
@@ -58,7 +69,8 @@ extension Reloader {
     func reloadIfChanged() {
         guard state.withLock({ $0.watch != nil }) else { return }
         let digest = digest()
-        guard digest != state.withLock(\.digest) else { return }
+        let (known, files) = state.withLock { ($0.digest, $0.datesFiles) }
+        guard digest != known || haveDatesChanged(files) else { return }
         // The result is in the log, so there is nothing to do with it here.
         reload(.change, digest: digest) { _ in }
     }

@@ -35,6 +35,8 @@ package final class Reloader: Sendable {
     struct State {
         /// The digest of the files when they were read last.
         var digest: Int
+        /// The files of dates that were read last, with hashes of their contents.
+        var datesFiles: [String: Int]
         var origins: ConfigOrigins
         /// What the configuration in use was read from; nil if the next reload must read everything, as
         /// while another one is applied.
@@ -102,6 +104,7 @@ package final class Reloader: Sendable {
     package struct InUse {
         /// The digest of the files before they were read.
         var digest: Int
+        var datesFiles: [String: Int]
         var origins: ConfigOrigins
         var contents: ConfigContents?
         var settings: DaemonSettings
@@ -111,6 +114,7 @@ package final class Reloader: Sendable {
 
         package init(_ reading: ConfigReading, digest: Int) {
             self.digest = digest
+            datesFiles = reading.datesFiles
             origins = ConfigOrigins(of: reading)
             contents = reading.contents
             settings = reading.settings
@@ -143,7 +147,8 @@ package final class Reloader: Sendable {
         fleet = inUse.settings.fleet
         state = Mutex(
             State(
-                digest: inUse.digest, origins: inUse.origins, contents: inUse.contents,
+                digest: inUse.digest, datesFiles: inUse.datesFiles, origins: inUse.origins,
+                contents: inUse.contents,
                 settings: inUse.settings, findings: inUse.findings, zones: inUse.zones,
                 missingZones: inUse.missingZones))
         queue.async { [self] in
@@ -186,7 +191,8 @@ package final class Reloader: Sendable {
         continueReload(reload, with: read(isStrict: isStrict, changesSince: contents))
         // A watched directory may have been replaced, or one may exist now that did not exist
         // before.
-        state.withLock(\.watch)?.look()
+        let (watch, files) = state.withLock { ($0.watch, $0.datesFiles) }
+        watch?.look(for: files.keys)
     }
 
     func continueReload(_ reload: Reload, with result: Result<Readable, Errors>) {

@@ -33,6 +33,13 @@ extension FleetJob {
         skipExitCodes = job.execution.skipExitCodes
     }
 
+    /// The dates themselves and not the names of their lists, so that machines whose files differ do
+    /// not share the job.
+    private static func parts(of rules: FiringRules) -> [String] {
+        rules.except.map { "except \($0.days.texts)" }
+            + rules.onlyOn.map { "only-on \($0.days.texts)" }
+    }
+
     /// Distinguishes versions of a definition on all machines. The rules of a time zone are not part
     /// of it: machines with other versions of them still share the job.
     private static func hash(of job: Job, _ fleet: FleetPolicy) -> String {
@@ -51,6 +58,7 @@ extension FleetJob {
             }
             parts.append("gap \(schedule.gap?.rawValue ?? "-")")
             parts.append("overlap \(schedule.overlap?.rawValue ?? "-")")
+            if let rules = schedule.rules?.wrappedValue { parts += Self.parts(of: rules) }
         case .after, .onBoot, .onDemand: break
         }
         let policy = job.policy

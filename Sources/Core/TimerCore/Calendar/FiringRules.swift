@@ -1,0 +1,181 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// On which dates a schedule by the wall clock may fire. A firing on another date does not exist: it
+/// is not missed, and nothing catches it up.
+///
+/// A date is that of the local clock in the zone of the schedule.
+public struct FiringRules: Hashable, Sendable {
+    /// It does not fire on the dates of these lists.
+    public var except: [DateList]
+    /// It fires on dates of these lists alone; empty: on all dates.
+    public var onlyOn: [DateList]
+
+    public init(except: [DateList] = [], onlyOn: [DateList] = []) {
+        self.except = except
+        self.onlyOn = onlyOn
+    }
+
+    /// Why the schedule does not fire on a date, in words such as `2026-12-25 is in holidays`; nil
+    /// if it may.
+    public func reason(on date: CivilDate) -> String? {
+        let day = date.daysSinceEpoch
+        if let list = except.first(where: { $0.days.contains(day) }) {
+            return "\(date.text) is in \(list.name)"
+        }
+        guard !onlyOn.isEmpty, !onlyOn.contains(where: { $0.days.contains(day) }) else {
+            return nil
+        }
+        return "\(date.text) is not in \(onlyOn.map(\.name.description).joined(separator: " or "))"
+    }
+
+    /// The first date from `day` on at which the schedule may fire, in days since 1970; nil if there
+    /// is none before the year 2200.
+    ///
+    /// - Complexity: that of `DaySet.first` for each range of dates that one of the lists excludes
+    ///   and another one does not.
+    func firstDay(from day: Int) -> Int? {
+        settle(day) {
+            $0.first(from: $1, inside: $2)
+        } nearest: {
+            $0.min()
+        }
+    }
+
+    /// The last date until `day` at which the schedule may fire; nil if there is none since 1970.
+    /// - Complexity: as `firstDay`.
+    func lastDay(until day: Int) -> Int? {
+        settle(day) {
+            $0.last(until: $1, inside: $2)
+        } nearest: {
+            $0.max()
+        }
+    }
+
+    /// Moves a day in one direction until no list excludes it.
+    private func settle(
+        _ day: Int, _ search: (DaySet, Int, Bool) -> Int?, nearest: ([Int]) -> Int?
+    ) -> Int? {
+        var day = day
+        while true {
+            let before = day
+            for list in except {
+                guard let found = search(list.days, day, false) else { return nil }
+                day = found
+            }
+            if !onlyOn.isEmpty {
+                guard let found = nearest(onlyOn.compactMap { search($0.days, day, true) }) else {
+                    return nil
+                }
+                day = found
+            }
+            if day == before { return day }
+        }
+    }
+}
+
+/// The search for firings on the dates that the rules allow.
+struct RuledSearch {
+    let rules: FiringRules
+    let zone: ZoneRules
+
+    private static let second: Int64 = 1_000_000
+    private static let secondsPerDay: Int64 = 86_400
+    /// This is longer than the difference of any two offsets of a zone.
+    private static let margin: Int64 = 52 * 3600
+
+    /// The first instant after `instant` that `next` finds and the rules allow.
+    ///
+    /// A range of dates that are not allowed is passed in one step, except where the clock is set
+    /// back soon, and a date before may come again.
+    ///
+    /// - Parameter next: the first occurrence of the schedule after an instant, whatever its date.
+    /// - Complexity: one `next` for each range of dates that is passed.
+    func first(
+        after instant: WallInstant, _ next: (WallInstant) -> WallInstant?
+    ) -> WallInstant? {
+        var instant = instant
+        while let found = next(instant) {
+            let second = found.secondsSinceEpoch
+            let segment = zone.segment(at: second)
+            let day = Self.day(of: second, segment)
+            let allowed = rules.firstDay(from: day)
+            if allowed == day { return found }
+            let bound: Int64
+            if let end = segment.end, end - second < Self.margin {
+                bound = min(end, allowed.map { midnight(of: $0) - segment.offset } ?? .max)
+            } else if let allowed {
+                bound = start(of: allowed, notBefore: second)
+            } else {
+                return nil
+            }
+            instant = WallInstant(secondsSinceEpoch: bound) - .microseconds(1)
+        }
+        return nil
+    }
+
+    /// The last instant before `instant`. It works like `first` in the opposite direction.
+    func last(
+        before instant: WallInstant, _ previous: (WallInstant) -> WallInstant?
+    ) -> WallInstant? {
+        var instant = instant
+        while let found = previous(instant) {
+            let second = found.secondsSinceEpoch
+            let segment = zone.segment(at: second)
+            let day = Self.day(of: second, segment)
+            let allowed = rules.lastDay(until: day)
+            if allowed == day { return found }
+            let bound: Int64
+            if let start = segment.start, second - start < Self.margin {
+                bound = max(start, allowed.map { midnight(of: $0 + 1) - segment.offset } ?? .min)
+            } else if let allowed {
+                bound = end(of: allowed, notAfter: second)
+            } else {
+                return nil
+            }
+            instant = WallInstant(secondsSinceEpoch: bound)
+        }
+        return nil
+    }
+
+    /// The first second, from `lowest` on, at which the local clock has reached a day.
+    private func start(of day: Int, notBefore lowest: Int64) -> Int64 {
+        let midnight = midnight(of: day)
+        var lowest = max(lowest, midnight - Self.margin)
+        while true {
+            let segment = zone.segment(at: lowest)
+            let start = max(lowest, midnight - segment.offset)
+            guard let end = segment.end, end <= start else { return start }
+            lowest = end
+        }
+    }
+
+    /// The first second after a day, until `highest`: from it on the local clock shows later days.
+    private func end(of day: Int, notAfter highest: Int64) -> Int64 {
+        let midnight = midnight(of: day + 1)
+        var highest = min(highest, midnight + Self.margin)
+        while true {
+            let segment = zone.segment(at: highest - 1)
+            let end = min(highest, midnight - segment.offset)
+            guard let start = segment.start, end <= start else { return end }
+            highest = start
+        }
+    }
+
+    /// The start of a day as if the local clock were UTC.
+    private func midnight(of day: Int) -> Int64 { Int64(day) * Self.secondsPerDay }
+
+    /// The local date at a second, in days since 1970.
+    private static func day(of second: Int64, _ segment: ZoneRules.Segment) -> Int {
+        Int((second + segment.offset).quotient(flooringBy: secondsPerDay))
+    }
+}
+
+extension ZoneRules {
+    /// The local date at an instant.
+    /// - Complexity: O(log *n*) in the number of transitions.
+    public func date(at instant: WallInstant) -> CivilDate {
+        let local = instant.secondsSinceEpoch + Int64(offset(at: instant))
+        return CivilDate(daysSinceEpoch: Int(local.quotient(flooringBy: 86_400)))
+    }
+}
