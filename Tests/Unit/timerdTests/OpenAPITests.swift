@@ -125,7 +125,7 @@ import TimerCore
             "Job": JobStatus.self, "Policy": PolicyStatus.self, "Skip": SkipStatus.self,
             "Slots": SlotsReply.self, "Slot": SlotStatus.self, "SlotHolder": SlotHolder.self,
             "SlotUse": SlotUse.self, "Follow": FollowStatus.self,
-            "Condition": ConditionStatus.self,
+            "Condition": ConditionStatus.self, "Excluded": ExcludedStatus.self,
             "Pause": PauseStatus.self, "Run": RunStatus.self, "Daemon": DaemonStatus.self,
             "Why": WhyReply.self, "Reason": WhyReply.Reason.self, "Rejection": Rejection.self,
             "Runs": HistoryReply.self, "Log": LogReply.self, "Line": LogReply.Line.self,

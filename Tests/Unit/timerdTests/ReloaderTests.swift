@@ -108,28 +108,28 @@ import TimerCore
     /// The dates of a list are read again at each reload, and a wrong file refuses it.
     @Test func aReloadReadsTheDatesAgain() async throws {
         let dates = "\(folder.path)/holidays.txt"
-        func write(dates text: String) throws {
+        func writeDates(_ text: String) throws {
             try text.write(toFile: dates, atomically: true, encoding: .utf8)
             chmod(dates, 0o644)
         }
         let use = "calendar = \"08:00\"\nexcept = [\"h\"]\n"
-        try write(dates: "*-12-25\n")
+        try writeDates("*-12-25\n")
         try write("[dates.h]\nfile = \"holidays.txt\"\n", to: "main")
         try write("[job.a]\nshell = \"true\"\n" + use, to: "a")
         try write(job("b"), to: "b")
         let (fixture, reloader) = try await start()
         func result() async throws -> String { told(await reload(reloader)) }
         #expect(try await result() == ", , , 2")
-        try write(dates: "*-12-26\n")
+        try writeDates("*-12-26\n")
         #expect(try await result() == ", a, , 1")
         #expect(await jobs(fixture.loop) == (try load().jobSet.jobs))
         let before = await jobs(fixture.loop)
-        try write(dates: "12-26\n")
+        try writeDates("12-26\n")
         #expect(try await result().contains("the current configuration is kept"))
         #expect(await jobs(fixture.loop) == before)
         unlink(dates)
         #expect(try await result().contains("the current configuration is kept"))
-        try write(dates: "*-12-26\n")
+        try writeDates("*-12-26\n")
         #expect(try await result() == ", , , 2")
     }
 
