@@ -150,9 +150,11 @@ extension Decoder {
                 let reason = schedule.neverAllowed(at: checks.now),
                 warnings.count < ConfigReading.errorsMax
             else { continue }
+            let file =
+                use.mark.isInherited ? mainDefaults?.file : places[job.name.description]?.file
             warn(
                 .init(rawValue: ScheduleFinding.Code.neverAllowed.rawValue),
-                at: (places[job.name.description]?.file ?? "", use.mark, use.excerpt),
+                at: (file ?? "", use.mark.plain, use.excerpt),
                 "job \"\(job.name)\": \(reason)")
         }
         return warnings
