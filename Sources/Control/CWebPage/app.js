@@ -328,9 +328,10 @@ function schedule(job) {
   return job.cron ? job.cron.map(cronWords).join('; ') + zone + dateWords(job) : '';
 }
 
-/** The lists of dates that limit a schedule. */
+/** What limits the dates of a schedule. */
 function dateWords(job) {
-  return (job.except ? `, except on ${job.except.join(', ')}` : '')
+  return (job.every_nth ? `, on one of ${job.every_nth} dates, counted from ${job.counted_from}` : '')
+    + (job.except ? `, except on ${job.except.join(', ')}` : '')
     + (job.only_on ? `, only on ${job.only_on.join(', ')}` : '');
 }
 

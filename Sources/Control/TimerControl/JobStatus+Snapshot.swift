@@ -93,6 +93,8 @@ extension JobStatus {
         }
         except = names(rules.except)
         onlyOn = names(rules.onlyOn)
+        everyNth = rules.everyNth?.number
+        countedFrom = rules.everyNth.map { CivilDate(daysSinceEpoch: $0.start).text }
         excluded = schedule.excluded(after: snapshot.at.wall - snapshot.offset).map {
             ExcludedStatus(
                 scheduled: ($0.at + snapshot.offset).rfc3339Micros, reason: $0.reason)

@@ -55,6 +55,10 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var except: [String]?
     /// The lists of dates on which it runs alone; absent if it runs on all dates.
     public var onlyOn: [String]?
+    /// How many dates of its schedule there are for one on which it runs; absent if it runs on each.
+    public var everyNth: Int?
+    /// The date from which these dates are counted: `2026-11-07`.
+    public var countedFrom: String?
     /// The first time of its schedule before its next run at which its dates allow no run; absent if
     /// there is none.
     public var excluded: ExcludedStatus?
@@ -112,8 +116,9 @@ public struct JobStatus: Codable, Hashable, Sendable {
 
     // In alphabetical order, so that they need not be sorted when they are written.
     enum CodingKeys: CodingKey, CaseIterable {
-        case activeUsec, afterUsec, at, calendar, checkpoint, command, condition, count
-        case cron, description, dstGap, dstOverlap, elapsedUsec, everyUsec, except, excluded,
+        case activeUsec, afterUsec, at, calendar, checkpoint, command, condition, count, countedFrom
+        case cron, description, dstGap, dstOverlap, elapsedUsec, everyNth, everyUsec, except,
+            excluded,
             firings, fleet,
             followers, follows, followsAt, from, historyDeleted, incidents
         case job, last, next

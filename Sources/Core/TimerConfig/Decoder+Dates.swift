@@ -105,7 +105,7 @@ extension Decoder {
             let names = use.names.map { "\($0.key) \($0.name)" }
             let rules = byNames[names] ?? Boxed(wrappedValue: rules(of: use))
             byNames[names] = rules
-            schedule.rules = rules
+            schedule.rules = Self.adding(schedule.rules?.wrappedValue.everyNth, to: rules)
             kept[index].schedule = .wall(schedule)
         }
     }
@@ -158,6 +158,15 @@ extension Decoder {
                 "job \"\(job.name)\": \(reason)")
         }
         return warnings
+    }
+
+    private static func adding(
+        _ everyNth: EveryNth?, to rules: Boxed<FiringRules>
+    ) -> Boxed<FiringRules> {
+        guard let everyNth else { return rules }
+        var all = rules.wrappedValue
+        all.everyNth = everyNth
+        return Boxed(wrappedValue: all)
     }
 
     private func rules(of use: DateUse) -> FiringRules {

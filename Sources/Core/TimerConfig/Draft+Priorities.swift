@@ -54,6 +54,7 @@ extension Draft {
             faults.append(Fault(entry.mark, "\(entry.key) goes with \(companion.partner) alone"))
         }
         return faults + conditionFaults(among: entries) + dateFaults(among: entries)
+            + countFaults(among: entries)
             + fleetFaults(among: entries)
     }
 

@@ -52,6 +52,9 @@ struct Draft: Sendable {
     var slotsMark: SourceMark?
     /// The lists of dates that it names.
     var dateUse = DateUse()
+    /// Which of the dates of its schedule it runs on, counted from a date.
+    var everyNth: Int?
+    var countedFrom: CivilDate?
     /// After which jobs it runs, and where that is written; nil: after none.
     var follows: Marked<Follows>?
     var onDemand = false
@@ -187,7 +190,11 @@ struct Draft: Sendable {
             sources.append(.calendar(spec, zone ?? standard))
         }
         sources += cron.map { .cron($0.spec.spec, standard) }
-        return WallSchedule(sources, gap: gap, overlap: overlap)
+        var schedule = WallSchedule(sources, gap: gap, overlap: overlap)
+        if let dateCount {
+            schedule.rules = Boxed(wrappedValue: FiringRules(everyNth: dateCount))
+        }
+        return schedule
     }
 
     /// Whether each source of a calendar schedule names a zone of its own. The one of the job, or of

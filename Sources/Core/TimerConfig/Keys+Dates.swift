@@ -54,7 +54,55 @@ extension Draft {
         ) { node, draft throws(Fault) in
             draft.dateUse.onlyOn = Marked(try node.dateLists(), node.mark)
         },
+        JobKey(
+            \.everyNth, "every-nth", .integer(2...Int64(EveryNth.maximum)),
+            "The job runs on every second, third … date of its schedule.", default: false),
+        JobKey(
+            \.countedFrom, "counted-from", .date,
+            "With every-nth: the date from which the dates of the schedule are counted.",
+            default: false),
     ]
+
+    /// What is wrong with `every-nth` and `counted-from`: the dates of a schedule are counted, and
+    /// each of them must stand for one firing.
+    func countFaults(among entries: [TomlEntry]) -> [Fault] {
+        func entry(_ key: String) -> TomlEntry? { entries.first { $0.key == key } }
+        guard let nth = entry("every-nth") else {
+            return entry("counted-from").map {
+                [Fault($0.mark, "counted-from goes with every-nth alone")]
+            } ?? []
+        }
+        var faults: [Fault] = []
+        func refuse(_ reason: String) {
+            faults.append(Fault(nth.mark, "every-nth \(reason)"))
+        }
+        if entry("counted-from") == nil {
+            refuse(
+                "needs counted-from, the date of one of the runs that count, such as \"2026-11-07\""
+            )
+        }
+        guard refused.isDisjoint(with: JobKey.schedules) else { return faults }
+        let sources =
+            calendar.map { WallSchedule.Source.calendar($0.spec, .utc) }
+            + cron.map { .cron($0.spec.spec, .utc) }
+        if sources.isEmpty || cron.contains(where: \.spec.spec.isReboot) {
+            refuse("goes with calendar and cron alone, and not with @reboot")
+        } else if sources.count > 1 {
+            refuse(
+                "goes with one calendar event or crontab line, and this job has \(sources.count)")
+        } else if !sources[0].isOncePerDay {
+            refuse(
+                "goes with a schedule that fires at most once on a day, such as \"Sat 10:00\": its dates are counted"
+            )
+        }
+        return faults
+    }
+
+    /// Which of its dates the schedule of the job counts; nil: each of them.
+    var dateCount: EveryNth? {
+        guard let everyNth, let countedFrom else { return nil }
+        return EveryNth(everyNth, from: countedFrom)
+    }
 
     /// What is wrong with a job's lists of dates: a schedule must have dates by the local clock.
     func dateFaults(among entries: [TomlEntry]) -> [Fault] {
@@ -135,6 +183,28 @@ extension KeyShape where Value == [DaySet.Entry] {
             of: .pattern("^([0-9]{4}|\\*)-[0-9]{2}-[0-9]{2}(\\.\\.[0-9]{4}-[0-9]{2}-[0-9]{2})?$")
         ) { (node) throws(Fault) in try node.dates() }
     }
+}
+
+extension KeyShape where Value == CivilDate {
+    fileprivate static var date: Self {
+        Self(.pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), type: "DATE") { (node) throws(Fault) in
+            if case .dateOrTime = node.value {
+                throw Fault(node.mark, "must be a date in quotes, such as \"2026-11-07\"")
+            }
+            let text = try node.string()
+            do throws(ScheduleError) {
+                if case .range(let first, let last) = try DaySet.Entry(text), first == last {
+                    return first
+                }
+            } catch {
+                guard text.utf8.count == 10 else { throw Fault(node.mark, oneDate) }
+                throw Fault(node.mark, error.message)
+            }
+            throw Fault(node.mark, oneDate)
+        }
+    }
+
+    private static var oneDate: String { "must be one date, such as \"2026-11-07\"" }
 }
 
 extension KeyShape where Value == String {

@@ -83,6 +83,23 @@ enum Draw {
         }
         return FiringRules(
             except: (0..<random.int(below: 3)).map { list("except-\($0)") },
-            onlyOn: random.int(below: 3) == 0 ? [list("only")] : [])
+            onlyOn: random.int(below: 3) == 0 ? [list("only")] : [],
+            everyNth: random.int(below: 3) == 0
+                ? EveryNth(
+                    2 + random.int(below: 4),
+                    from: CivilDate(
+                        daysSinceEpoch: date.daysSinceEpoch + random.int(below: 2000) - 1000)) : nil
+        )
+    }
+
+    /// Whether a schedule may fire on a date, found by counting from day to day.
+    static func allows(
+        _ rules: FiringRules, _ date: CivilDate, _ pattern: OccurrencePattern
+    ) -> Bool {
+        guard rules.reason(on: date) == nil else { return false }
+        let day = date.daysSinceEpoch
+        guard let nth = rules.everyNth, pattern.occurs(on: day) else { return true }
+        let days = nth.start <= day ? nth.start..<day : day..<nth.start
+        return days.count { pattern.occurs(on: $0) } % nth.number == 0
     }
 }

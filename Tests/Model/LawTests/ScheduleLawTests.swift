@@ -152,12 +152,13 @@ import TimerZones
         for _ in 0..<Self.cases / 100 {
             let drawn = try Self.makeCase(&random, zones, isDense: random.int(below: 2) == 0)
             let rules = Draw.rules(&random, around: drawn.zone.date(at: drawn.at))
-            let search = RuledSearch(rules: rules, zone: drawn.zone)
+            let pattern = drawn.spec.pattern
+            let search = RuledSearch(rules: rules, pattern: pattern, zone: drawn.zone)
             var at = drawn.at
             var expected = drawn.next(after: at)
             var steps = 0
             while let next = expected, steps < 1000,
-                rules.reason(on: drawn.zone.date(at: next)) != nil
+                !Draw.allows(rules, drawn.zone.date(at: next), pattern)
             {
                 expected = drawn.next(after: next)
                 steps += 1

@@ -129,6 +129,70 @@ import TimerCore
         #expect(reading.faults.isWhole)
     }
 
+    // MARK: - Every second date
+
+    @Test func everySecondDateIsRead() throws {
+        let lines = "every-nth = 2\ncounted-from = \"2026-11-29\"\n"
+        let reading = try Self.read(Self.job + lines)
+        #expect(reading.errors.isEmpty)
+        #expect(Self.next(reading.jobSet.jobs.first) == "2026-12-01T08:00:00Z")
+        let shared = try Self.read(
+            "[dates.h]\ndates = [\"2026-12-01\"]\n" + Self.user + lines)
+        #expect(shared.errors.isEmpty)
+        #expect(Self.next(shared.jobSet.jobs.first) == "2026-12-03T08:00:00Z")
+    }
+
+    @Test(arguments: [
+        (
+            "calendar = \"08:00\"\nevery-nth = 2",
+            "4:1: job \"j\": every-nth needs counted-from, the date of one of the runs that count, such as \"2026-11-07\""
+        ),
+        (
+            "calendar = \"08:00\"\ncounted-from = \"2026-11-07\"",
+            "4:1: job \"j\": counted-from goes with every-nth alone"
+        ),
+        (
+            "calendar = \"hourly\"\nevery-nth = 2\ncounted-from = \"2026-11-07\"",
+            "4:1: job \"j\": every-nth goes with a schedule that fires at most once on a day, such as \"Sat 10:00\": its dates are counted"
+        ),
+        (
+            "cron = \"0 0,12 * * *\"\nevery-nth = 2\ncounted-from = \"2026-11-07\"",
+            "4:1: job \"j\": every-nth goes with a schedule that fires at most once on a day, such as \"Sat 10:00\": its dates are counted"
+        ),
+        (
+            "calendar = [\"Sat 10:00\", \"Sun 10:00\"]\nevery-nth = 2\ncounted-from = \"2026-11-07\"",
+            "4:1: job \"j\": every-nth goes with one calendar event or crontab line, and this job has 2"
+        ),
+        (
+            "every = \"1h\"\nevery-nth = 2\ncounted-from = \"2026-11-07\"",
+            "4:1: job \"j\": every-nth goes with calendar and cron alone, and not with @reboot"
+        ),
+        (
+            "cron = \"@reboot\"\nevery-nth = 2\ncounted-from = \"2026-11-07\"",
+            "4:1: job \"j\": every-nth goes with calendar and cron alone, and not with @reboot"
+        ),
+        (
+            "calendar = \"08:00\"\nevery-nth = 1\ncounted-from = \"2026-11-07\"",
+            "4:13: job \"j\": every-nth: 1 is out of range; from 2 to 1000"
+        ),
+        (
+            "calendar = \"08:00\"\nevery-nth = 2\ncounted-from = 2026-11-07",
+            "5:16: job \"j\": counted-from: must be a date in quotes, such as \"2026-11-07\""
+        ),
+        (
+            "calendar = \"08:00\"\nevery-nth = 2\ncounted-from = \"*-11-07\"",
+            "5:16: job \"j\": counted-from: must be one date, such as \"2026-11-07\""
+        ),
+        (
+            "calendar = \"08:00\"\nevery-nth = 2\ncounted-from = \"2026-11-31\"",
+            "5:16: job \"j\": counted-from: there is no day 31 in that month, which has 30"
+        ),
+    ])
+    func aWrongCountIsRefused(lines: String, error: String) throws {
+        let reading = try Self.read("[job.j]\nshell = \"x\"\n\(lines)\n")
+        #expect(reading.errors.map(\.description) == ["f:" + error])
+    }
+
     // MARK: - Files
 
     private static func load(_ folder: ConfigFolder, checks: ConfigChecks? = nil) throws

@@ -243,4 +243,56 @@ import Testing
         #expect(world.started.isEmpty)
         #expect(world.show("report").next?.rfc3339 == "2026-12-25T08:00:00Z")
     }
+
+    // MARK: - Every second date
+
+    /// 2026-11-07 is a Saturday.
+    @Test(arguments: [
+        (2, "2026-11-07", "2026-11-01", ["2026-11-07", "2026-11-21", "2026-12-05"]),
+        // The first Saturday from then on counts.
+        (2, "2026-11-08", "2026-11-01", ["2026-11-14", "2026-11-28", "2026-12-12"]),
+        (3, "2026-11-07", "2026-11-07", ["2026-11-28", "2026-12-19", "2027-01-09"]),
+        // Dates before it are counted as well.
+        (2, "2027-11-06", "2026-11-01", ["2026-11-07", "2026-11-21"]),
+        (5, "2026-11-07", "2026-09-01", ["2026-10-03", "2026-11-07"]),
+    ])
+    func everyNthDateIsCounted(
+        number: Int, start: String, after: String, dates: [String]
+    ) throws {
+        guard case .range(let date, _) = try DaySet.Entry(start) else { return }
+        var schedule = WallSchedule([.calendar(try CalendarSpec("Sat 10:00"), .utc)])
+        schedule.rules = Boxed(
+            wrappedValue: FiringRules(everyNth: EveryNth(number, from: date)))
+        var at = WallInstant(rfc3339: "\(after)T12:00:00Z")!
+        for date in dates {
+            let next = try #require(schedule.next(after: at))
+            #expect(next.rfc3339 == "\(date)T10:00:00Z")
+            #expect(schedule.previous(before: next + .microseconds(1)) == next)
+            at = next
+        }
+        #expect(schedule.excluded(after: at) == nil)
+    }
+
+    /// A holiday on a date that counts moves nothing.
+    @Test func listsApplyAfterTheCounting() throws {
+        let holidays = try Self.list("holidays", "2026-11-21")
+        var schedule = WallSchedule([.calendar(try CalendarSpec("Sat 10:00"), .utc)])
+        schedule.rules = Boxed(
+            wrappedValue: FiringRules(
+                except: [holidays],
+                everyNth: EveryNth(2, from: CivilDate(year: 2026, month: 11, day: 7))))
+        let at = WallInstant(rfc3339: "2026-11-07T10:00:00Z")!
+        #expect(schedule.next(after: at)?.rfc3339 == "2026-12-05T10:00:00Z")
+        #expect(schedule.excluded(after: at)?.reason == "2026-11-21 is in holidays")
+    }
+
+    @Test(arguments: [
+        ("Sat 10:00", true), ("*-*-* 10:00:00.5", true), ("daily", true), ("hourly", false),
+        ("10:00,11", false), ("*-*-* 10:00:00/30", false), ("*-*-* 10:00:*", false),
+        ("*-*-* 10:00:00.5/10", false), ("10,11:00", false),
+    ])
+    func aScheduleThatFiresOnceOnADayIsKnown(text: String, isOnce: Bool) throws {
+        #expect(
+            WallSchedule.Source.calendar(try CalendarSpec(text), .utc).isOncePerDay == isOnce)
+    }
 }

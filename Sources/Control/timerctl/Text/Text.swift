@@ -217,13 +217,23 @@ enum Text {
         return job.cron.map { "cron \($0.joined(separator: "; "))\(zone)\(dates(job))" }
     }
 
-    /// The lists of dates that limit a schedule, such as `, except on holidays`.
+    /// What limits the dates of a schedule, such as `, except on holidays`.
     private static func dates(_ job: JobStatus) -> String {
         let lists = [
+            job.everyNth.map {
+                ", every \(ordinal($0)) date, counted from \(job.countedFrom ?? "-")"
+            },
             job.except.map { ", except on \($0.joined(separator: ", "))" },
             job.onlyOn.map { ", only on \($0.joined(separator: ", "))" },
         ]
         return lists.compactMap { $0 }.joined()
+    }
+
+    /// Such as `2nd`.
+    private static func ordinal(_ number: Int) -> String {
+        let isTeen = (11...13).contains(number % 100)
+        let ends = [1: "st", 2: "nd", 3: "rd"]
+        return "\(number)\((isTeen ? nil : ends[number % 10]) ?? "th")"
     }
 
     private static func resources(_ run: RunStatus) -> String? {

@@ -163,7 +163,9 @@ struct NextVerb: Verb {
             preview.afterBootUsec = status.afterBootUsec
             return preview
         }
-        if status.except != nil || status.onlyOn != nil { return try previewOfRuns(of: status) }
+        if status.except != nil || status.onlyOn != nil || status.everyNth != nil {
+            return try previewOfRuns(of: status)
+        }
         let sources =
             try (status.calendar ?? []).map { text -> WallSchedule.Source in
                 let spec = try CalendarSpec(text)
@@ -199,7 +201,7 @@ struct NextVerb: Verb {
         guard from == nil, let name = Job.Name(status.job) else {
             throw Connection.fail(
                 2,
-                "--from: \(status.job) has lists of dates, and the daemon shows its runs from now on alone; "
+                "--from: \(status.job) runs on some dates alone, and the daemon shows its runs from now on alone; "
                     + "without --from, -n shows up to 1000")
         }
         let query = UpcomingQuery(job: name, until: Self.lastInstant, limit: count)

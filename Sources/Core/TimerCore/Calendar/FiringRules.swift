@@ -10,10 +10,15 @@ public struct FiringRules: Hashable, Sendable {
     public var except: [DateList]
     /// It fires on dates of these lists alone; empty: on all dates.
     public var onlyOn: [DateList]
+    /// Which of its dates count at all, before the lists; nil: each of them.
+    public var everyNth: EveryNth?
 
-    public init(except: [DateList] = [], onlyOn: [DateList] = []) {
+    public init(
+        except: [DateList] = [], onlyOn: [DateList] = [], everyNth: EveryNth? = nil
+    ) {
         self.except = except
         self.onlyOn = onlyOn
+        self.everyNth = everyNth
     }
 
     /// Why the schedule does not fire on a date, in words such as `2026-12-25 is in holidays`; nil
@@ -32,29 +37,27 @@ public struct FiringRules: Hashable, Sendable {
     /// The first date from `day` on at which the schedule may fire, in days since 1970; nil if there
     /// is none before the year 2200.
     ///
+    /// - Parameter pattern: the times of the schedule.
     /// - Complexity: that of `DaySet.first` for each range of dates that one of the lists excludes
-    ///   and another one does not.
-    func firstDay(from day: Int) -> Int? {
-        settle(day) {
-            $0.first(from: $1, inside: $2)
-        } nearest: {
-            $0.min()
-        }
+    ///   and another one does not; with `everyNth`, O(*m*) in the months since its date for each.
+    func firstDay(from day: Int, of pattern: OccurrencePattern) -> Int? {
+        settle(
+            day, { $0.first(from: $1, inside: $2) }, nearest: { $0.min() },
+            counted: { $0.firstDay(from: $1, of: pattern) })
     }
 
     /// The last date until `day` at which the schedule may fire; nil if there is none since 1970.
     /// - Complexity: as `firstDay`.
-    func lastDay(until day: Int) -> Int? {
-        settle(day) {
-            $0.last(until: $1, inside: $2)
-        } nearest: {
-            $0.max()
-        }
+    func lastDay(until day: Int, of pattern: OccurrencePattern) -> Int? {
+        settle(
+            day, { $0.last(until: $1, inside: $2) }, nearest: { $0.max() },
+            counted: { $0.lastDay(until: $1, of: pattern) })
     }
 
     /// Moves a day in one direction until no list excludes it.
     private func settle(
-        _ day: Int, _ search: (DaySet, Int, Bool) -> Int?, nearest: ([Int]) -> Int?
+        _ day: Int, _ search: (DaySet, Int, Bool) -> Int?, nearest: ([Int]) -> Int?,
+        counted: (EveryNth, Int) -> Int?
     ) -> Int? {
         var day = day
         while true {
@@ -69,14 +72,74 @@ public struct FiringRules: Hashable, Sendable {
                 }
                 day = found
             }
+            // The count comes last: it costs the most.
+            if day == before, let everyNth {
+                guard let found = counted(everyNth, day) else { return nil }
+                day = found
+            }
             if day == before { return day }
         }
+    }
+}
+
+/// Every second, third … date of a schedule that fires at most once on a day, counted from one of its
+/// dates. What was run, skipped or missed does not change the count.
+public struct EveryNth: Hashable, Sendable {
+    /// From 2 to `maximum`.
+    public var number: Int
+    /// The day from which the dates are counted, in days since 1970: the first date of the schedule
+    /// on that day or after it counts, and so does each `number`-th one after it and before it.
+    public var start: Int
+
+    /// The most that `number` can be.
+    public static let maximum = 1000
+
+    public init(_ number: Int, from date: CivilDate) {
+        self.number = number
+        start = date.daysSinceEpoch
+    }
+
+    /// How many dates of the schedule are after the last one that counts, until before this day.
+    private func phase(_ day: Int, _ pattern: OccurrencePattern) -> Int {
+        let after = pattern.dateCount(from: start, until: day)
+        let before = pattern.dateCount(from: day, until: start)
+        let phase = (after - before) % number
+        return phase < 0 ? phase + number : phase
+    }
+
+    /// The first day from this one on that is no date of the schedule, or one that counts.
+    func firstDay(from day: Int, of pattern: OccurrencePattern) -> Int? {
+        guard pattern.occurs(on: day) else { return day }
+        let phase = phase(day, pattern)
+        var found = day
+        for _ in 0..<(phase == 0 ? 0 : number - phase) {
+            guard let next = pattern.date(after: found) else { return nil }
+            found = next
+        }
+        return found
+    }
+
+    /// The last day until this one that is no date of the schedule, or one that counts.
+    func lastDay(until day: Int, of pattern: OccurrencePattern) -> Int? {
+        guard pattern.occurs(on: day) else { return day }
+        var found = day
+        for _ in 0..<phase(day, pattern) {
+            guard let last = pattern.date(before: found) else { return nil }
+            found = last
+        }
+        return found
+    }
+
+    /// Whether a date of the schedule counts.
+    func counts(_ day: Int, of pattern: OccurrencePattern) -> Bool {
+        !pattern.occurs(on: day) || phase(day, pattern) == 0
     }
 }
 
 /// The search for firings on the dates that the rules allow.
 struct RuledSearch {
     let rules: FiringRules
+    let pattern: OccurrencePattern
     let zone: ZoneRules
 
     private static let second: Int64 = 1_000_000
@@ -99,7 +162,7 @@ struct RuledSearch {
             let second = found.secondsSinceEpoch
             let segment = zone.segment(at: second)
             let day = Self.day(of: second, segment)
-            let allowed = rules.firstDay(from: day)
+            let allowed = rules.firstDay(from: day, of: pattern)
             if allowed == day { return found }
             let bound: Int64
             if let end = segment.end, end - second < Self.margin {
@@ -123,7 +186,7 @@ struct RuledSearch {
             let second = found.secondsSinceEpoch
             let segment = zone.segment(at: second)
             let day = Self.day(of: second, segment)
-            let allowed = rules.lastDay(until: day)
+            let allowed = rules.lastDay(until: day, of: pattern)
             if allowed == day { return found }
             let bound: Int64
             if let start = segment.start, second - start < Self.margin {

@@ -105,6 +105,46 @@ struct OccurrencePattern: Hashable, Sendable {
             && days.bits(in: date.month, of: date.year) & 1 << date.day != 0
     }
 
+    /// Whether there is at most one time of the day at which it occurs.
+    var isOncePerDay: Bool {
+        guard hours.nonzeroBitCount <= 1, minutes.nonzeroBitCount <= 1 else { return false }
+        return switch seconds {
+        case .whole(let bits): bits.nonzeroBitCount <= 1
+        case .fractions(let parts): parts.count == 1 && parts[0].step == 0
+        }
+    }
+
+    /// How many of its dates are from one day until before another one, in days since 1970.
+    ///
+    /// - Complexity: O(*m*) in the months between them.
+    func dateCount(from start: Int, until end: Int) -> Int {
+        guard start < end else { return 0 }
+        let first = CivilDate(daysSinceEpoch: start)
+        let last = CivilDate(daysSinceEpoch: end)
+        var (year, month, count) = (first.year, first.month, 0)
+        while (year, month) <= (last.year, last.month) {
+            if months & 1 << month != 0, nextYear(notBelow: year) == year {
+                var bits = days.bits(in: month, of: year)
+                if (year, month) == (first.year, first.month) { bits &= ~0 << first.day }
+                if (year, month) == (last.year, last.month) { bits &= (1 << last.day) - 1 }
+                count += bits.nonzeroBitCount
+            }
+            (year, month) = month == 12 ? (year + 1, 1) : (year, month + 1)
+        }
+        return count
+    }
+
+    /// The first of its dates after a day, or the last one before it.
+    func date(after day: Int) -> Int? {
+        nextDate(after: CivilDate(daysSinceEpoch: day))?.daysSinceEpoch
+    }
+
+    func date(before day: Int) -> Int? {
+        previousDate(before: CivilDate(daysSinceEpoch: day))?.daysSinceEpoch
+    }
+
+    func occurs(on day: Int) -> Bool { matches(CivilDate(daysSinceEpoch: day)) }
+
     private func nextDate(after date: CivilDate) -> CivilDate? {
         var month = date.month
         var day = date.day + 1

@@ -15,6 +15,18 @@ public struct WallSchedule: Hashable, Sendable {
         case cron(CronSpec, ZoneRules)
         case at(WallInstant)
 
+        /// The times of the local clock at which it occurs; nil if it is an instant.
+        var pattern: OccurrencePattern? {
+            switch self {
+            case .calendar(let spec, _): spec.pattern
+            case .cron(let spec, _): spec.pattern
+            case .at: nil
+            }
+        }
+
+        /// Whether it occurs at one time of the day at most.
+        public var isOncePerDay: Bool { pattern?.isOncePerDay ?? true }
+
         /// The zone of its local times; nil if it has none.
         public var zone: ZoneRules? {
             switch self {
@@ -48,8 +60,10 @@ public struct WallSchedule: Hashable, Sendable {
             return sources.compactMap { occurrence(of: $0, after: instant) }.min()
         }
         return sources.compactMap { source -> WallInstant? in
-            guard let zone = source.zone else { return occurrence(of: source, after: instant) }
-            return RuledSearch(rules: rules, zone: zone).first(after: instant) {
+            guard let zone = source.zone, let pattern = source.pattern else {
+                return occurrence(of: source, after: instant)
+            }
+            return RuledSearch(rules: rules, pattern: pattern, zone: zone).first(after: instant) {
                 occurrence(of: source, after: $0)
             }
         }.min()
@@ -62,8 +76,10 @@ public struct WallSchedule: Hashable, Sendable {
             return sources.compactMap { occurrence(of: $0, before: instant) }.max()
         }
         return sources.compactMap { source -> WallInstant? in
-            guard let zone = source.zone else { return occurrence(of: source, before: instant) }
-            return RuledSearch(rules: rules, zone: zone).last(before: instant) {
+            guard let zone = source.zone, let pattern = source.pattern else {
+                return occurrence(of: source, before: instant)
+            }
+            return RuledSearch(rules: rules, pattern: pattern, zone: zone).last(before: instant) {
                 occurrence(of: source, before: $0)
             }
         }.max()
@@ -91,14 +107,17 @@ public struct WallSchedule: Hashable, Sendable {
         }
     }
 
-    /// The first firing after `instant` that the rules exclude, with the reason in words such as
+    /// The first firing after `instant` that a list of dates excludes, with the reason in words such as
     /// `2026-12-25 is in holidays`; nil if the next occurrence is allowed, or there is none.
     ///
     /// - Complexity: two searches of the schedule.
     public func excluded(after instant: WallInstant) -> (at: WallInstant, reason: String)? {
         guard let rules = rules?.wrappedValue else { return nil }
         let found = sources.compactMap { source -> (at: WallInstant, reason: String)? in
-            guard let zone = source.zone, let next = occurrence(of: source, after: instant),
+            guard let zone = source.zone, let pattern = source.pattern else { return nil }
+            let counted = FiringRules(everyNth: rules.everyNth)
+            let search = RuledSearch(rules: counted, pattern: pattern, zone: zone)
+            guard let next = search.first(after: instant, { occurrence(of: source, after: $0) }),
                 let reason = rules.reason(on: zone.date(at: next))
             else { return nil }
             return (next, reason)

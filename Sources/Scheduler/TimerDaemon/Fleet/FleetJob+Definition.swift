@@ -38,6 +38,7 @@ extension FleetJob {
     private static func parts(of rules: FiringRules) -> [String] {
         rules.except.map { "except \($0.days.texts)" }
             + rules.onlyOn.map { "only-on \($0.days.texts)" }
+            + (rules.everyNth.map { ["every \($0.number) from \($0.start)"] } ?? [])
     }
 
     /// Distinguishes versions of a definition on all machines. The rules of a time zone are not part
