@@ -274,6 +274,6 @@ import Testing
         world.pass(try #require(left(world)))
         #expect(world.checks.count == 1)
         world.answer(.no("network-online"))
-        #expect(world.closed.isEmpty, "it waits")
+        #expect(world.show("backup").live.map(\.awaitsCondition) == [true])
     }
 }

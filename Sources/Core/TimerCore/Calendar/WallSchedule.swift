@@ -38,18 +38,45 @@ public struct WallSchedule: Hashable, Sendable {
 
     /// At least one. The schedule has the occurrences of all of them, each instant once.
     public var sources: [Source]
+    /// What most schedules do not have, so that each of them is small.
+    private var uncommon: Boxed<Uncommon>?
+
+    private struct Uncommon: Hashable, Sendable {
+        var gap: DSTRule.Gap?
+        var overlap: DSTRule.Overlap?
+        var rules: Boxed<FiringRules>?
+    }
+
     /// What happens to times that do not exist; nil: the default of each source.
-    public var gap: DSTRule.Gap?
+    public var gap: DSTRule.Gap? {
+        get { uncommon?.wrappedValue.gap }
+        set { change { $0.gap = newValue } }
+    }
+
     /// What happens to times that occur twice; nil: the default of each source.
-    public var overlap: DSTRule.Overlap?
+    public var overlap: DSTRule.Overlap? {
+        get { uncommon?.wrappedValue.overlap }
+        set { change { $0.overlap = newValue } }
+    }
+
     /// On which dates it may fire; nil: on all. Schedules with the same rules share one value.
-    public var rules: Boxed<FiringRules>?
+    public var rules: Boxed<FiringRules>? {
+        get { uncommon?.wrappedValue.rules }
+        set { change { $0.rules = newValue } }
+    }
+
+    private mutating func change(_ change: (inout Uncommon) -> Void) {
+        var new = uncommon?.wrappedValue ?? Uncommon()
+        change(&new)
+        uncommon = new == Uncommon() ? nil : Boxed(wrappedValue: new)
+    }
 
     /// Combines the sources; by default each has its own rule for daylight saving time.
     public init(_ sources: [Source], gap: DSTRule.Gap? = nil, overlap: DSTRule.Overlap? = nil) {
         self.sources = sources
-        self.gap = gap
-        self.overlap = overlap
+        if gap != nil || overlap != nil {
+            uncommon = Boxed(wrappedValue: Uncommon(gap: gap, overlap: overlap))
+        }
     }
 
     /// The first occurrence after `instant`; nil if there is none.
