@@ -22,11 +22,13 @@ extension Agenda {
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
         batch.notices.append(.log(.fired(run, late: late, remaining: remaining)))
         let active = runs[slot]
-        if let until = active.last?.startsAt {
-            batch.notices.append(.log(.catchUpDelayed(run.id, by: until - now.awake)))
-        }
-        if active.last?.wait == .previousRun, let other = active.dropLast().last?.id {
+        switch active.last?.wait {
+        case .previousRun:
+            guard let other = active.dropLast().last?.id else { return }
             batch.notices.append(.log(.held(run, behind: other)))
+        case .catchUpDelay(let until):
+            batch.notices.append(.log(.catchUpDelayed(run.id, by: until - now.awake)))
+        case .capacity, .slot, .retryDelay, .check, .condition, nil: break
         }
     }
 

@@ -9,14 +9,17 @@ extension Agenda {
     func admissionBesideDelayed(
         _ candidate: Candidate, _ slot: Int, _ entry: JobEntry
     ) -> Admission<ActiveRun>? {
+        let isAlone: Bool
+        // Nearly all candidates are of the last kind, for which nothing is looked up.
+        switch candidate {
+        case .missed: isAlone = true
+        case .caughtUp: isAlone = false
+        case .due, .caughtUpByFleet, .requested, .firstInLine, .retry: return nil
+        }
         guard entry.job.policy.runsDependOnEachOther,
             let delayed = runs[slot].first(where: { $0.isDelayed && !$0.isRetry })
         else { return nil }
-        return switch candidate {
-        case .caughtUp: .wait
-        case .missed: .skip(.queueFull(delayed))
-        case .due, .caughtUpByFleet, .requested, .firstInLine, .retry: nil
-        }
+        return isAlone ? .skip(.queueFull(delayed)) : .wait
     }
 
     /// Starts the retries whose delay has passed. If the maximum number of runs is active, they
@@ -41,10 +44,10 @@ extension JobEntry {
     /// the run alone, so it is the same after a restart. What fires once in each boot is late because
     /// the daemon starts after the machine, and not because anything was away.
     func catchUpDelay(of run: Run) -> Duration? {
+        // First what is so for few runs: this is asked at each firing.
+        guard case .catchUp = run.firing.cause, run.id.attempt == 1 else { return nil }
         let most = job.policy.catchUpDelay
-        guard most > .zero, run.firing.cause == .catchUp, run.id.attempt == 1,
-            !job.schedule.isOncePerBoot
-        else { return nil }
+        guard most > .zero, !job.schedule.isOncePerBoot else { return nil }
         // Another number than that for the random delay of the same instant.
         let ordinal = ~run.firing.id.scheduled.microsecondsSinceEpoch
         return jitter.draw(ordinal: ordinal, below: most)
