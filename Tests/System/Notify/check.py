@@ -87,6 +87,8 @@ class HostileJob:
         # In the journal and on the command line a name of 64 characters is the longest.
         length = chance.choice([1, 10, 58])
         self.name = f"h{number}." + "".join(chance.choice(self.letters) for _ in range(length))
+        # A name that ends in @ is that of a template.
+        self.name = self.name[:-1] + self.name[-1].replace("@", "a")
         self.file = f"output-{number}"
         self.description = "".join(chance.choice(self.signs) for _ in range(chance.randrange(20)))
         self.description = "x" + self.description.replace("\x00", "") + "x"
