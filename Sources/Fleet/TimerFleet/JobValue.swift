@@ -193,6 +193,7 @@ extension JobValue.LiveRun: OtherRun {
     public var id: Run.ID { run }
     /// The next attempt is claimed when its delay has passed, so none is there before.
     public var isDelayed: Bool { false }
+    public var isRetry: Bool { false }
     public var isStarted: Bool { true }
     public var isQueued: Bool { false }
 }

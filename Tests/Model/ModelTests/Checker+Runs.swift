@@ -96,17 +96,10 @@ extension Checker {
 
     /// Whether no other run of the job delays a firing that is not skipped because of one.
     private func startsNow(_ job: Int, isCatchUp: Bool = false) -> Bool {
-        if isCatchUp, states[job].spec.concurrency != .allow,
-            states[job].runs.contains(where: \.isDelayedCatchUp)
-        {
-            return false
-        }
-        return startsNow(beside: job, isCatchUp: isCatchUp)
-    }
-
-    private func startsNow(beside job: Int, isCatchUp: Bool) -> Bool {
         switch states[job].spec.concurrency {
         case .replace where isCatchUp: states[job].runs.isEmpty
+        case .forbid where isCatchUp:
+            states[job].runs.allSatisfy { $0.isDelayed && !$0.isDelayedCatchUp }
         case .forbid, .replace: states[job].runs.allSatisfy(\.isDelayed)
         case .queue: states[job].runs.isEmpty
         case .allow: !isFull(job)

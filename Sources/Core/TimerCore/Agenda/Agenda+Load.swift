@@ -195,17 +195,17 @@ extension Agenda {
         let run = entry.run(open.firing, attempt: open.id.attempt)
         var wait = RunState.Wait.previousRun
         let waited = max(.zero, now.wall - open.recorded)
+        let catchUpDelay = entry.catchUpDelay(of: run) ?? .zero
         if run.id.attempt > 1 {
             let delay = entry.job.policy.retry.delay(after: run.id.attempt - 1)
             wait = .retryDelay(until: now.awake + max(.zero, delay - waited))
-        } else if let delay = entry.catchUpDelay(of: run), delay > waited {
-            wait = .catchUpDelay(until: now.awake + (delay - waited))
+        } else if catchUpDelay > waited {
+            wait = .catchUpDelay(until: now.awake + (catchUpDelay - waited))
         }
         var active = ActiveRun(run, .waiting(wait))
         if mustCheck(run), run.id.attempt == 1, !active.isDelayed {
             // How long it has waited for its condition is not saved.
-            let since = waited - (entry.catchUpDelay(of: run) ?? .zero)
-            active.condition = ConditionWait(since: now.awake - since)
+            active.condition = ConditionWait(since: now.awake - (waited - catchUpDelay))
         }
         runs.add(active, of: .slot(slot))
         batch.notices.append(.log(.runRecovered(run.id)))

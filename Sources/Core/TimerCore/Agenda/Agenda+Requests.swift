@@ -48,10 +48,10 @@ extension Agenda {
         }
     }
 
-    /// Ends the active runs of a job and cancels the runs that wait for their delay and the runs that wait for their
-    /// condition, or sends the active runs a signal. A run that waits for the previous run or for
-    /// `max-concurrent` is cancelled only if it is named: it belongs to another firing, and a user who
-    /// ends a run that hangs wants the waiting runs to start.
+    /// Ends the active runs of a job and cancels those that wait for their delay or their condition, or
+    /// sends the active runs a signal. A run that waits for the previous run or for `max-concurrent` is
+    /// cancelled only if it is named: it belongs to another firing, and a user who ends a run that hangs
+    /// wants the waiting runs to start.
     mutating func kill(
         _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
     ) -> [Action] {

@@ -35,7 +35,6 @@ extension Agenda {
     /// Decides what to do with a run, given the other runs of the job and who holds its slots.
     func admission(of candidate: Candidate, _ slot: Int, _ entry: JobEntry) -> Admission<ActiveRun>
     {
-        if let beside = admissionBesideDelayed(candidate, slot, entry) { return beside }
         let admission = entry.job.policy.admission(of: candidate, beside: runs[slot])
         guard !entry.job.policy.slots.isEmpty, entry.job.policy.onBusySlot == .skip,
             candidate.isNew, admission.startsNow(beside: runs[slot]),

@@ -3,25 +3,6 @@
 
 /// Runs that wait for their delay: retries, and missed runs that are caught up (`catch-up-delay`).
 extension Agenda {
-    /// What becomes of a run beside a missed one that waits for its delay; nil: what `concurrency` says.
-    /// The missed one keeps the delay that was drawn for it: further missed ones come after it, or are
-    /// missed together with it.
-    func admissionBesideDelayed(
-        _ candidate: Candidate, _ slot: Int, _ entry: JobEntry
-    ) -> Admission<ActiveRun>? {
-        let isAlone: Bool
-        // Nearly all candidates are of the last kind, for which nothing is looked up.
-        switch candidate {
-        case .missed: isAlone = true
-        case .caughtUp: isAlone = false
-        case .due, .caughtUpByFleet, .requested, .firstInLine, .retry: return nil
-        }
-        guard entry.job.policy.runsDependOnEachOther,
-            let delayed = runs[slot].first(where: { $0.isDelayed && !$0.isRetry })
-        else { return nil }
-        return isAlone ? .skip(.queueFull(delayed)) : .wait
-    }
-
     /// Starts the retries whose delay has passed. If the maximum number of runs is active, they
     /// wait for the previous run, as a missed run does whose delay has passed: it is the first in
     /// line then, if no other run is before it.

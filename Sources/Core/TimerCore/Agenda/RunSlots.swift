@@ -110,8 +110,7 @@ struct RunSlots: Sendable {
             kept[run.id] = ticket
         case .waiting(.condition): leave(run.id, uses)
         case .waiting(.previousRun), .waiting(.retryDelay), .waiting(.catchUpDelay), .starting,
-            .running, .stopping,
-            .stoppingAtStart, .ended:
+            .running, .stopping, .stoppingAtStart, .ended:
             leave(run.id, uses)
             kept[run.id] = nil
         }

@@ -39,6 +39,8 @@ public protocol OtherRun {
     /// Whether it is a retry, or a missed run that is caught up, whose delay has not passed, so that
     /// nothing is running.
     var isDelayed: Bool { get }
+    /// Whether it is a retry whose delay has not passed.
+    var isRetry: Bool { get }
     /// Whether it was started, or waits only for slots, `max-concurrent` or its condition.
     var isStarted: Bool { get }
     /// Whether it waits for the previous run of the job.
@@ -107,6 +109,13 @@ extension Policy {
         of candidate: Candidate, beside runs: [Other]
     ) -> Admission<Other> {
         guard !runs.isEmpty else { return .start }
+        // A missed run that waits for its delay keeps the delay that was drawn for it: what is missed
+        // meanwhile is one with it.
+        if case .missed = candidate, runsDependOnEachOther,
+            let delayed = runs.first(where: { $0.isDelayed && !$0.isRetry })
+        {
+            return .skip(.queueFull(delayed))
+        }
         return switch concurrency {
         case .forbid: forbid(candidate, runs)
         case .queue: queue(candidate, runs)
@@ -204,8 +213,9 @@ extension Policy {
         runs.allSatisfy(\.isQueued) ? .start : .wait
     }
 
-    /// A missed firing starts when nothing of the job is left but delayed runs, which it replaces.
+    /// A missed firing starts when nothing of the job is left but retries, which it replaces. It comes
+    /// after an earlier missed one that waits for its delay.
     private static func oneByOne<Other: OtherRun>(_ runs: [Other]) -> Admission<Other> {
-        runs.allSatisfy(\.isDelayed) ? .replaceDelayed : .wait
+        runs.allSatisfy(\.isRetry) ? .replaceDelayed : .wait
     }
 }
