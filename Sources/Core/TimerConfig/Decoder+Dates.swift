@@ -21,16 +21,7 @@ extension Decoder {
             )
         else { return }
         var draft = DatesDraft()
-        for entry in entries {
-            guard let key = DatesDraft.keys.first(where: { $0.name == entry.key }) else {
-                reader.unknown(
-                    entry, "key", among: DatesDraft.keys.map(\.name), subject: subject)
-                continue
-            }
-            reader.attempt("\(subject): \(entry.key)") { () throws(Fault) in
-                try key.read(entry.node, &draft)
-            }
-        }
+        for entry in entries { reader.read(entry, of: subject, into: &draft) }
         let names = DatesDraft.keys.map(\.name)
         let areThere = names.map { name in entries.contains { $0.key == name } }
         if reader.count == before || areThere.allSatisfy(\.self) {

@@ -20,30 +20,20 @@ extension Decoder {
                 key, of: "slot", &slotPlaces, most: (Self.slotsMax, "slots"), subject)
         else { return }
         var draft = SlotDraft()
-        for entry in entries { read(entry, subject, into: &draft, &reader) }
+        for entry in entries {
+            if entry.key == "fleet" {
+                reader.report(
+                    Fault(entry.mark, "fleet: a slot is of one machine; fleets have no slots yet"),
+                    subject)
+            } else {
+                reader.read(entry, of: subject, into: &draft)
+            }
+        }
         if draft.max == nil, !entries.contains(where: { $0.key == "max" }) {
             reader.report(Fault(key.mark, "max is missing, such as max = 1"), subject)
         }
         guard reader.count == before, let max = draft.max else { return }
         slots.append(RunSlot(name: name, max: max))
-    }
-
-    private func read(
-        _ entry: TomlEntry, _ subject: String, into draft: inout SlotDraft,
-        _ reader: inout FileReader
-    ) {
-        guard let key = SlotDraft.keys.first(where: { $0.name == entry.key }) else {
-            if entry.key == "fleet" {
-                return reader.report(
-                    Fault(entry.mark, "fleet: a slot is of one machine; fleets have no slots yet"),
-                    subject)
-            }
-            return reader.unknown(
-                entry, "key", among: SlotDraft.keys.map(\.name), subject: subject)
-        }
-        reader.attempt("\(subject): \(entry.key)") { () throws(Fault) in
-            try key.read(entry.node, &draft)
-        }
     }
 
     /// A job can only name slots that are there, and take no more of one than it has.

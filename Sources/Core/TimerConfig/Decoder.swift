@@ -238,7 +238,7 @@ struct Decoder {
             if reader.count > 0 { draft.refused.formUnion(JobKey.defaultNames) }
             for key in keys { reader.readDefault(key, into: &draft) }
         }
-        // A job would run with settings that nobody asked for: at once where `paused = "yes"` was refused.
+        // Otherwise a job would run with settings that no file asks for: at once where `paused = "yes"` was refused.
         reader.addToErrors("; jobs that would get it are not loaded until it is right")
         defaultsErrors += reader.errors
         if mainDefaults == nil, !isOneOff, !isSingle {
@@ -259,13 +259,7 @@ struct Decoder {
         let subject = "[\(table.name)]"
         let before = reader.count
         for key in reader.table(entry) {
-            guard let found = table.keys.first(where: { $0.name == key.key }) else {
-                reader.unknown(key, "key", among: table.keys.map(\.name), subject: subject)
-                continue
-            }
-            reader.attempt("\(subject): \(key.key)") { () throws(Fault) in
-                try found.read(key.node, &settings)
-            }
+            reader.read(key, of: subject, among: table.keys, into: &settings)
         }
         if table.name == "fleet" { checkFleet(entry, isRight: reader.count == before, &reader) }
     }

@@ -150,6 +150,23 @@ struct FileReader {
         }
     }
 
+    /// Reads one key of another table.
+    ///
+    /// - Parameters:
+    ///   - subject: the table, for errors.
+    ///   - keys: the keys that the table can have.
+    mutating func read<Target: KeyTarget>(
+        _ entry: TomlEntry, of subject: String, among keys: [Key<Target>] = Target.keys,
+        into target: inout Target
+    ) {
+        guard let key = keys.first(where: { $0.name == entry.key }) else {
+            return unknown(entry, "key", among: keys.map(\.name), subject: subject)
+        }
+        attempt("\(subject): \(entry.key)") { () throws(Fault) in
+            try key.read(entry.node, &target)
+        }
+    }
+
     mutating func readDefault(_ key: TomlEntry, into draft: inout Draft) {
         guard let found = Draft.keys.first(where: { $0.name == key.key }) else {
             draft.refused.formUnion(JobKey.defaultNames)
