@@ -8,8 +8,8 @@ public import TimerZones
 /// that did not change.
 ///
 /// Only files of `jobs.d` are in it whose jobs depend on nothing in other files but the settings, the
-/// defaults, the notifiers and the slots. What depends on the machine, such as a time zone, is compared by
-/// `ConfigReader.holds`.
+/// defaults, the notifiers and the slots. What depends on the machine, such as a time zone, is compared
+/// by `ConfigReader.holds`.
 public struct ConfigContents: Sendable {
     /// The hashes of the files that need not be parsed again, by their paths.
     var files: [String: Int]

@@ -201,7 +201,7 @@ struct ConfigFiles {
             throw fail(Self.message(error, kind))
         }
         defer { close(file) }
-        if let fault = fault(of: file, kind: S_IFREG, "a regular file") ?? fault(of: file, kind) {
+        if let fault = fault(of: file, kind: S_IFREG, "a regular file", limits: kind) {
             throw fail(fault)
         }
         guard let bytes = Descriptor.read(file, upTo: kind.bytesMax) else {
@@ -244,15 +244,11 @@ struct ConfigFiles {
         "is larger than \(kind.bytesMax >> 20) MiB; is it the right file\(kind.tooLarge)"
     }
 
-    /// Whether an opened file is too large.
-    private func fault(of descriptor: Int32, _ kind: Kind) -> String? {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { return "cannot be examined: \(Self.reason())" }
-        return status.st_size > kind.bytesMax ? Self.tooLarge(kind) : nil
-    }
-
-    /// Why the opened file is not trusted, as the rest of a sentence; nil if it is.
-    private func fault(of descriptor: Int32, kind: mode_t, _ kindName: String) -> String? {
+    /// Why the opened file is not trusted, or is too large, as the rest of a sentence; nil if it is
+    /// neither.
+    private func fault(
+        of descriptor: Int32, kind: mode_t, _ kindName: String, limits: Kind? = nil
+    ) -> String? {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return "cannot be examined: \(Self.reason())" }
         guard status.st_mode & S_IFMT == kind else {
@@ -266,6 +262,7 @@ struct ConfigFiles {
         guard status.st_mode & 0o022 == 0 || ConfigLinks.isReadOnly(descriptor) else {
             return "may be written to by others than its owner; chmod go-w it"
         }
+        if let limits, status.st_size > limits.bytesMax { return Self.tooLarge(limits) }
         return nil
     }
 

@@ -105,6 +105,8 @@ extension Decoder {
             }
             return nil
         }
+        if lacksTables { found.lacksTables = true }
+        guard !targets.isEmpty else { return }
         // A default of the main file is right for the other jobs.
         leaveOut(&found, at: notifyPlaces.filter { !$0.value.mark.isInherited }) { job in
             let names = job.policy.notify
@@ -116,6 +118,5 @@ extension Decoder {
                 "notify: the notifier \"\(target)\" runs this job, so \"\(name)\", which runs a job too, "
                 + "cannot tell about it; name others, or notify = []"
         }
-        if lacksTables { found.lacksTables = true }
     }
 }
