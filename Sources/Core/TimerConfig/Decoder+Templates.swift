@@ -41,7 +41,7 @@ extension Decoder {
         among table: [TomlEntry], _ reader: inout FileReader
     ) -> JobTemplates {
         var found = JobTemplates()
-        for key in table where JobTemplate.isName(key.key) {
+        for key in table where Job.Name.isTemplate(key.key) {
             found.add(readTemplate(key, &reader))
         }
         guard !found.isEmpty else { return found }

@@ -33,9 +33,6 @@ struct JobTemplate {
     /// Whether a job is one of its instances.
     func hasInstance(of job: String) -> Bool { jobs.contains(job) }
 
-    /// Whether a table has the name of a template.
-    static func isName(_ name: String) -> Bool { name.utf8.last == UInt8(ascii: "@") }
-
     // MARK: - Instances
 
     /// Reads the names of the instances.

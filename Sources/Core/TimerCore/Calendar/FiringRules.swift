@@ -129,11 +129,6 @@ public struct EveryNth: Hashable, Sendable {
         }
         return found
     }
-
-    /// Whether a date of the schedule counts.
-    func counts(_ day: Int, of pattern: OccurrencePattern) -> Bool {
-        !pattern.occurs(on: day) || phase(day, pattern) == 0
-    }
 }
 
 /// The search for firings on the dates that the rules allow.
@@ -142,7 +137,6 @@ struct RuledSearch {
     let pattern: OccurrencePattern
     let zone: ZoneRules
 
-    private static let second: Int64 = 1_000_000
     private static let secondsPerDay: Int64 = 86_400
     /// This is longer than the difference of any two offsets of a zone.
     private static let margin: Int64 = 52 * 3600

@@ -4,7 +4,10 @@
 /// The names of templates, such as `dump@`, of which the configuration makes jobs such as `dump@shop`.
 extension Job.Name {
     /// Whether it is the name of a template, and so of no job.
-    public var isTemplate: Bool { description.utf8.last == UInt8(ascii: "@") }
+    public var isTemplate: Bool { Self.isTemplate(description) }
+
+    /// The same of a text that may be no name.
+    public static func isTemplate(_ text: String) -> Bool { text.utf8.last == UInt8(ascii: "@") }
 
     /// Whether it is the name of a job that is made of a template.
     public func isInstance(of template: Job.Name) -> Bool {

@@ -88,9 +88,8 @@ public struct JobNamer {
     /// - Complexity: O(*n*) in the length of the texts.
     public mutating func name(from wanted: String?, else fallback: String) -> Job.Name {
         let base = [wanted, fallback].lazy.compactMap { $0.flatMap(Self.clean) }.first ?? "job"
-        // A name with an @ at its end is that of a template.
         var name = String(base.prefix(Job.Name.lengthMax))
-        while name.utf8.count > 1, name.last == "@" { name.removeLast() }
+        while name.utf8.count > 1, Job.Name.isTemplate(name) { name.removeLast() }
         while taken.contains(name) {
             let number = next[base, default: 2]
             next[base] = number + 1
