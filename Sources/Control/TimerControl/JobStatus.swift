@@ -64,8 +64,8 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var excluded: ExcludedStatus?
     /// When it is due next if nothing changes until then, RFC 3339.
     public var next: String?
-    /// When the next retry starts, RFC 3339; absent if none waits for its delay, and while the job
-    /// is paused.
+    /// When the next run starts that waits for its delay, a retry or a missed run, RFC 3339; absent if
+    /// none does, and while the job is paused.
     public var nextAttempt: String?
     /// How long until then.
     public var nextAttemptUsec: Int64?

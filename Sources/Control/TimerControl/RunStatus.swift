@@ -42,9 +42,8 @@ public struct RunStatus: Codable, Hashable, Sendable {
     /// Its largest resident set, in bytes; absent if it is not known, because it was not more than
     /// the runner's own.
     public var peakBytes: Int64?
-    /// Why it waits: `capacity`, `slot`, `previous-run`, `retry-delay`,
-    /// `catch-up-delay`, `check` while its condition is
-    /// being checked, or `condition`; absent once it was sent to the runner.
+    /// Why it waits: `capacity`, `slot`, `previous-run`, `retry-delay`, `catch-up-delay`, `check` while
+    /// its condition is being checked, or `condition`; absent once it was sent to the runner.
     public var waits: String?
     /// The slot that it waits for; the first, if it waits for several.
     public var slot: String?

@@ -168,7 +168,7 @@ extension SimulatedLoop {
                 for run in runs {
                     world.expect(
                         run.job.execution.condition == nil || agreed.contains(run.id),
-                        "\(run.id) starts, and nobody has said that its condition is met")
+                        "\(run.id) starts, and no check has found its condition met")
                     plan(.runEnded(run.id), at: world.start(run, from: start.decided, &random))
                 }
             }

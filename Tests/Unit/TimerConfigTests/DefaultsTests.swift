@@ -180,7 +180,7 @@ import TimerJSON
                 "timerd.toml:2:21: [defaults]: environment: must be a string, not an integer; jobs that would get it are not loaded until it is right"
             ], ["b nice 0"]
         ),
-        // Nobody knows what was meant.
+        // It is not known what was meant.
         (
             ["main": "[defaults]\nncie = 3\n", "1": job("a", "nice = 4")],
             [

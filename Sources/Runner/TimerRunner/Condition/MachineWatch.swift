@@ -45,7 +45,7 @@ struct MachineWatch {
         }
     }
 
-    /// What to poll. A change of what is to be reported anyway matters to nobody.
+    /// What to poll: the parts of which no change waits to be reported.
     var polled: [pollfd] {
         watched.filter { !changed.contains($0.part) }.map { $0.source.polled }
     }

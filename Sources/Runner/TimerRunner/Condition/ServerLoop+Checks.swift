@@ -41,7 +41,7 @@ extension ServerLoop {
         guard let condition = definition.execution.condition else { return answer(order, .yes) }
         let now = RunnerClock.awake()
         conditions.checks.begin(order, condition, definition, at: now)
-        // Before anybody looks: a change after that is reported.
+        // Before the thread looks, so that every change after that is reported.
         if condition.otherwise == .wait { conditions.watch.watch(condition.watched, at: now) }
         let mailbox = conditions.mailbox
         conditions.threads.look(
