@@ -187,7 +187,7 @@ function sentence(text) {
 /** Whether a run is active or starts as soon as max-concurrent allows it. Other runs wait for a delay or another run. */
 const isActive = (run) => run.waits === undefined;
 const isRunning = (job) => job.running.some(isActive);
-const isWaiting = (job) => job.running.some((run) => ['capacity', 'slot', 'check', 'condition', 'catch-up-delay'].includes(run.waits));
+const isWaiting = (job) => job.running.some((run) => ['capacity', 'slot', 'check', 'condition', 'window', 'catch-up-delay'].includes(run.waits));
 const stateWord = (job) => (job.state !== 'armed' ? job.state : isRunning(job) ? 'running' : isWaiting(job) ? 'waiting' : 'armed');
 const isPaused = (job) => job.state === 'paused';
 const hasEnded = ({ state }) => state === 'stopped' || state === 'finished';
@@ -200,7 +200,7 @@ const ERRORS = {
 const LOST = { reboot: 'the machine', daemon: 'timerd', runner: 'the runner' };
 const SKIPPED = {
   'still-running': 'the previous run had not ended', 'concurrency-max': 'concurrency-max was reached',
-  'queue-full': 'another run was waiting already', 'slot-busy': 'a slot of it was taken', missed: 'it was missed', 'catch-up-max': 'too many were missed',
+  'queue-full': 'another run was waiting already', 'slot-busy': 'a slot of it was taken', 'outside-window': 'its window was closed', missed: 'it was missed', 'catch-up-max': 'too many were missed',
   deadline: 'it was later than starting-deadline allows', 'clock-set': 'the wall clock was set',
   'by-order': 'skipped on request', paused: 'the job was paused', held: 'the fleet was held',
   redefined: 'the job was changed', adopted: 'it was due before the fleet was adopted',
@@ -225,7 +225,8 @@ function ending(run) {
     case 'skipped':
       if (run.exit_code !== undefined) return `skipped: exit status ${run.exit_code}`;
       return `skipped: condition not met: ${(run.detail ?? '').replace(/^condition /, '')}`;
-    default: return { 'timed-out': 'timed out', stopped: 'stopped on request', replaced: 'replaced by a newer run' }[run.reason] ?? run.outcome ?? 'unknown';
+    case 'stopped': return run.detail === 'window' ? 'stopped because its window closed' : 'stopped on request';
+    default: return { 'timed-out': 'timed out', replaced: 'replaced by a newer run' }[run.reason] ?? run.outcome ?? 'unknown';
   }
 }
 
@@ -253,6 +254,7 @@ function waiting(run) {
     case 'check': return 'waits for the check of its condition';
     case 'condition': return `waits for its condition: ${printable(run.unmet ?? '?')}${run.waits_until ? `, until ${clock(msOf(run.waits_until))}` : ''}`;
     case 'previous-run': return 'waits for the previous run to end';
+    case 'window': return `waits for its window${run.starts_at ? `, until ${clock(msOf(run.starts_at))}` : ''}`;
     case 'catch-up-delay': return run.starts_at ? `was missed, starts at ${clock(msOf(run.starts_at))}` : 'waits for its delay';
     case 'retry-delay': return run.starts_at ? `retries at ${clock(msOf(run.starts_at))}` : 'waits for its delay';
     default: return run.waits === undefined ? null : `waits (${printable(run.waits)})`;
@@ -308,6 +310,14 @@ const FOLLOWED = { success: 'that succeeds', failure: 'that fails', skip: 'that 
 /** What must be true when a run of a job is about to start, in words. */
 function conditionWords({ checks, wait_max_usec: most }) {
   return printable(`${checks.join(', ')}; otherwise a run ${most ? `waits for at most ${span(most)}` : 'is skipped'}`);
+}
+
+/** When runs of a job may start, in words. */
+function windowWords({ times, timezone, opens, closes, outside, stops_at_end: stops }) {
+  const zone = timezone === browserZone ? '' : ` (${timezone})`;
+  const state = opens ? `closed until ${clock(msOf(opens))}` : closes ? `open until ${clock(msOf(closes))}` : 'open';
+  const rest = outside === 'skip' ? 'no runs outside it' : 'a run that is due outside it waits';
+  return printable(`${times.join(', ')}${zone}, ${state}; ${rest}${stops ? '; its end stops runs' : ''}`);
 }
 
 /** After what a job runs that follows others, in words. */
@@ -1785,6 +1795,8 @@ const jobView = (() => {
       ['Command', job.shell ?? job.command?.map(shellWord).join(' '), 'code'], ['Schedule', exactSchedule(job) || schedule(job)],
       ['Follows', !job.on_demand && job.follows && followWords(job.follows)],
       ['Condition', job.condition && conditionWords(job.condition)],
+      ['Window', job.window && windowWords(job.window)],
+      ['Not before', job.not_before && clock(msOf(job.not_before))], ['Not after', job.not_after && clock(msOf(job.not_after))],
       ['Followers', job.followers && job.followers.map((other, index) => [index ? ', ' : '', jobLink(other)])],
       ['Counts', job.count && `${job.count} time`], ['Policy', policy], ['Runs due', String(job.firings)], ['Active time', wholeSpan(job.active_usec)],
       ['Not counted', job.uncertain_usec && `up to ${span(job.uncertain_usec)} (crash)`],

@@ -25,6 +25,25 @@ extension Explanation {
         }
     }
 
+    /// Says that its runs wait for the window, or how long that is open.
+    mutating func explainWindow(of job: JobStatus) {
+        guard let window = job.window, job.state != "stopped" else { return }
+        let times = window.times.joined(separator: ", ")
+        if let opens = window.opens {
+            add(
+                .outsideWindow,
+                "Its window (\(times)) is closed until \(show(opens))\(away(opens)): no run starts before, except on "
+                    + "request (`timerctl run \(job.job)`).", at: opens)
+        } else if let closes = window.closes {
+            add(
+                .window,
+                "Its window (\(times)) is open until \(show(closes))\(away(closes))"
+                    + (window.stopsAtEnd == true
+                        ? "; runs that are still active then are stopped." : "."),
+                at: closes)
+        }
+    }
+
     /// Says which time of its schedule has no run, because its dates exclude it.
     mutating func explainDates(of job: JobStatus) {
         guard let excluded = job.excluded, job.state != "stopped" else { return }
@@ -35,6 +54,11 @@ extension Explanation {
     }
 
     private mutating func explainEnd(of job: JobStatus) {
+        if let end = job.notAfter, end < reply.now {
+            return add(
+                .noMoreRuns, "No more runs are scheduled: not-after was \(show(end))\(away(end)).",
+                at: end)
+        }
         let again = "`timerctl start \(job.job)` restarts its timer"
         guard let after = job.afterBootUsec else {
             return add(.noMoreRuns, "No more runs are scheduled; \(again).")
@@ -102,7 +126,7 @@ extension Explanation {
                     ? "Its schedule has no later run." : "No run is scheduled.")
         }
         let when = "\(show(next))\(away(next))"
-        if let count = job.count, let left = job.remainingUsec {
+        if let count = job.count, let left = job.remainingUsec, job.window == nil {
             add(
                 .nextRun,
                 "It runs next at \(when), after \(span(left)) more of \(Self.time(count)); "

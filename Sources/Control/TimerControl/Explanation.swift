@@ -24,6 +24,7 @@ public struct Explanation {
         guard let status = reply.status else { return }
         explainFleet(of: status)
         explainState(of: status)
+        explainWindow(of: status)
         explainDates(of: status)
         explainChain(of: status)
         explainRuns(of: status)
@@ -66,6 +67,11 @@ public struct Explanation {
         case "previous-run":
             add(
                 .waitsForPreviousRun, "Run \(run.id) waits for the previous run to end.",
+                run: run.id)
+        case "window":
+            let at = run.startsAt.map { ", which opens at \(show($0))\(away($0))" } ?? ""
+            add(
+                .waitsForWindow, "Run \(run.id) waits for its window\(at).", at: run.startsAt,
                 run: run.id)
         case "catch-up-delay" where job.state == "paused":
             add(.waitsForResume, "Run \(run.id) waits for the end of the pause.", run: run.id)
@@ -181,6 +187,7 @@ public struct Explanation {
         case "queue-full": "another run was already waiting (concurrency)"
         case "slot-busy": "a slot that it needs was taken (on-busy-slot = \"skip\")"
         case "missed": "it was missed (on-missed = \"skip\")"
+        case "outside-window": "its window was closed (outside-window = \"skip\")"
         case "clock-set": "the wall clock was set past it"
         case "catch-up-max": "too many runs were missed to catch up with all of them"
         case "deadline": "it was later than starting-deadline allows"

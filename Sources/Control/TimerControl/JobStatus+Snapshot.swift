@@ -38,9 +38,14 @@ extension JobStatus {
         activeUsec = snapshot.active.wholeMicroseconds
         firings = snapshot.firings
         if case .paused(let pause) = snapshot.phase { paused = PauseStatus(pause) }
-        running = snapshot.live.map {
-            RunStatus(
-                $0, of: job.name, waitingFor: snapshot.awaitedSlots[$0.id], at: snapshot.at)
+        notBefore = job.validity?.notBefore?.rfc3339Micros
+        notAfter = job.validity?.notAfter?.rfc3339Micros
+        window = job.window.map { WindowStatus($0, at: snapshot.at.wall) }
+        running = snapshot.live.map { run in
+            var status = RunStatus(
+                run, of: job.name, waitingFor: snapshot.awaitedSlots[run.id], at: snapshot.at)
+            if !run.isRequested, !snapshot.phase.isPaused { status.wait(for: window) }
+            return status
         }
         last = snapshot.lastRun.map { RunStatus($0, of: job.name) }
         checkpoint = snapshot.checkpoint.rfc3339Micros

@@ -51,6 +51,12 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var dstGap: String?
     /// What happens to times that come twice, if its configuration says so.
     public var dstOverlap: String?
+    /// The first instant at which its schedule makes a run, RFC 3339; absent if it has none.
+    public var notBefore: String?
+    /// The last instant at which its schedule makes a run, RFC 3339; absent if it has none.
+    public var notAfter: String?
+    /// When its runs may start; absent if at any time.
+    public var window: WindowStatus?
     /// The lists of dates on which it does not run; absent if there are none.
     public var except: [String]?
     /// The lists of dates on which it runs alone; absent if it runs on all dates.
@@ -122,10 +128,39 @@ public struct JobStatus: Codable, Hashable, Sendable {
             firings, fleet,
             followers, follows, followsAt, from, historyDeleted, incidents
         case job, last, next
-        case nextAttempt, nextAttemptUsec, onBootUsec, onDemand, oneOff, onlyOn, paused, policy,
+        case nextAttempt, nextAttemptUsec, notAfter, notBefore, onBootUsec, onDemand, oneOff,
+            onlyOn, paused, policy,
             remainingUsec,
             running, shell
-        case skipped, skips, state, timezone, uncertainUsec
+        case skipped, skips, state, timezone, uncertainUsec, window
+    }
+}
+
+/// When runs of a job may start.
+public struct WindowStatus: Codable, Hashable, Sendable {
+    /// When it closes, if it is open, RFC 3339.
+    public var closes: String?
+    /// When it opens, if it is closed, RFC 3339.
+    public var opens: String?
+    /// What happens when the job is due outside it: `wait` or `skip`.
+    public var outside: String
+    /// Whether runs are stopped that are still active when it closes; absent if not.
+    public var stopsAtEnd: Bool?
+    /// The times as they are written: `Mon..Fri 22:00-06:00`.
+    public var times: [String]
+    /// By whose local clock.
+    public var timezone: String
+
+    init(_ window: JobWindow, at now: WallInstant) {
+        times = window.ranges.texts
+        timezone = window.zone.name
+        outside = window.outside.rawValue
+        if window.stopsAtEnd { stopsAtEnd = true }
+        if window.isOpen(at: now) {
+            closes = window.closing(after: now)?.rfc3339Micros
+        } else {
+            opens = window.opening(notBefore: now).rfc3339Micros
+        }
     }
 }
 
@@ -260,7 +295,7 @@ public struct SkipStatus: Codable, Hashable, Sendable {
     /// How many were skipped at once.
     public var skippedCount: Int
     /// Why: `still-running`, `concurrency-max`, `queue-full`, `missed`, `catch-up-max`, `deadline`,
-    /// `clock-set`, `by-order` or `slot-busy`.
+    /// `clock-set`, `by-order`, `slot-busy` or `outside-window`.
     public var reason: String
     /// When it was skipped, RFC 3339.
     public var at: String

@@ -21,7 +21,7 @@ public struct RunStatus: Codable, Hashable, Sendable {
     /// The first word of `outcome`: `exited`, `signalled`, `timed-out`, `stopped`, `replaced`,
     /// `spawn-failed`, `lost` or `skipped`.
     public var reason: String?
-    /// Of `spawn-failed`, `lost` and `skipped`: what is within the parentheses of `outcome`.
+    /// Of `spawn-failed`, `lost`, `skipped` and `stopped`: what is within the parentheses of `outcome`.
     public var detail: String?
     /// The exit code, 0 to 255, of a process that exited by itself.
     public var exitCode: Int32?
@@ -42,8 +42,8 @@ public struct RunStatus: Codable, Hashable, Sendable {
     /// Its largest resident set, in bytes; absent if it is not known, because it was not more than
     /// the runner's own.
     public var peakBytes: Int64?
-    /// Why it waits: `capacity`, `slot`, `previous-run`, `retry-delay`, `catch-up-delay`, `check` while
-    /// its condition is being checked, or `condition`; absent once it was sent to the runner.
+    /// Why it waits: `capacity`, `slot`, `previous-run`, `retry-delay`, `catch-up-delay`, `window`,
+    /// `check` while its condition is being checked, or `condition`; absent once it was sent to the runner.
     public var waits: String?
     /// The slot that it waits for; the first, if it waits for several.
     public var slot: String?
@@ -53,7 +53,7 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var checkedAgain: String?
     /// When it is skipped if its condition is not met until then, RFC 3339.
     public var waitsUntil: String?
-    /// When it starts, if it waits for the delay before a further attempt, RFC 3339.
+    /// When it starts, if it waits for the delay before a further attempt or for a window, RFC 3339.
     public var startsAt: String?
     /// The machine that has it, for a run of a job that a fleet shares; absent if that is the one
     /// that was asked, except in the history.
@@ -133,6 +133,20 @@ extension RunStatus {
             checkedAgain = (now.wall + (instant - now.awake)).rfc3339Micros
             waitsUntil = run.conditionEnd.map { (now.wall + ($0 - now.awake)).rfc3339Micros }
         case nil: break
+        }
+    }
+
+    /// Shows that a run which was made waits for a window that is closed.
+    mutating func wait(for window: WindowStatus?) {
+        guard let opens = window?.opens else { return }
+        switch waits {
+        case "previous-run", "condition":
+            waits = "window"
+            startsAt = opens
+            checkedAgain = nil
+        // Instants sort as their texts do, because all have the same number of digits.
+        case "retry-delay", "catch-up-delay": startsAt = max(startsAt ?? opens, opens)
+        default: break
         }
     }
 

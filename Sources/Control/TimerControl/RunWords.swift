@@ -16,6 +16,7 @@ public enum RunWords {
         case .timedOut: "stopped because it ran longer than its timeout"
         case .replaced: "replaced by a newer run"
         case .stopped: "stopped on request"
+        case .windowEnded: "stopped because its window closed"
         case .spawnFailed(let errno, let what) where what.hasPrefix(conditionPart):
             "its condition was not checked: \(what.dropFirst(conditionPart.count)) (\(error(errno)))"
         case .spawnFailed(let errno, let what): "failed to start: \(failure(errno, what))"
@@ -68,6 +69,8 @@ public enum RunWords {
         case "capacity": "waits for max-concurrent"
         case "slot": "waits for the slot \(Printable.text(run.slot ?? "?"))"
         case "previous-run": "waits for the previous run to end"
+        case "window":
+            "waits for its window" + (run.startsAt.map { ", until \(instant($0))" } ?? "")
         case "check": "waits for the check of its condition"
         case "condition": "waits for its condition" + condition(run, instant)
         case "retry-delay", "catch-up-delay":

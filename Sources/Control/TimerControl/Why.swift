@@ -14,6 +14,8 @@ public struct WhyReply: Codable, Hashable, Sendable {
             case noMoreRuns = "no-more-runs"
             case nextBoot = "next-boot"
             case nextRun = "next-run"
+            case window
+            case outsideWindow = "outside-window"
             case excluded
             case onDemand = "on-demand"
             case follows
@@ -26,6 +28,7 @@ public struct WhyReply: Codable, Hashable, Sendable {
             case waitsForSlot = "waits-for-slot"
             case slotTaken = "slot-taken"
             case waitsForCondition = "waits-for-condition"
+            case waitsForWindow = "waits-for-window"
             case waitsForPreviousRun = "waits-for-previous-run"
             case waitsForRetryDelay = "waits-for-retry-delay"
             case waitsForCatchUpDelay = "waits-for-catch-up-delay"

@@ -25,6 +25,11 @@ extension Draft {
         ("paused-after", "a pause belongs to the fleet"),
         ("run-environment", "the machine that runs it does not get variables of a request"),
         ("run-environment-any", "the machine that runs it does not get variables of a request"),
+        ("window", "the machines agree on the instant of each run"),
+        ("outside-window", "the machines agree on the instant of each run"),
+        ("stop-at-window-end", "the machines agree on the instant of each run"),
+        ("not-before", "the machines agree on the instant of each run"),
+        ("not-after", "the machines agree on the instant of each run"),
         ("condition", "a fleet decides where a run starts before that machine could be asked"),
         ("renamed-from", "the fleet keeps the state of a job by its name"),
     ]

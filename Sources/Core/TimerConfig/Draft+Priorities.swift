@@ -74,8 +74,18 @@ extension Draft {
         let ofFleet = Companion(partner: "fleet", keys: ["fleet"]) { draft, _ in
             draft.fleetMark != nil
         }
+        let ofWindow = Companion(partner: "window", keys: ["window"]) { draft, _ in
+            draft.window != nil
+        }
+        let ofRepeating = Companion(
+            partner: "every, calendar or cron", keys: JobKey.schedules
+        ) { _, entries in
+            entries.contains { ["every", "calendar", "cron"].contains($0.key) }
+        }
         let others = [
+            "not-before": ofRepeating, "not-after": ofRepeating,
             "first": ofEvery, "from": ofEvery,
+            "outside-window": ofWindow, "stop-at-window-end": ofWindow,
             "concurrency-max": Companion(
                 partner: "concurrency = \"allow\"", keys: ["concurrency"]
             ) { draft, _ in

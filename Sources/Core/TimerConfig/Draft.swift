@@ -55,6 +55,13 @@ struct Draft: Sendable {
     /// Which of the dates of its schedule it runs on, counted from a date.
     var everyNth: Int?
     var countedFrom: CivilDate?
+    /// At which times its runs may start.
+    var window: Marked<WeekRanges>?
+    var outsideWindow = JobWindow.Outside.wait
+    var stopsAtWindowEnd = false
+    /// From when and until when its schedule makes runs.
+    var notBefore: Marked<ValidityLimit>?
+    var notAfter: Marked<ValidityLimit>?
     /// After which jobs it runs, and where that is written; nil: after none.
     var follows: Marked<Follows>?
     var onDemand = false
@@ -88,7 +95,25 @@ struct Draft: Sendable {
         if let renamedFrom, renamedFrom.value == name {
             throw Fault(renamedFrom.mark, "renamed-from: names the job itself")
         }
-        return make(name, command, schedule)
+        var job = make(name, command, schedule)
+        try addLimits(to: &job, zones)
+        return job
+    }
+
+    /// Gives the job its window, and the time in which its schedule makes runs.
+    private func addLimits(to job: inout Job, _ zones: ZoneFiles) throws(Fault) {
+        guard let mark = window?.mark ?? notBefore?.mark ?? notAfter?.mark, fleetMark == nil else {
+            return
+        }
+        let zone =
+            needsZone
+            ? try Self.rules(zones, timezone?.value, at: timezone?.mark ?? mark) : .utc
+        job.boxedWindow = jobWindow(zone).map { Boxed(wrappedValue: $0) }
+        job.validity = try validity(zone)
+        guard case .wall(var schedule) = job.schedule else { return }
+        if job.window?.outside == .skip { schedule.window = job.boxedWindow }
+        schedule.validity = job.validity
+        job.schedule = .wall(schedule)
     }
 
     private func make(_ name: Job.Name, _ command: Job.Command, _ schedule: Schedule) -> Job {
@@ -146,7 +171,8 @@ struct Draft: Sendable {
             faults.append(Fault(renamedFrom.mark, "renamed-from: names the job itself"))
         }
         note { () throws(Fault) in try checkSkipExitCodes(at: mark) }
-        let isWall = ["calendar", "cron"].contains(where: keys.contains)
+        note { () throws(Fault) in _ = try validity(.utc) }
+        let isWall = ["calendar", "cron"].contains(where: keys.contains) || needsZone
         if let timezone, isWall {
             note { () throws(Fault) in _ = try Self.rules(zones, timezone.value, at: timezone.mark)
             }

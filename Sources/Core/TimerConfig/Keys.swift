@@ -8,7 +8,8 @@ import TimerZones
 extension Draft: KeyTarget {
     /// The keys of a job. A plain one is a line here or in one of the files beside, and a property.
     static let keys =
-        base + dates + policies + slots + conditions + follows + notifications + execution + fleets
+        base + dates + windows + policies + slots + conditions + follows + notifications + execution
+        + fleets
     /// How each key is read, by its name. Of 100 000 jobs nothing else of a key is copied.
     static let readers = Dictionary(uniqueKeysWithValues: keys.map { ($0.name, $0.reader) })
 
@@ -59,7 +60,7 @@ extension Draft: KeyTarget {
             \.at, "at", .instant, "The job runs once, at this instant of RFC 3339.", default: false),
         JobKey(
             \.timezone, "timezone", .text,
-            "The time zone of calendar and cron; the default is the machine's."),
+            "The time zone of calendar, cron and window; the default is the machine's."),
         JobKey(
             \.gap, "dst-gap", .words,
             "What happens at times that daylight saving time skips."),

@@ -141,7 +141,7 @@ extension SkipKind {
     var stored: String {
         switch self {
         case .stillRunning, .concurrencyMax, .queueFull, .slotBusy: "overlap"
-        case .missed, .catchUpMax, .clockSet: "missed"
+        case .missed, .catchUpMax, .clockSet, .outsideWindow: "missed"
         case .byOrder: "skip-next"
         case .deadline, .paused, .held, .redefined, .adopted, .away: word
         }

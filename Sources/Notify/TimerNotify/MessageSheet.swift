@@ -104,6 +104,7 @@ struct MessageSheet {
         case "concurrency-max": "as many runs are active as concurrency-max allows"
         case "queue-full": "another run is already waiting"
         case "slot-busy": "a slot that it needs is taken"
+        case "outside-window": "its window is closed (outside-window)"
         case "missed": "it was missed"
         case "catch-up-max": "too many runs were missed"
         case "deadline": "it was too late to start (starting-deadline)"

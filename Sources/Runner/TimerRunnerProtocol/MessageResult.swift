@@ -94,7 +94,7 @@ public struct MessageResult: Hashable, Sendable {
             return !isRequest && [64, 65, 67].contains(code) ? .refused(text) : .failed(text)
         case .timedOut: return .failed(text("no answer in time"))
         case .spawnFailed(let code, let what): return .failed("cannot \(what) (\(code))")
-        case .signalled, .replaced, .stopped, .lost, .skipped:
+        case .signalled, .replaced, .stopped, .windowEnded, .lost, .skipped:
             return .failed(text("\(program) did not end by itself (\(outcome))"))
         }
     }

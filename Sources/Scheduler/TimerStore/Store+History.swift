@@ -196,7 +196,8 @@ extension Notice.SkipReason {
         switch self {
         case .stillRunning(let run), .queueFull(let run): run.description
         case .slotBusy(let slot): slot.description
-        case .concurrencyMax, .missed, .catchUpMax, .deadline, .clockSet, .byOrder: nil
+        case .concurrencyMax, .missed, .catchUpMax, .deadline, .clockSet, .byOrder, .outsideWindow:
+            nil
         }
     }
 }

@@ -57,6 +57,10 @@ final class SimulationReport {
             write(
                 at, job: run.firing.job, "was missed and is caught up in \(TimeSpan.text(delay))",
                 event: "catch-up-delayed", scheduled: run.firing.scheduled)
+        case .logged(.windowEnded(let run), let at):
+            write(
+                at, job: run.firing.job, "is stopped: its window has closed", event: "window-ended",
+                scheduled: run.firing.scheduled)
         case .logged(.held(let run, _), let at):
             write(at, job: run.id.firing.job, "waits for the previous run", event: "held")
         case .logged(.clockStepped(_, let isCorrection), let at):

@@ -147,6 +147,7 @@ extension Machine {
                 case .byOrder: Seen.Reason.byOrder
                 case .clockSet: Seen.Reason.clockSet
                 case .slotBusy: Seen.Reason.slotBusy
+                case .outsideWindow: Seen.Reason.outsideWindow
                 }
             timeline.seen.append(
                 Seen(
@@ -336,6 +337,7 @@ extension Machine {
         case .spawnFailed: .spawnFailed(errno: "ENOENT", what: "exec")
         case .replaced: .replaced
         case .stopped: .stopped
+        case .windowEnded: .windowEnded
         case .lostReboot: .lost(.reboot)
         case .lostDaemon: .lost(.daemon)
         case .lostRunner: .lost(.runner)
@@ -352,6 +354,7 @@ extension Machine {
         case .spawnFailed: .spawnFailed
         case .replaced: .replaced
         case .stopped: .stopped
+        case .windowEnded: .windowEnded
         case .lost(.reboot): .lostReboot
         // The model has no fleet.
         case .lost(.daemon), .lost(.unstarted), .lost(.machine): .lostDaemon

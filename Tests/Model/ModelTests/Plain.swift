@@ -101,7 +101,7 @@ struct PlainJob: Equatable {
 
 /// How a run ended.
 enum PlainOutcome: Int64 {
-    case fine, failed, two, signalled, timedOut, spawnFailed, replaced, stopped
+    case fine, failed, two, signalled, timedOut, spawnFailed, replaced, stopped, windowEnded
     case lostReboot, lostDaemon, lostRunner, lostDeadline
     case skipped
 
@@ -118,7 +118,7 @@ enum PlainOutcome: Int64 {
     func isRetried(_ job: PlainJob) -> Bool {
         switch self {
         case .failed, .two, .signalled, .timedOut, .spawnFailed: !isSuccess(job)
-        case .fine, .replaced, .stopped, .lostReboot, .lostDaemon, .lostRunner,
+        case .fine, .replaced, .stopped, .windowEnded, .lostReboot, .lostDaemon, .lostRunner,
             .lostDeadline, .skipped:
             false
         }
@@ -219,6 +219,7 @@ struct Seen: Equatable {
         static let concurrencyMax = 7
         static let clockSet = 8
         static let slotBusy = 9
+        static let outsideWindow = 10
     }
     enum Answer {
         static let done: Int64 = 1

@@ -182,6 +182,7 @@ import TimerCore
             SkipKind.counted.map(\.word) == [
                 "still-running", "concurrency-max", "queue-full", "missed", "catch-up-max",
                 "deadline", "clock-set", "by-order", "slot-busy",
+                "outside-window",
             ])
         let counts = SkipCounts()
         #expect(SkipKind.allCases.allSatisfy { counts[$0] == 0 })

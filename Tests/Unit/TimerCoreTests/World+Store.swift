@@ -54,7 +54,9 @@ extension World {
         case .stillRunning(let run), .queueFull(let run):
             let other = show(firing.id.job).live.first { $0.id == run }
             #expect(other.map { !agenda.isUnrecorded($0) } ?? true, "\(run) is not on record")
-        case .concurrencyMax, .missed, .catchUpMax, .deadline, .clockSet, .byOrder, .slotBusy: break
+        case .concurrencyMax, .missed, .catchUpMax, .deadline, .clockSet, .byOrder, .slotBusy,
+            .outsideWindow:
+            break
         }
     }
 

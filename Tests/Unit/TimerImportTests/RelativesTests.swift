@@ -44,7 +44,19 @@ import TimerCore
         let line = "START_HOURS_RANGE=6-22\n@monthly 15 m x\n"
         #expect(value("cron", of: line) == "\"15 6 1 * *\"")
         #expect(value("on-missed", of: line) == "\"run-once\"")
+        #expect(value("window", of: line) == "\"6:00-22:00\"")
         #expect(value("cron", of: "@yearly 15 m x\n") == "\"15 0 1 1 *\"")
+    }
+
+    @Test(arguments: [
+        ("3-22", "\"3:00-22:00\""), (" 0 - 24 ", nil), ("22-6", nil), ("6", nil), ("6-25", nil),
+        ("a-b", nil), ("8-8", nil), ("-1-5", nil),
+    ])
+    func theHoursAreAWindow(hours: String, window: String?) {
+        let line = "START_HOURS_RANGE=\(hours)\n1 5 daily true\n"
+        #expect(value("window", of: line) == window)
+        let isNoted = read(line).jobs[0].notes.contains { $0.contains("START_HOURS_RANGE") }
+        #expect(isNoted == (window == nil && hours != " 0 - 24 "))
     }
 
     @Test func itContinuesAfterTheLastRun() {

@@ -146,6 +146,7 @@ private enum Samples {
         .skipped(firing, .byOrder(left: 0)),
         .held(run, behind: run.id), .catchUpDelayed(run.id, by: .seconds(60)),
         .awaitsCondition(run.id, "ac-power", atMost: .zero),
+        .windowEnded(run.id), .skipped(firing, .outsideWindow),
         .replacing(run.id, by: run.id),
         .retrying(run.id, after: .zero, retries: 1),
         .runBegan(run.id),

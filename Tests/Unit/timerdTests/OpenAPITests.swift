@@ -126,6 +126,7 @@ import TimerCore
             "Slots": SlotsReply.self, "Slot": SlotStatus.self, "SlotHolder": SlotHolder.self,
             "SlotUse": SlotUse.self, "Follow": FollowStatus.self,
             "Condition": ConditionStatus.self, "Excluded": ExcludedStatus.self,
+            "Window": WindowStatus.self,
             "Pause": PauseStatus.self, "Run": RunStatus.self, "Daemon": DaemonStatus.self,
             "Why": WhyReply.self, "Reason": WhyReply.Reason.self, "Rejection": Rejection.self,
             "Runs": HistoryReply.self, "Log": LogReply.self, "Line": LogReply.Line.self,

@@ -16,6 +16,8 @@ enum Text {
             ("Schedule", schedule(job)),
             ("Follows", job.follows.map { FollowWords.all($0) }),
             ("Condition", job.condition.map(condition)),
+            ("Window", job.window.map(window)), ("Not before", job.notBefore.map(instant)),
+            ("Not after", job.notAfter.map(instant)),
             ("State", state(job.state, job.running)),
         ]
         if let pause = job.paused {
@@ -89,6 +91,7 @@ enum Text {
         case "slot": "waits for the slot \(run.slot ?? "?")"
         case "check", "condition": RunWords.wait(run, instant: instant) ?? word
         case "previous-run": "waits for the previous run"
+        case "window": "waits for its window"
         default: "starts" + (run.startsAt.map { " at \(instant($0))" } ?? " after a delay")
         }
     }
@@ -117,6 +120,16 @@ enum Text {
     private static func condition(_ condition: ConditionStatus) -> String {
         let wait = condition.waitMaxUsec.map { "waits for at most \(span($0))" } ?? "is skipped"
         return condition.checks.joined(separator: ", ") + "; otherwise a run \(wait)"
+    }
+
+    private static func window(_ window: WindowStatus) -> String {
+        let state =
+            window.opens.map { "closed until \(instant($0))" }
+            ?? window.closes.map { "open until \(instant($0))" } ?? "open"
+        return "\(window.times.joined(separator: ", ")) in \(window.timezone), \(state); "
+            + (window.outside == "skip"
+                ? "no runs outside it" : "a run that is due outside it waits")
+            + (window.stopsAtEnd == true ? "; its end stops runs" : "")
     }
 
     private static func slot(_ use: SlotUse) -> String {
@@ -188,11 +201,12 @@ enum Text {
     }
 
     /// The word of the column STATE: an armed job with an active run is `running`, and one whose run
-    /// waits for a slot, for max-concurrent, its condition or `catch-up-delay` is `waiting`.
+    /// waits for a slot, for max-concurrent, its condition, its window or `catch-up-delay` is
+    /// `waiting`.
     static func state(_ state: String, _ runs: [RunStatus]) -> String {
         guard state == "armed" else { return state }
         if areActive(runs) { return "running" }
-        let words: Set = ["capacity", "slot", "check", "condition", "catch-up-delay"]
+        let words: Set = ["capacity", "slot", "check", "condition", "window", "catch-up-delay"]
         return runs.contains { $0.waits.map(words.contains) ?? false } ? "waiting" : state
     }
 

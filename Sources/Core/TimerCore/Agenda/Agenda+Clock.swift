@@ -30,6 +30,7 @@ extension Agenda {
         let change = clocks.note(now, ahead: ahead)
         var actions: [Action] = []
         if change.slept { actions += applySleep(at: now) }
+        if change.slept || change.step != nil { actions += retimeWindows(at: now) }
         guard let step = change.step else { return actions }
         noteChangeOfAll()
         let isCorrection = step.length >= Self.correctionMin
@@ -59,7 +60,7 @@ extension Agenda {
             guard var entry = entries[slot] else { continue }
             let before = entry
             entry.correctOccurrences(to: now.wall, isBackward: step < .zero)
-            if step < .zero, case .wall = entry.job.schedule {
+            if step < .zero, entry.job.schedule.isByWallClock || entry.job.validity != nil {
                 entry.leaveFinishedIfRecurring(at: now)
             }
             batch.timers += updateTimer(slot, &entry, at: now)
@@ -117,7 +118,9 @@ extension Agenda {
     public var zoneNames: [String] {
         var names: Set<String> = []
         for slot in entries.order {
-            guard case .wall(let schedule) = entries[slot]?.job.schedule else { continue }
+            guard let job = entries[slot]?.job else { continue }
+            if let zone = job.window?.zone, !zone.isLocal { names.insert(zone.name) }
+            guard case .wall(let schedule) = job.schedule else { continue }
             for zone in schedule.zones where !zone.isLocal { names.insert(zone.name) }
         }
         return names.sorted()
@@ -132,20 +135,26 @@ extension Agenda {
         var timers: [Action] = []
         var changed: [Job.Name] = []
         for slot in entries.order {
-            guard var entry = entries[slot], case .wall(var schedule) = entry.job.schedule,
-                schedule.replaceZones({ $0.isLocal ? local : zones[$0.name] })
+            guard var entry = entries[slot],
+                entry.job.replaceZones({ $0.isLocal ? local : zones[$0.name] })
             else { continue }
-            entry.job.schedule = .wall(schedule)
-            if !entry.isDueThisBoot {
-                entry.progress.pass(now.wall)
+            if case .wall = entry.job.schedule {
+                if !entry.isDueThisBoot {
+                    entry.progress.pass(entry.startedThrough(now.wall))
+                }
+                entry.dropOccurrence()
             }
-            entry.dropOccurrence()
             timers += updateTimer(slot, &entry, at: now)
+            if entry.job.window != nil { timers += updateRetryTimer(slot, entry) }
             entries[slot] = entry
             changed.append(entry.job.name)
         }
         return changed.isEmpty ? [] : timers + [.log(.zonesChanged(changed))]
     }
+}
+
+extension Schedule {
+    fileprivate var isByWallClock: Bool { if case .wall = self { true } else { false } }
 }
 
 extension JobEntry {

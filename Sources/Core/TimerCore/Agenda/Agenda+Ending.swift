@@ -49,7 +49,8 @@ extension Agenda {
     ) -> Bool {
         guard run.firing.cause.claim == nil,
             run.job.policy.isTooLate(
-                attempt: run.id.attempt, age: now.wall - run.id.firing.scheduled,
+                attempt: run.id.attempt,
+                age: now.wall - entry.start(of: run.id.firing.scheduled),
                 isCaughtUp: run.firing.cause == .catchUp)
         else { return false }
         _ = runs.apply(.cancel(.lost(.deadline)), to: run.id, of: .slot(slot))

@@ -86,6 +86,12 @@ extension Agenda {
             entries[slot] = entry
             return
         }
+        if entry.awaitsWindow(at: now.wall) {
+            // It closed while the job could not fire, or what counts by another clock was early.
+            alarms.remove(slot)
+            batch.timers += updateTimer(slot, &entry, at: now)
+            return
+        }
         let points: DueOccurrences? =
             if case .wall(let schedule) = entry.job.schedule {
                 entry.passOccurrences(of: schedule, at: now)
@@ -104,7 +110,9 @@ extension Agenda {
         // The timer is updated first, so that the notices name the right next firing. But a job that
         // counts from the end of its runs only has a timer if no run is made.
         if !entry.countsFromEnd { batch.timers += updateTimer(slot, &entry, at: now) }
-        make(points, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
+        if let points = entry.allowed(points) {
+            make(points, slot, &entry, wasHeld: wasHeld, at: now, into: &batch)
+        }
         if entry.countsFromEnd { batch.timers += updateTimer(slot, &entry, at: now) }
         if entry.phase == .finished { batch.notices.append(.log(entry.finished)) }
         batch.records.append(entry.record(at: now, ahead: ahead, instance: instance))

@@ -142,6 +142,9 @@ extension Agenda {
         }
         // With the new policy, runs that had to wait may be allowed to start.
         release(slot, at: now, into: &batch)
+        if old.boxedWindow != job.boxedWindow, let entry = entries[slot] {
+            batch.timers += updateRetryTimer(slot, entry)
+        }
     }
 
     /// Removes the job and keeps its record. Its active runs continue. Its slot cannot be used

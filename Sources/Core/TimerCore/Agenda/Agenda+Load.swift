@@ -139,6 +139,11 @@ extension Agenda {
             }
         }
         for slot in recovered { release(slot, at: now, into: &batch) }
+        for slot in entries.order
+        where entries[slot]?.job.window?.stopsAtEnd == true && !runs[slot].isEmpty {
+            guard let entry = entries[slot] else { continue }
+            batch.timers += updateRetryTimer(slot, entry)
+        }
         return (batch.decided + batch.timers + batch.notices, batch.start, batch.checks)
     }
 

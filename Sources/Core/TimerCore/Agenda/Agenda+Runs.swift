@@ -14,6 +14,9 @@ extension Agenda {
             entry.skips = left
             return skip(firing, .byOrder(left: left), &entry, at: now, into: &batch)
         }
+        if entry.job.window?.outside == .skip, entry.isOutsideWindow(at: now.wall) {
+            return skip(firing, .outsideWindow, &entry, at: now, into: &batch)
+        }
         let run = entry.run(firing)
         if let obstacle = recordAndStart(run, as: candidate, slot, &entry, at: now, into: &batch) {
             return skip(firing, obstacle.skipReason, &entry, at: now, into: &batch)
@@ -78,6 +81,11 @@ extension Agenda {
     mutating func recordAndStart(
         _ run: Run, _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
     ) {
+        if entry.isOutsideWindow(at: now.wall), !run.firing.isRequested(attempt: run.id.attempt) {
+            record(run, .waiting(.previousRun), slot, into: &batch)
+            batch.timers += updateRetryTimer(slot, entry)
+            return
+        }
         if let delay = entry.catchUpDelay(of: run) {
             record(run, .waiting(.catchUpDelay(until: now.awake + delay)), slot, into: &batch)
             batch.timers += updateRetryTimer(slot, entry)
@@ -260,8 +268,9 @@ extension Agenda {
             _ = runs.apply(.start(event: hold.event), to: run.id, of: key)
             return batch.start.append(run)
         }
-        if entry.phase.isPaused, !run.firing.isRequested(attempt: run.id.attempt) {
+        if isHeldBack(entry, at: now), !run.firing.isRequested(attempt: run.id.attempt) {
             _ = runs.apply(.wait(.previousRun), to: run.id, of: key)
+            batch.timers += updateRetryTimer(slot, entry)
         } else if expire(run, slot, &entry, at: now, into: &batch) {
             // It is closed, and nothing follows.
         } else if !isMet, mustCheck(run), runs.state(of: run.id, of: key) != .starting {
@@ -287,9 +296,11 @@ extension Agenda {
             return
         }
         checkAgain(slot, &entry, at: now, into: &batch)
+        stopOutsideWindow(slot, entry, at: now, into: &batch)
         if !entry.phase.isPaused, isWaiting {
-            releaseDelayed(slot, &entry, at: now, into: &batch)
-            while let first = runs[slot].first(where: { $0.wait == .previousRun }),
+            let isClosed = entry.isOutsideWindow(at: now.wall)
+            if !isClosed { releaseDelayed(slot, &entry, at: now, into: &batch) }
+            while let first = firstInLine(slot, isClosed: isClosed),
                 case .start = admission(of: .firstInLine, slot, entry), let run = first.run
             {
                 if !expire(run, slot, &entry, at: now, into: &batch) {
@@ -297,11 +308,16 @@ extension Agenda {
                 }
                 // At the end of the clock's range firings have no instants of their own any more, so
                 // that two runs have one identity, of which only the first changes.
-                let next = runs[slot].first { $0.wait == .previousRun }
-                if next?.id == first.id { break }
+                if first.id == firstInLine(slot, isClosed: isClosed)?.id { break }
             }
         }
         batch.timers += updateRetryTimer(slot, entry)
         entries[slot] = entry
+    }
+
+    /// The first run that waits for the previous run; while the window is closed, only one that a user
+    /// requested.
+    private func firstInLine(_ slot: Int, isClosed: Bool) -> ActiveRun? {
+        runs[slot].first { $0.wait == .previousRun && (!isClosed || $0.isRequested) }
     }
 }

@@ -24,6 +24,7 @@ extension Agenda {
             updateOccurrence(&entry, schedule, at: now)
         } else if !isShutDown {
             entry.finishUnlessDueThisBoot(at: now)
+            entry.finishIfOver(at: now)
         }
         entries.noteLedger(wasOpen: wasOpen, isOpen: entry.ledger.isOpen)
         entries[slot] = entry
@@ -37,13 +38,17 @@ extension Agenda {
             // After the shutdown no timer is set.
         } else if case .paused(let pause) = entry.phase {
             new = pause.until.map { .wall($0) }
-        } else if let instant = entry.dueInstant(at: now) {
-            let first = max(instant, notBefore.map { $0.awake + .nanoseconds(1) } ?? instant)
-            due = .awake(first)
-            new = .awake(first + accuracy)
-        } else if entry.phase == .armed, let instant = entry.dueOccurrence {
-            due = .wall(instant)
-            new = .wall(instant + accuracy)
+        } else {
+            switch entry.dueAlarm(at: now) {
+            case .awake(let instant):
+                let first = max(instant, notBefore.map { $0.awake + .nanoseconds(1) } ?? instant)
+                due = .awake(first)
+                new = .awake(first + accuracy)
+            case .wall(let instant):
+                due = .wall(instant)
+                new = .wall(instant + accuracy)
+            case nil: break
+            }
         }
         if accuracy == .zero { due = nil }
         // The clocks are read one after the other, so the result varies a little. A difference
@@ -85,8 +90,10 @@ extension Agenda {
             new = runs[slot].compactMap(\.startsAt).min()
             if let due = entry.chainDue { new = min(new ?? due, due) }
         }
+        if !isShutDown, entry.job.window != nil { new = windowTimer(slot, entry, next: new) }
         if !isShutDown, runs.conditionCount > 0 {
-            for run in runs[slot] where !entry.phase.isPaused || run.isRequested {
+            let isHeldBack = isHeldBack(entry, at: clocks.last)
+            for run in runs[slot] where !isHeldBack || run.isRequested {
                 if let at = run.checkedAgainAt { new = min(new ?? at, at) }
             }
         }
@@ -107,7 +114,7 @@ extension Agenda {
             let waits = entry.countsFromEnd && !runs[slot].isEmpty
             guard waits != entry.endWait.isWaiting else {
                 // The timer was set before the run was made.
-                if waits, case .awake = alarms[slot] {
+                if waits, alarms[slot] != nil {
                     timers += updateTimer(slot, &entry, at: now)
                 }
                 continue
@@ -135,9 +142,31 @@ extension Agenda {
 }
 
 extension JobEntry {
+    /// When the next firing of an armed job is due: by CLOCK_MONOTONIC for counted time, and by the wall
+    /// clock for a schedule by that, and for a firing that waits for the window. Nil if there is none,
+    /// or while nothing counts.
+    func dueAlarm(at now: Now) -> Alarm? {
+        if let instant = dueInstant(at: now) {
+            guard job.hasLimitedPoints, let target else { return .awake(instant) }
+            return dueAlarm(counted: instant, delay: (dueTarget ?? target) - target, at: now)
+        }
+        guard phase == .armed, let due = dueOccurrence else { return nil }
+        return .wall(start(ofDue: due, at: now))
+    }
+
+    /// The same for a job whose next grid point would be due at this instant, after its delay, if nothing
+    /// limited its points.
+    private func dueAlarm(counted instant: AwakeInstant, delay: Duration, at now: Now) -> Alarm {
+        let point = now.wall + (instant - now.awake) - delay
+        let skipped = spanOutsideWindow(from: point)
+        let due = point + skipped + delay
+        let start = start(ofDue: start(of: point + skipped, delay: delay), at: now)
+        return start <= due ? .awake(instant + skipped) : .wall(start)
+    }
+
     /// When the next grid point is due by CLOCK_MONOTONIC; nil while nothing counts, and for a
     /// schedule by the wall clock.
-    fileprivate func dueInstant(at now: Now) -> AwakeInstant? {
+    private func dueInstant(at now: Now) -> AwakeInstant? {
         guard let dueTarget, let instant = ledger.instant(reaching: dueTarget) else { return nil }
         switch job.count {
         case .active, .uptime: return AwakeInstant(nanoseconds: instant.nanoseconds)

@@ -41,7 +41,7 @@ extension Agenda {
         // A user requested it, or the run that was too late ends as lost.
         case .byOrder, .deadline: return []
         case .stillRunning, .concurrencyMax, .queueFull, .missed, .catchUpMax, .clockSet,
-            .slotBusy:
+            .slotBusy, .outsideWindow:
             return advanceWatch(after: .skipped(firing, reason), slot, &entry)
         }
     }
@@ -50,6 +50,7 @@ extension Agenda {
     mutating func noteStart(
         _ run: Run.ID, _ slot: Int, _ entry: inout JobEntry, into batch: inout Batch
     ) {
+        if entry.job.window?.stopsAtEnd == true { batch.timers += updateRetryTimer(slot, entry) }
         guard entry.watch != nil else { return }
         batch.watch(advanceWatch(after: .started(run), slot, &entry))
     }

@@ -79,6 +79,17 @@ struct ChainWait: Hashable, Sendable {
         }
     }
 
+    /// Of the ends whose time came outside the window, leaves the last: what waits for the window starts
+    /// as one run.
+    mutating func join(_ follows: Follows, where isOutside: (WallInstant) -> Bool) {
+        guard follows.causes.count == 1, items.count > 1, let cause = follows.causes.first else {
+            return
+        }
+        let outside = items.filter { isOutside($0.end.at + cause.delay) }
+        guard let last = outside.last else { return }
+        items.removeAll { $0 != last && outside.contains($0) }
+    }
+
     mutating func rename(_ job: Job.Name, to name: Job.Name) {
         for index in items.indices where items[index].end.job == job {
             items[index].end.job = name
@@ -103,7 +114,14 @@ extension JobEntry {
         guard let follows = job.follows else { return nil }
         return ChainView(
             follows: follows, ends: chain.ends, awaited: chain.awaited(follows, at: now.wall),
-            due: chainDue.map { now.wall + max(.zero, $0 - now.awake) })
+            due: chainDue.map { start(of: now.wall + max(.zero, $0 - now.awake)) })
+    }
+
+    /// Joins the ends that have waited for the window, which is open.
+    mutating func joinEndsOutsideWindow(at now: Now) {
+        guard job.window?.outside == .wait, let follows = job.follows else { return }
+        let entry = self
+        chain.join(follows) { $0 <= now.wall && entry.awaitsWindow(at: $0) }
     }
 
     /// When it runs after ends that are there; nil if it waits for others.

@@ -97,17 +97,19 @@ extension Agenda {
         entries[slot] = entry
     }
 
-    /// Runs the job after the ends whose time has come, unless it is paused.
+    /// Runs the job after the ends whose time has come, unless it is paused or waits for its window.
     private mutating func runChain(
         _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
     ) {
         guard !entry.chain.isEmpty else { return }
-        while !isShutDown, !entry.phase.isPaused, let follows = entry.job.follows,
-            let item = entry.chain.takeDue(follows, at: now)
+        let awaitsWindow = entry.awaitsWindow(at: now.wall)
+        if !awaitsWindow { entry.joinEndsOutsideWindow(at: now) }
+        while !isShutDown, !entry.phase.isPaused, !awaitsWindow,
+            let follows = entry.job.follows, let item = entry.chain.takeDue(follows, at: now)
         {
             let delay = follows.cause(of: item.end.job)?.delay ?? .zero
             let scheduled = min(item.end.at + delay, now.wall - ahead)
-            let age = now.wall - scheduled
+            let age = now.wall - entry.start(of: scheduled)
             let firing = entry.firing(
                 DueOccurrences.Point(scheduled: scheduled, age: age), missed: 0, at: now,
                 cause: .chain(item.end.cause))

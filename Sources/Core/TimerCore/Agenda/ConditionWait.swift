@@ -159,7 +159,7 @@ extension Agenda {
     ) {
         for active in runs[slot] {
             guard case .waiting(.condition(let until)) = active.state, until <= now.awake,
-                !entry.phase.isPaused || active.isRequested, let run = active.run
+                !isHeldBack(entry, at: now) || active.isRequested, let run = active.run
             else { continue }
             if !expire(run, slot, &entry, at: now, into: &batch) {
                 startOrQueue(active, slot, &entry, into: &batch)
@@ -223,7 +223,7 @@ extension ActiveRun {
     var awaitsCondition: Bool { state.awaitsCondition }
 
     /// See `Firing.isRequested(attempt:)`.
-    var isRequested: Bool { firing.isRequested(attempt: id.attempt) }
+    public var isRequested: Bool { firing.isRequested(attempt: id.attempt) }
 
     /// When it is asked again whether its condition is met; nil if it does not wait for that.
     public var checkedAgainAt: AwakeInstant? {

@@ -12,6 +12,7 @@ extension JobEntry {
             lastSkip: outcomes.lastSkip, skips: skips, maxLoss: maxLoss, checkpoint: checkpoint,
             incidents: watch?.wrappedValue.notifiedIncidents ?? [])
         snapshot.chain = chainView(at: now)
+        if job.hasLimitedPoints { snapshot.nextPoint = nextPoint(at: now) }
         if job.schedule == .onDemand, !phase.isPaused, let due = snapshot.chain?.due {
             snapshot.remaining = due - now.wall
             snapshot.next = due
@@ -25,21 +26,27 @@ extension JobEntry {
         if case .paused(let pause) = phase {
             return pause.until.flatMap { next(after: pause, $0, now) }
         }
-        return dueOccurrence ?? (ledger.isOpen ? remaining(at: now).map { now.wall + $0 } : nil)
+        if let due = dueOccurrence { return start(ofDue: due, at: now) }
+        return ledger.isOpen ? remaining(at: now).map { now.wall + $0 } : nil
     }
 
     private func next(after pause: Pause, _ until: WallInstant, _ now: Now) -> WallInstant? {
         let end = max(until, now.wall)
         if case .wall(let schedule) = job.schedule {
+            let through = startedThrough(end)
             if job.policy.onResume == .fireIfDue,
-                let first = occurrence(after: processedThrough, schedule), first <= end
+                let first = occurrence(after: processedThrough, schedule), first <= through
             {
-                return end
+                return start(of: end)
             }
-            return occurrence(after: max(processedThrough, end), schedule).map {
-                $0 + delay(ordinal: $0.microsecondsSinceEpoch)
+            return occurrence(after: max(processedThrough, through), schedule).map {
+                start(of: $0, delay: delay(ordinal: $0.microsecondsSinceEpoch))
             }
         }
+        return nextCounted(after: pause, end, now).map { start(of: $0) }
+    }
+
+    private func nextCounted(after pause: Pause, _ end: WallInstant, _ now: Now) -> WallInstant? {
         guard let dueTarget else { return nil }
         let left = max(.zero, dueTarget - accrued(at: now))
         switch job.policy.onResume ?? .keepRemaining {
@@ -70,7 +77,7 @@ extension JobEntry {
 
     private func latestFiring(at now: Now) -> WallInstant? {
         let accuracy = job.policy.accuracy
-        if phase == .armed, ledger.isOpen, let dueTarget {
+        if phase == .armed, !job.hasLimitedPoints, ledger.isOpen, let dueTarget {
             return now.wall + (dueTarget - accrued(at: now)) + accuracy
         }
         return next(at: now).map { $0 + accuracy }

@@ -3,10 +3,11 @@
 
 /// What happens to the schedule of a job when its pause begins and when it ends.
 extension JobEntry {
-    /// Begins a pause now. Occurrences up to now are not part of it, also one that waits to fire.
+    /// Begins a pause now. Occurrences up to now are not part of it, also one that waits to fire. One
+    /// that waits for the window has not come yet.
     mutating func begin(_ pause: Pause, at now: Now) {
         phase = .paused(pause)
-        if case .wall = job.schedule { progress.pass(now.wall) }
+        if case .wall = job.schedule { progress.pass(startedThrough(now.wall)) }
     }
 
     /// Continues the schedule after a pause, as `on-resume` says.
@@ -18,13 +19,15 @@ extension JobEntry {
     {
         let policy = job.policy.onResume
         // If a pause ended by itself, occurrences after its end are not part of the pause.
-        let end = initiator == .pauseEnd ? min(pause.until ?? now.wall, now.wall) : now.wall
+        let last = initiator == .pauseEnd ? min(pause.until ?? now.wall, now.wall) : now.wall
         guard case .wall(let schedule) = job.schedule else {
             return resumeCounting(after: pause, policy ?? .keepRemaining, at: now)
         }
         // `pause.since` does not tell which occurrences are part of the pause: if the wall clock was
         // set back since, it is later than some of them.
         let since = processedThrough
+        // What waits for the window has not come.
+        let end = startedThrough(last)
         progress.pass(end)
         guard policy == .fireIfDue, let first = occurrence(after: since, schedule), first <= end
         else {

@@ -111,7 +111,7 @@ struct JobEntry: Sendable {
 
     /// When the next occurrence is due by the wall clock.
     var dueOccurrence: WallInstant? {
-        occurrence.map { $0 + delay(ordinal: $0.microsecondsSinceEpoch) }
+        occurrence.map { start(of: $0, delay: delay(ordinal: $0.microsecondsSinceEpoch)) }
     }
 
     /// The first occurrence after an instant, with the fixed shift of `random-offset`.
@@ -133,8 +133,11 @@ struct JobEntry: Sendable {
         guard !isShared else { return nil }
         return switch (phase, job.schedule) {
         case (_, .onDemand): nil
-        case (.armed, .wall): dueOccurrence.map { max(.zero, $0 - now.wall) }
+        case (.armed, .wall):
+            dueOccurrence.map { max(.zero, start(ofDue: $0, at: now) - now.wall) }
         case (.paused, .wall), (.stopped, _), (.finished, _): nil
+        case (.armed, _) where job.hasLimitedPoints:
+            dueAlarm(at: now).map { max(.zero, $0.left(at: now)) }
         case (.armed, _), (.paused, _): dueTarget.map { max(.zero, $0 - accrued(at: now)) }
         }
     }

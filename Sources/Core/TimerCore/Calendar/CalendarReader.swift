@@ -248,6 +248,21 @@ struct CalendarReader {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
+    /// A number of one or two digits, from 0 to `most`.
+    mutating func twoDigits(_ name: String, most: Int) throws(ScheduleError) -> Int {
+        let start = place
+        var value = 0
+        while place < bytes.count, isDigit(bytes[place]), place - start < 2 {
+            value = value * 10 + Int(bytes[place] - UInt8(ascii: "0"))
+            place += 1
+        }
+        guard place > start else { throw error("a number is missing for the \(name)" + hint) }
+        guard value <= most, place == bytes.count || !isDigit(bytes[place]) else {
+            throw ScheduleError(start, "the \(name) is a number from 0 to \(most)")
+        }
+        return value
+    }
+
     /// A whole number of up to about 2 billion, the maximum of systemd for any field, or 10^11 for
     /// seconds.
     private mutating func number() throws(ScheduleError) -> Int {

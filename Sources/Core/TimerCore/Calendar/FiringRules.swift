@@ -197,14 +197,7 @@ struct RuledSearch {
 
     /// The first second, from `lowest` on, at which the local clock has reached a day.
     private func start(of day: Int, notBefore lowest: Int64) -> Int64 {
-        let midnight = midnight(of: day)
-        var lowest = max(lowest, midnight - Self.margin)
-        while true {
-            let segment = zone.segment(at: lowest)
-            let start = max(lowest, midnight - segment.offset)
-            guard let end = segment.end, end <= start else { return start }
-            lowest = end
-        }
+        zone.start(of: day, notBefore: lowest)
     }
 
     /// The first second after a day, until `highest`: from it on the local clock shows later days.
@@ -229,6 +222,25 @@ struct RuledSearch {
 }
 
 extension ZoneRules {
+    /// The first instant at which the local clock has reached a date.
+    /// - Complexity: O(log *n*) in the number of transitions.
+    public func start(of date: CivilDate) -> WallInstant {
+        WallInstant(secondsSinceEpoch: start(of: date.daysSinceEpoch, notBefore: .min))
+    }
+
+    /// The first second, from `lowest` on, at which the local clock has reached a day.
+    fileprivate func start(of day: Int, notBefore lowest: Int64) -> Int64 {
+        let midnight = Int64(day) * 86_400
+        // This is longer than the difference of any two offsets of a zone.
+        var lowest = max(lowest, midnight - 52 * 3600)
+        while true {
+            let segment = segment(at: lowest)
+            let start = max(lowest, midnight - segment.offset)
+            guard let end = segment.end, end <= start else { return start }
+            lowest = end
+        }
+    }
+
     /// The local date at an instant.
     /// - Complexity: O(log *n*) in the number of transitions.
     public func date(at instant: WallInstant) -> CivilDate {

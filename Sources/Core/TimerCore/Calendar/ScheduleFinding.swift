@@ -38,7 +38,25 @@ extension WallSchedule {
     /// - Complexity: O(*n*) in the number of sources; for each, the complexity of its `next` and
     ///   O(1) changes of its zone.
     public func findings(at now: WallInstant) -> [ScheduleFinding] {
-        sourceFindings(at: now) + [clockFinding(at: now)].compactMap(\.self)
+        sourceFindings(at: now)
+            + [windowFinding(at: now), clockFinding(at: now)].compactMap(\.self)
+    }
+
+    /// What is said of a schedule that is over, and of a window that is never open when the schedule has
+    /// an occurrence.
+    private func windowFinding(at now: WallInstant) -> ScheduleFinding? {
+        if let end = validity?.notAfter, end < now {
+            return ScheduleFinding(
+                code: .neverFires, source: 0, message: "has no run any more: not-after is past")
+        }
+        guard window != nil, validity == nil, next(after: now) == nil,
+            let first = nextOnDates(after: now)
+        else {
+            return nil
+        }
+        return ScheduleFinding(
+            code: .neverAllowed, source: 0,
+            message: "is never inside the window, the first time at \(first.rfc3339)")
     }
 
     /// The sentence about lists of dates that exclude every occurrence of the next five years; nil if

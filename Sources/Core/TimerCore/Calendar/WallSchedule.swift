@@ -45,6 +45,8 @@ public struct WallSchedule: Hashable, Sendable {
         var gap: DSTRule.Gap?
         var overlap: DSTRule.Overlap?
         var rules: Boxed<FiringRules>?
+        var window: Boxed<JobWindow>?
+        var validity: JobValidity?
     }
 
     /// What happens to times that do not exist; nil: the default of each source.
@@ -65,6 +67,18 @@ public struct WallSchedule: Hashable, Sendable {
         set { change { $0.rules = newValue } }
     }
 
+    /// Outside this window it has no occurrences; nil: it may have some at any time.
+    public var window: Boxed<JobWindow>? {
+        get { uncommon?.wrappedValue.window }
+        set { change { $0.window = newValue } }
+    }
+
+    /// From when and until when it has occurrences; nil: always.
+    public var validity: JobValidity? {
+        get { uncommon?.wrappedValue.validity }
+        set { change { $0.validity = newValue } }
+    }
+
     private mutating func change(_ change: (inout Uncommon) -> Void) {
         var new = uncommon?.wrappedValue ?? Uncommon()
         change(&new)
@@ -79,10 +93,53 @@ public struct WallSchedule: Hashable, Sendable {
         }
     }
 
+    /// How many openings of a window are looked at before a search ends: those of more than 25 years.
+    private static let openingsMax = 10_000
+
     /// The first occurrence after `instant`; nil if there is none.
     /// - Complexity: O(*n*) in the number of sources; for each, the complexity of its `next`, with
-    ///   rules for each range of dates that they exclude.
+    ///   rules for each range of dates that they exclude, and with a window for each opening.
     public func next(after instant: WallInstant) -> WallInstant? {
+        guard let validity else { return nextInWindow(after: instant) }
+        let start = validity.notBefore.map { max(instant, $0 - .microseconds(1)) } ?? instant
+        return nextInWindow(after: start).flatMap { validity.allows($0) ? $0 : nil }
+    }
+
+    /// The last occurrence before `instant`; nil if there is none since 1970.
+    /// - Complexity: as `next`.
+    public func previous(before instant: WallInstant) -> WallInstant? {
+        guard let validity else { return previousInWindow(before: instant) }
+        let end = validity.notAfter.map { min(instant, $0 + .microseconds(1)) } ?? instant
+        return previousInWindow(before: end).flatMap { validity.allows($0) ? $0 : nil }
+    }
+
+    /// The first occurrence inside the window.
+    private func nextInWindow(after instant: WallInstant) -> WallInstant? {
+        guard let window = window?.wrappedValue else { return nextOnDates(after: instant) }
+        var instant = instant
+        for _ in 0..<Self.openingsMax {
+            guard let found = nextOnDates(after: instant) else { return nil }
+            let opening = window.opening(notBefore: found)
+            if opening == found { return found }
+            instant = opening - .microseconds(1)
+        }
+        return nil
+    }
+
+    /// The last occurrence inside the window.
+    private func previousInWindow(before instant: WallInstant) -> WallInstant? {
+        guard let window = window?.wrappedValue else { return previousOnDates(before: instant) }
+        var instant = instant
+        for _ in 0..<Self.openingsMax {
+            guard let found = previousOnDates(before: instant) else { return nil }
+            guard let since = window.closed(at: found) else { return found }
+            instant = since
+        }
+        return nil
+    }
+
+    /// The first occurrence on a date that the rules allow.
+    func nextOnDates(after instant: WallInstant) -> WallInstant? {
         guard let rules = rules?.wrappedValue else {
             return sources.compactMap { occurrence(of: $0, after: instant) }.min()
         }
@@ -96,9 +153,8 @@ public struct WallSchedule: Hashable, Sendable {
         }.min()
     }
 
-    /// The last occurrence before `instant`; nil if there is none since 1970.
-    /// - Complexity: as `next`.
-    public func previous(before instant: WallInstant) -> WallInstant? {
+    /// The last occurrence on a date that the rules allow.
+    private func previousOnDates(before instant: WallInstant) -> WallInstant? {
         guard let rules = rules?.wrappedValue else {
             return sources.compactMap { occurrence(of: $0, before: instant) }.max()
         }
@@ -171,6 +227,11 @@ public struct WallSchedule: Hashable, Sendable {
                 sources[index] = .cron(spec, new)
             case .at: continue
             }
+            isChanged = true
+        }
+        if var window = window?.wrappedValue, let new = rules(window.zone), new != window.zone {
+            window.zone = new
+            self.window = Boxed(wrappedValue: window)
             isChanged = true
         }
         return isChanged

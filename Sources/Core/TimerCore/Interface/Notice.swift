@@ -28,6 +28,8 @@ public enum Notice: Hashable, Sendable {
     case catchUpDelayed(Run.ID, by: Duration)
     /// A run is being ended to be replaced by another one.
     case replacing(Run.ID, by: Run.ID)
+    /// A run is being ended because the window of its job has closed.
+    case windowEnded(Run.ID)
     /// A run failed, and this retry of its firing follows after a delay.
     case retrying(Run.ID, after: Duration, retries: Int)
     case runBegan(Run.ID)
@@ -96,6 +98,8 @@ public enum Notice: Hashable, Sendable {
         case queueFull(Run.ID)
         /// This slot of the job was taken, or another run waited for it.
         case slotBusy(RunSlot.Name)
+        /// The window of the job was closed.
+        case outsideWindow
         /// It was missed, and the job does not catch up missed firings.
         case missed
         /// It was missed, and more firings were missed than are caught up.

@@ -29,6 +29,9 @@ public struct JobSnapshot: Hashable, Sendable {
     public var remaining: Duration?
     /// When the next firing is due if nothing changes until then; nil while nothing counts.
     public var next: WallInstant?
+    /// When the next point of its interval is, which the window may delay; nil if nothing limits its
+    /// points, and while nothing counts.
+    public var nextPoint: WallInstant?
     /// By how much all times of its schedule are shifted (`random-offset`).
     public var offset: Duration
     /// The scheduled instant of the last firing; nil if it never fired.

@@ -52,13 +52,27 @@ extension JobSnapshot {
         return found.sorted { $0.at < $1.at }
     }
 
-    /// The time of the run after one that is due at `instant`; nil if it is unknown.
+    /// The time of the run after one that is due at `instant`; nil if it is unknown. If it waits for the
+    /// window, that opens then.
     private func occurrence(after instant: WallInstant) -> WallInstant? {
-        switch job.schedule {
-        case .every(let span): job.from == .end ? nil : instant + span
-        case .after, .onBoot, .onDemand: nil
-        case .wall(let schedule): schedule.next(after: instant - offset).map { $0 + offset }
-        }
+        let found: WallInstant? =
+            switch job.schedule {
+            case .every(let span): job.from == .end ? nil : point(after: instant, every: span)
+            case .after, .onBoot, .onDemand: nil
+            case .wall(let schedule): schedule.next(after: instant - offset).map { $0 + offset }
+            }
+        guard let found, job.validity?.allows(found) ?? true else { return nil }
+        return job.window?.start(of: found) ?? found
+    }
+
+    /// The first point of an interval after an instant. A window delays runs, but not the interval.
+    private func point(after instant: WallInstant, every span: Duration) -> WallInstant {
+        guard job.hasLimitedPoints, let nextPoint else { return instant + span }
+        let passed = max(.zero, instant - nextPoint)
+        let steps = passed.wholeNanoseconds / span.wholeNanoseconds + (instant < nextPoint ? 0 : 1)
+        let point =
+            nextPoint + .nanoseconds(span.wholeNanoseconds.multiplied(clampingBy: steps))
+        return job.point(from: point, every: span)
     }
 
     /// How long until the next run that waits for its delay starts, a retry or a missed run that is

@@ -66,6 +66,8 @@ extension Job {
         var from = IntervalStart.start
         var fleet: FleetPolicy?
         var follows: Follows?
+        var window: Boxed<JobWindow>?
+        var validity: JobValidity?
     }
 
     /// Whether it runs once and is then removed together with its definition. A command created it
@@ -97,6 +99,50 @@ extension Job {
     public var follows: Follows? {
         get { uncommon.follows }
         set { if newValue != follows { uncommon.follows = newValue } }
+    }
+
+    /// When its runs may start; nil: at any time. Jobs with equal windows share one value.
+    public var boxedWindow: Boxed<JobWindow>? {
+        get { uncommon.window }
+        set {
+            if newValue != window.map({ Boxed(wrappedValue: $0) }) { uncommon.window = newValue }
+        }
+    }
+
+    /// When its runs may start; nil: at any time.
+    public var window: JobWindow? { uncommon.window?.wrappedValue }
+
+    /// From when and until when its schedule makes runs; nil: always.
+    public var validity: JobValidity? {
+        get { uncommon.validity }
+        set { if newValue != validity { uncommon.validity = newValue } }
+    }
+
+    /// The first point of its interval from this one on at which it may be due.
+    ///
+    /// - Parameter span: the interval.
+    func point(from first: WallInstant, every span: Duration) -> WallInstant {
+        let point = validity?.point(from: first, every: span) ?? first
+        return window?.point(from: point, every: span) ?? point
+    }
+
+    /// Whether something delays or skips the points of its interval.
+    var hasLimitedPoints: Bool { window != nil || validity != nil }
+
+    /// Replaces the rules of the zones of its schedule and its window, if there are new ones.
+    /// - Returns: whether any rules changed.
+    mutating func replaceZones(_ rules: (ZoneRules) -> ZoneRules?) -> Bool {
+        var isChanged = false
+        if case .wall(var schedule) = schedule, schedule.replaceZones(rules) {
+            self.schedule = .wall(schedule)
+            isChanged = true
+        }
+        if var window, let new = rules(window.zone), new != window.zone {
+            window.zone = new
+            boxedWindow = Boxed(wrappedValue: window)
+            isChanged = true
+        }
+        return isChanged
     }
 
     /// The time before the first firing; nil: the interval of the schedule. Zero fires at once.

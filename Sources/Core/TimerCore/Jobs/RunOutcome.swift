@@ -15,6 +15,8 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
     case replaced
     /// A user, or the daemon while it stopped, ended it.
     case stopped
+    /// It was ended because the window of its job closed.
+    case windowEnded
     /// The process could not be started: the name of the errno, and the step that failed with its
     /// object.
     case spawnFailed(errno: String, what: String)
@@ -64,11 +66,11 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
     public func isFailure(_ success: SuccessExitStatus = SuccessExitStatus()) -> Bool {
         switch self {
         case .exited, .signalled, .timedOut, .spawnFailed, .lost: !success.contains(self)
-        case .replaced, .stopped, .skipped: false
+        case .replaced, .stopped, .windowEnded, .skipped: false
         }
     }
 
-    /// Whether a user or a newer run caused its end.
+    /// Whether it was ended on purpose: by a user, a newer run or its window.
     public var isIntended: Bool { intention != nil }
 
     /// What caused the end of a run that was ended on purpose, as a sentence; nil of others.
@@ -76,6 +78,7 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         switch self {
         case .replaced: "a newer run replaced it"
         case .stopped: "it was stopped on request"
+        case .windowEnded: "it was stopped because its window closed"
         case .exited, .signalled, .timedOut, .spawnFailed, .lost, .skipped: nil
         }
     }
@@ -87,7 +90,7 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         case .spawnFailed: .failed
         case .timedOut: .timedOut
         case .lost: .lost
-        case .stopped: .stopped
+        case .stopped, .windowEnded: .stopped
         case .replaced: .replaced
         case .skipped: .skipped
         }
@@ -97,7 +100,8 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
     public var exitCode: Int32? {
         switch self {
         case .exited(let code), .skipped(.exit(let code)): code
-        case .signalled, .timedOut, .replaced, .stopped, .spawnFailed, .lost, .skipped(.condition):
+        case .signalled, .timedOut, .replaced, .stopped, .windowEnded, .spawnFailed, .lost,
+            .skipped(.condition):
             nil
         }
     }
@@ -111,7 +115,9 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         switch self {
         case .exited(let code), .skipped(.exit(let code)): ("exited", "\(code)")
         case .signalled(let name): ("killed", "\(name.dropFirst(name.hasPrefix("SIG") ? 3 : 0))")
-        case .timedOut, .replaced, .stopped, .spawnFailed, .lost, .skipped(.condition): nil
+        case .timedOut, .replaced, .stopped, .windowEnded, .spawnFailed, .lost,
+            .skipped(.condition):
+            nil
         }
     }
 
@@ -122,7 +128,7 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         case .signalled: "signalled"
         case .timedOut: "timed-out"
         case .replaced: "replaced"
-        case .stopped: "stopped"
+        case .stopped, .windowEnded: "stopped"
         case .spawnFailed: "spawn-failed"
         case .lost: "lost"
         case .skipped: "skipped"
@@ -136,6 +142,7 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         case .spawnFailed(let errno, let what): "\(errno), \(what)"
         case .lost(let loss): loss.rawValue
         case .skipped(let skip): skip.description
+        case .windowEnded: "window"
         case .exited, .signalled, .timedOut, .replaced, .stopped: nil
         }
     }
@@ -147,6 +154,7 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         case .timedOut: "timed-out"
         case .replaced: "replaced"
         case .stopped: "stopped"
+        case .windowEnded: "stopped(window)"
         case .spawnFailed(let errno, let what): "spawn-failed(\(errno), \(what))"
         case .lost(let loss): "lost(\(loss.rawValue))"
         case .skipped(let skip): "skipped(\(skip))"
@@ -163,6 +171,7 @@ public enum RunOutcome: Hashable, Sendable, LosslessStringConvertible {
         case "timed-out": self = .timedOut
         case "replaced": self = .replaced
         case "stopped": self = .stopped
+        case "stopped(window)": self = .windowEnded
         default:
             if let code = inside("exited").flatMap({ Int32(decimal: $0) }) {
                 self = .exited(code)

@@ -20,7 +20,7 @@ public struct SuccessExitStatus: Hashable, Sendable {
         switch outcome {
         case .exited(let code): exitCodes.contains(code)
         case .signalled(let name): signals.contains(name)
-        case .timedOut, .replaced, .stopped, .spawnFailed, .lost, .skipped: false
+        case .timedOut, .replaced, .stopped, .windowEnded, .spawnFailed, .lost, .skipped: false
         }
     }
 }

@@ -70,7 +70,7 @@ extension JobWatch {
         for run in facts.runs {
             var time =
                 runTimes[run.id]
-                ?? RunTimes(due: facts.now.boot(of: run.id.firing.scheduled), began: nil)
+                ?? RunTimes(due: facts.now.boot(of: facts.job.due(run.id.firing)), began: nil)
             if let began = run.began {
                 time.began = time.began ?? facts.now.boot(of: began)
             }
@@ -151,10 +151,14 @@ extension JobWatch {
     private func lateAt(_ run: ActiveRun, _ facts: Facts) -> WallInstant? {
         let policy = facts.job.policy
         guard let span = policy.lateAfter, run.began == nil, run.id.attempt == 1,
-            let due = runTimes[run.id]?.due
+            var due = runTimes[run.id].map({ facts.now.wall(of: $0.due) })
         else { return nil }
         let delay = run.firing.cause == .catchUp ? policy.catchUpDelay : .zero
-        return facts.now.wall(of: due) + span + policy.accuracy + policy.randomDelay + delay
+        // A run that waits for the window is not late.
+        if let window = facts.job.window, !run.isRequested, !window.isOpen(at: facts.now.wall) {
+            due = window.opening(notBefore: facts.now.wall)
+        }
+        return due + span + policy.accuracy + policy.randomDelay + delay
     }
 
     /// When a run that has started takes too long.
@@ -220,6 +224,13 @@ extension JobWatch {
             }
         }
         return instants.min()
+    }
+}
+
+extension Job {
+    /// When the run of a firing should have started: a window may have delayed it.
+    fileprivate func due(_ firing: Firing.ID) -> WallInstant {
+        window?.start(of: firing.scheduled) ?? firing.scheduled
     }
 }
 

@@ -62,7 +62,7 @@ extension RunOutcome {
     public func isRetried(_ success: SuccessExitStatus) -> Bool {
         switch self {
         case .exited, .signalled, .timedOut, .spawnFailed: !success.contains(self)
-        case .replaced, .stopped, .lost, .skipped: false
+        case .replaced, .stopped, .windowEnded, .lost, .skipped: false
         }
     }
 }

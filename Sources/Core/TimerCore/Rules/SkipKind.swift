@@ -8,6 +8,8 @@ public enum SkipKind: Int, CaseIterable, Sendable {
     case stillRunning, concurrencyMax, queueFull, missed, catchUpMax, deadline, clockSet, byOrder
     /// A slot of the job was taken.
     case slotBusy
+    /// The window of the job was closed.
+    case outsideWindow
     /// The job was paused. A machine alone keeps no record of what was due during a pause.
     case paused
     /// The fleet was held.
@@ -35,6 +37,7 @@ public enum SkipKind: Int, CaseIterable, Sendable {
         case .clockSet: "clock-set"
         case .byOrder: "by-order"
         case .slotBusy: "slot-busy"
+        case .outsideWindow: "outside-window"
         case .paused: "paused"
         case .held: "held"
         case .redefined: "redefined"
@@ -63,6 +66,7 @@ extension Notice.SkipReason {
         case .clockSet: .clockSet
         case .byOrder: .byOrder
         case .slotBusy: .slotBusy
+        case .outsideWindow: .outsideWindow
         }
     }
 }

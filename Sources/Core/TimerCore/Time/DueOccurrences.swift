@@ -60,6 +60,25 @@ struct DueOccurrences {
         }
     }
 
+    /// Only those of the points that are wanted, of very many only among the last; nil if none remain.
+    /// - Complexity: O(*n*).
+    func filter(_ isWanted: (Point) -> Bool) -> DueOccurrences? {
+        let points = (Swift.max(0, count - Self.max)..<count).map { self[$0] }.filter(isWanted)
+        guard let first = points.first else { return nil }
+        return points.count == 1 ? DueOccurrences(first) : DueOccurrences(points)
+    }
+
+    /// The same points with other ages; of very many the first, and the last.
+    /// - Complexity: O(*n*).
+    func aged(_ age: (Point) -> Duration) -> DueOccurrences {
+        let indices = [0] + Array(Swift.max(1, count - Self.max + 1)..<Swift.max(1, count))
+        let points = indices.map { index in
+            let point = self[index]
+            return Point(scheduled: point.scheduled, age: age(point))
+        }
+        return points.count == 1 ? DueOccurrences(points[0]) : DueOccurrences(points)
+    }
+
     /// Without this many of the first points; nil if none remain.
     func dropping(_ number: Int) -> DueOccurrences? {
         guard number > 0 else { return self }
@@ -85,6 +104,15 @@ extension JobEntry {
     /// Processes the grid points that are due by now: counts the firings, and keeps the elapsed
     /// time since the last of them. Returns nil, with nothing changed, if none is due.
     mutating func passGridPoints(at now: Now) -> DueOccurrences? {
+        guard let points = passPointsOfGrid(at: now) else { return nil }
+        guard job.window != nil else { return points }
+        return points.aged { point in
+            let delay = now.wall - point.scheduled - point.age
+            return now.wall - start(of: point.scheduled, delay: delay)
+        }
+    }
+
+    private mutating func passPointsOfGrid(at now: Now) -> DueOccurrences? {
         guard var grid else { return nil }
         let accrued = accrued(at: now)
         let delay = delay(ordinal: Int64(firings))
@@ -158,11 +186,14 @@ extension JobEntry {
         let next = occurrence(after: first, schedule)
         if job.policy.randomDelay > .zero {
             // Occurrences up to this instant are due even with the longest delay.
-            let sure = now.wall - job.policy.randomDelay
+            let sure = startedThrough(now.wall - job.policy.randomDelay)
             progress.expect(next)
             if let next, next <= sure {
                 points += later(than: first, of: schedule, through: sure)
-                    .map { point($0, due: $0 + delay(ordinal: $0.microsecondsSinceEpoch)) }
+                    .map {
+                        let delay = delay(ordinal: $0.microsecondsSinceEpoch)
+                        return point($0, due: start(of: $0, delay: delay))
+                    }
                 progress.expect(occurrence(after: sure, schedule))
             }
             while points.count < DueOccurrences.max, let occurrence, let due = dueOccurrence,
@@ -173,7 +204,7 @@ extension JobEntry {
             }
         } else if let next, next <= now.wall {
             points += later(than: first, of: schedule, through: now.wall)
-                .map { point($0, due: $0) }
+                .map { point($0, due: start(of: $0)) }
             progress.expect(occurrence(after: now.wall, schedule))
         } else {
             progress.expect(next)

@@ -124,9 +124,7 @@ public struct AnacrontabImporter {
             job.set("cron", .string("\(min(59, delay)) \(hour) \(rest) *"))
             job.set("on-missed", .string("run-once"))
             if delay > 59 { job.note("the delay of \(delay) min is cut to 59 min") }
-            if hours != nil {
-                job.note("a run that was missed can start outside of START_HOURS_RANGE")
-            }
+            setWindow(of: &job)
             return true
         }
         let days = ["@daily": 1, "@weekly": 7][period] ?? Int(period)
@@ -134,10 +132,24 @@ public struct AnacrontabImporter {
         job.set("every", .string("\(days)d"))
         job.set("first", .string(first(days: days, delay: delay, id: id, of: &job)))
         job.set("count", .string("wall"))
-        if let hours {
-            job.note("START_HOURS_RANGE=\(hours) cannot be expressed: a run can start at any hour")
-        }
+        setWindow(of: &job)
         return true
+    }
+
+    /// The hours in which anacron starts jobs, of which the last one is not part.
+    private func setWindow(of job: inout ImportedJob) {
+        guard let hours else { return }
+        let ends = hours.split(separator: "-", omittingEmptySubsequences: false).map {
+            Int($0.filter { $0 != " " && $0 != "\t" })
+        }
+        guard ends.count == 2, let from = ends[0], let to = ends[1], (0..<to).contains(from),
+            to <= 24
+        else {
+            return job.note(
+                "START_HOURS_RANGE=\(hours) is not a range of hours: a run can start at any hour")
+        }
+        if from == 0, to == 24 { return }
+        job.set("window", .string("\(from):00-\(to):00"))
     }
 
     /// The time before the first run: the delay, after the days until anacron would run it.

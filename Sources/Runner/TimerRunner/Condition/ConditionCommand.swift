@@ -47,7 +47,7 @@ enum ConditionCommand {
         case .spawnFailed(let errno, let what):
             return .failed(errno: errno, why: "command: \(what)")
         case .stopped: return nil
-        case .replaced, .lost, .skipped:
+        case .replaced, .windowEnded, .lost, .skipped:
             return .failed(errno: "ECANCELED", why: "command ended, and how is not known")
         }
     }

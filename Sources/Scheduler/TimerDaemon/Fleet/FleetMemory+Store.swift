@@ -32,7 +32,8 @@ extension FleetMemory {
         case .lost(.unstarted): return .unstarted
         // What it did before the machine went down is not known, in this boot as in any other.
         case .lost(.reboot): return nil
-        case .exited, .signalled, .timedOut, .replaced, .stopped, .spawnFailed, .skipped,
+        case .exited, .signalled, .timedOut, .replaced, .stopped, .windowEnded, .spawnFailed,
+            .skipped,
             .lost(.daemon), .lost(.runner), .lost(.deadline), .lost(.machine):
             return .ended(end.outcome, began: end.began ?? end.at, at: end.at)
         }

@@ -13,6 +13,7 @@ package enum EventKind: String, CaseIterable {
     case held
     case awaitsCondition = "awaits-condition"
     case catchUpDelayed = "catch-up-delayed"
+    case windowEnded = "window-ended"
     case replacing
     case retrying
     case runBegan = "run-began"
@@ -66,6 +67,7 @@ package enum EventKind: String, CaseIterable {
         case .held: ("08019b28cb08404493927bf6c5cbfd67", .none)
         case .awaitsCondition: ("5d0b9e6f2c7a4d18a3f4c1e7b8960d2a", .none)
         case .catchUpDelayed: ("d647c370716f4e0488ad7a895fae4755", .none)
+        case .windowEnded: ("3c1f6f0be5a24c0d9f6a2d7e41b85a93", .none)
         case .replacing: ("b4748a1a5299413aa593950408fab017", .none)
         case .retrying: ("a95b04f95e23436f8005bd0fea6c13ae", .none)
         case .runBegan: ("720c42b63b20440f94fefedd13311bd6", .none)

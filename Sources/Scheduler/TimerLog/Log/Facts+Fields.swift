@@ -56,7 +56,9 @@ extension Facts {
         switch reason {
         case .stillRunning(let run), .queueFull(let run): return fields + [.blockedBy(run)]
         case .slotBusy(let slot): return fields + [.text("TIMERD_SLOT", slot)]
-        case .concurrencyMax, .missed, .catchUpMax, .deadline, .clockSet, .byOrder: return fields
+        case .concurrencyMax, .missed, .catchUpMax, .deadline, .clockSet, .byOrder,
+            .outsideWindow:
+            return fields
         }
     }
 

@@ -71,6 +71,7 @@ extension LogEntry {
             (.warning, "\(these) skipped: run \(run) is already waiting")
         case .slotBusy(let slot):
             (.notice, "\(these) skipped: the slot \(slot) is taken (on-busy-slot)")
+        case .outsideWindow: (.notice, "\(these) skipped: outside its window (outside-window)")
         case .missed: (.notice, "\(these) skipped: missed while nothing could start (on-missed)")
         case .catchUpMax:
             (

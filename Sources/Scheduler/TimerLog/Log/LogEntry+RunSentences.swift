@@ -47,7 +47,7 @@ extension LogEntry {
         case .skipped(.exit): return (level, "run \(run) is \(outcome) \(took)")
         case .skipped(.condition):
             return (level, "run \(run) is \(outcome): the condition is not met")
-        case .exited, .signalled, .timedOut, .replaced, .stopped, .lost(.machine):
+        case .exited, .signalled, .timedOut, .replaced, .stopped, .windowEnded, .lost(.machine):
             return (level, "run \(run) \(failed ? "failed" : "ended"): \(outcome) \(took)")
         }
     }

@@ -52,6 +52,8 @@ extension LogEntry {
             )
         case .catchUpDelayed(let run, let delay):
             (.notice, "run \(run) was missed and is caught up in \(span(delay))")
+        case .windowEnded(let run):
+            (.notice, "run \(run) is being stopped: the window of its job has closed")
         case .replacing(let run, let other):
             (.notice, "run \(run) is being stopped; run \(other) replaces it")
         case .retrying(let run, let delay, let retries):

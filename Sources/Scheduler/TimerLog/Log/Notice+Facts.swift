@@ -105,6 +105,7 @@ extension Notice {
         case .catchUpDelayed(let run, let delay):
             return aboutRun(
                 .catchUpDelayed, run, isRoutine: true, [.duration("TIMERD_DELAY_USEC", delay)])
+        case .windowEnded(let run): return aboutRun(.windowEnded, run)
         case .replacing(let run, let other):
             return aboutRun(.replacing, run, [.text("TIMERD_REPLACED_BY", other)])
         case .retrying(let run, let delay, _):
