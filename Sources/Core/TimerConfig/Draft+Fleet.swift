@@ -25,6 +25,7 @@ extension Draft {
         ("paused-after", "a pause belongs to the fleet"),
         ("run-environment", "the machine that runs it does not get variables of a request"),
         ("run-environment-any", "the machine that runs it does not get variables of a request"),
+        ("run-arguments", "the machine that runs it does not get arguments of a request"),
         ("condition", "a fleet decides where a run starts before that machine could be asked"),
         ("renamed-from", "the fleet keeps the state of a job by its name"),
     ]
@@ -119,6 +120,7 @@ extension Draft {
         policy.pausedAfter = nil
         job.policy = policy
         job.execution.runVariables = []
+        job.execution.runArguments = []
         job.execution.condition = nil
         job.count = job.count == .wall ? .wall : .active
         job.from = .start
