@@ -164,7 +164,7 @@ struct NextVerb: Verb {
             return preview
         }
         if status.except != nil || status.onlyOn != nil || status.everyNth != nil {
-            return try previewOfRuns(of: status)
+            return try previewOfRuns(of: status, after: start)
         }
         let sources =
             try (status.calendar ?? []).map { text -> WallSchedule.Source in
@@ -197,19 +197,37 @@ struct NextVerb: Verb {
     }
 
     /// The preview for a job whose dates only the daemon has.
-    private func previewOfRuns(of status: JobStatus) throws -> SchedulePreview {
-        guard from == nil, let name = Job.Name(status.job) else {
+    ///
+    /// - Parameter start: what --from says, if it is there.
+    private func previewOfRuns(
+        of status: JobStatus, after start: WallInstant
+    ) throws -> SchedulePreview {
+        guard from == nil || start >= Terminal.now, let name = Job.Name(status.job) else {
             throw Connection.fail(
                 2,
                 "--from: \(status.job) runs on some dates alone, and the daemon shows its runs from now on alone; "
-                    + "without --from, -n shows up to 1000")
+                    + "name a later time")
         }
-        let query = UpcomingQuery(job: name, until: Self.lastInstant, limit: count)
+        let limit = from == nil ? count : UpcomingQuery.limitMax
+        let query = UpcomingQuery(job: name, until: Self.lastInstant, limit: limit)
         let reply = try connection.ask(.upcoming(query), for: UpcomingReply.self)
+        var instants = reply.upcoming.filter { $0.kind != "retry" }.map(\.at)
+        if from != nil {
+            let last = instants.last
+            instants = Array(
+                instants.filter { WallInstant(rfc3339: $0).map { $0 > start } ?? false }
+                    .prefix(count))
+            if instants.isEmpty, reply.upcoming.count == limit, let last {
+                throw Connection.fail(
+                    2,
+                    "--from: the daemon shows the next \(limit) runs of \(status.job), the last at \(last); "
+                        + "name an earlier time")
+            }
+        }
         let texts = (status.calendar ?? []) + (status.cron ?? [])
         return SchedulePreview(
             normalized: texts.joined(separator: "; "), timezone: status.timezone,
-            instants: reply.upcoming.filter { $0.kind != "retry" }.map(\.at))
+            instants: instants)
     }
 
     /// The end of the last year in which a schedule has occurrences.
