@@ -242,7 +242,7 @@ function cause(run) {
   const attempt = attemptOf(run.id);
   const why = { 'catch-up': 'to catch up a missed run', resume: 'due during the pause that ended',
     chain: `after ${printable(run.cause_run ?? '?')} (${printable(run.cause_result ?? '?')})`,
-    requested: `requested by ${printable(run.requested_by ?? 'an unknown user')}${run.alone ? ', alone' : ''}` }[run.cause] ?? 'by its schedule';
+    requested: `requested by ${printable(run.requested_by ?? 'an unknown user')}${run.arguments ? `, with ${printable(run.arguments.join(' '))}` : ''}${run.alone ? ', alone' : ''}${run.forced ? ', whatever its condition says' : ''}` }[run.cause] ?? 'by its schedule';
   return why + others + (attempt > 1 ? `, attempt ${attempt}` : '');
 }
 

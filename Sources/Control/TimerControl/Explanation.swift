@@ -53,20 +53,20 @@ public struct Explanation {
         case "capacity":
             add(
                 .waitsForCapacity,
-                "Run \(run.id) waits for max-concurrent: \(reply.activeRuns) of at most "
+                "\(Self.named(run)) waits for max-concurrent: \(reply.activeRuns) of at most "
                     + "\(reply.maxConcurrent) runs are active.", run: run.id)
         case "slot": explainSlot(of: run)
         case "check":
             add(
                 .waitsForCondition,
-                "Run \(run.id) is about to start, and its condition is being checked.",
+                "\(Self.named(run)) is about to start, and its condition is being checked.",
                 run: run.id)
         case "condition": explainCondition(of: run, isPaused: job.state == "paused")
         case "previous-run" where job.state == "paused":
-            add(.waitsForResume, "Run \(run.id) waits for the end of the pause.", run: run.id)
+            add(.waitsForResume, "\(Self.named(run)) waits for the end of the pause.", run: run.id)
         case "previous-run":
             add(
-                .waitsForPreviousRun, "Run \(run.id) waits for the previous run to end.",
+                .waitsForPreviousRun, "\(Self.named(run)) waits for the previous run to end.",
                 run: run.id)
         case "window":
             let at = run.startsAt.map { ", which opens at \(show($0))\(away($0))" } ?? ""
@@ -74,12 +74,12 @@ public struct Explanation {
                 .waitsForWindow, "Run \(run.id) waits for its window\(at).", at: run.startsAt,
                 run: run.id)
         case "catch-up-delay" where job.state == "paused":
-            add(.waitsForResume, "Run \(run.id) waits for the end of the pause.", run: run.id)
+            add(.waitsForResume, "\(Self.named(run)) waits for the end of the pause.", run: run.id)
         case "catch-up-delay":
             let at = run.startsAt.map { " at \(show($0))\(away($0))" } ?? ""
             add(
                 .waitsForCatchUpDelay,
-                "Run \(run.id) was missed, and is caught up\(at) (catch-up-delay). "
+                "\(Self.named(run)) was missed, and is caught up\(at) (catch-up-delay). "
                     + "`timerctl run \(job.job)` runs it now, and `timerctl kill \(job.job)` cancels it.",
                 at: run.startsAt, run: run.id)
         case "retry-delay" where job.state == "paused":
@@ -95,13 +95,19 @@ public struct Explanation {
                     + "cancels that attempt.", at: run.startsAt, run: run.id)
         default:
             guard let began = run.began else {
-                return add(.starting, "Run \(run.id) is being started\(place).", run: run.id)
+                return add(.starting, "\(Self.named(run)) is being started\(place).", run: run.id)
             }
             add(
                 .running,
-                "Run \(run.id) has been running\(place) since \(show(began))\(away(began)).",
+                "\(Self.named(run)) has been running\(place) since \(show(began))\(away(began)).",
                 at: began, run: run.id)
         }
+    }
+
+    /// The beginning of a sentence about a run, with what it was requested with.
+    private static func named(_ run: RunStatus) -> String {
+        let with = run.arguments.map { ", with \(Printable.text(RunArguments.shown($0)))," } ?? ""
+        return "Run \(run.id)\(with)"
     }
 
     private mutating func explainCondition(of run: RunStatus, isPaused: Bool) {
@@ -113,20 +119,21 @@ public struct Explanation {
             : run.checkedAgain.map { "; it is checked again at \(show($0))\(away($0))" } ?? ""
         let end = run.waitsUntil.map { ", and skipped at \(show($0))\(away($0))" } ?? ""
         add(
-            .waitsForCondition, "Run \(run.id) waits for its condition\(what)\(again)\(end).",
+            .waitsForCondition, "\(Self.named(run)) waits for its condition\(what)\(again)\(end).",
             at: run.checkedAgain, run: run.id)
     }
 
     private mutating func explainSlot(of run: RunStatus) {
         guard let slot = reply.slots?.first(where: { $0.slot == run.slot }) else {
             return add(
-                .waitsForSlot, "Run \(run.id) waits for the slot \(run.slot ?? "?").", run: run.id)
+                .waitsForSlot, "\(Self.named(run)) waits for the slot \(run.slot ?? "?").",
+                run: run.id)
         }
         let place = slot.waiting.firstIndex(of: run.id) ?? 0
         let before = place > 0 ? " \(plural(place, "run waits", "runs wait")) before it." : ""
         add(
             .waitsForSlot,
-            "Run \(run.id) waits for the slot \(slot.slot) (\(slot.max))"
+            "\(Self.named(run)) waits for the slot \(slot.slot) (\(slot.max))"
                 + holders(of: slot, by: ", which is held by ") + "." + before, run: run.id)
     }
 

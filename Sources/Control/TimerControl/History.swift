@@ -36,7 +36,7 @@ public struct HistoryQuery: RequestQuery {
     /// The maximum of `limit`.
     public static let limitMax = 1000
 
-    /// The runs of this job; nil for all jobs.
+    /// The runs of this job, or of the jobs of this template; nil for all jobs.
     public var job: Job.Name?
     /// Only failed runs, by the rules that applied when they ended.
     public var failed: Bool
@@ -72,7 +72,7 @@ public struct HistoryQuery: RequestQuery {
     public init() { self.init(job: nil) }
 
     public static let parameters: [QueryParameter<HistoryQuery>] = [
-        .job("job", \.job, "Only runs of this job."),
+        .job("job", \.job, "Only runs of this job, or of the jobs of a template such as `dump@`."),
         .flag("failed", \.failed, "Whether only runs that failed."),
         .instant("since", \.since, "Only runs that ended since then."),
         .instant("until", \.until, "Only runs that ended before then."),

@@ -32,6 +32,9 @@ extension OrderBody: RequestBody {
         if let fault = OrderBody.fault(inEnvironment: order.environment ?? []) {
             throw .badBody(fault)
         }
+        if let fault = OrderBody.fault(inArguments: order.arguments ?? []) {
+            throw .badBody(fault)
+        }
         if let machine = order.machine, MachineName(machine) == nil {
             throw .badBody("machine must be the name of a machine of the fleet")
         }
@@ -62,6 +65,15 @@ extension OrderBody {
                 "environment: at most \(RunVariables.countMax) variables with \(RunVariables.bytesMax) bytes"
         }
         return nil
+    }
+
+    /// The error in arguments; nil if they are valid. The daemon knows which of them the job allows.
+    public static func fault(inArguments words: [String]) -> String? {
+        guard words.count <= RunArguments.countMax else {
+            return "arguments: has \(words.count) words; at most \(RunArguments.countMax)"
+        }
+        return words.lazy.compactMap { RunArguments.fault(inWord: $0) }.first
+            .map { "arguments: \($0)" }
     }
 
     /// The part before the first `=`. It is found by bytes, because `=` may form one character with

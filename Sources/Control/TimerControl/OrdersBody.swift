@@ -42,6 +42,7 @@ struct OrdersBody: Codable, RequestBody {
 
     var all: Bool?
     var alone: Bool?
+    var arguments: [String]?
     var count: Int?
     var environment: [String]?
     var force: Bool?
@@ -62,13 +63,14 @@ struct OrdersBody: Codable, RequestBody {
         (count, forUsec, note) = (order.count, order.forUsec, order.note)
         (until, withRun) = (order.until, order.withRun)
         (alone, environment, machine) = (order.alone, order.environment, order.machine)
-        force = order.force
+        (arguments, force) = (order.arguments, order.force)
     }
 
     var order: OrderBody {
         OrderBody(
             note: note, until: until, forUsec: forUsec, withRun: withRun, count: count,
-            environment: environment, alone: alone, force: force, machine: machine)
+            environment: environment, arguments: arguments, alone: alone, force: force,
+            machine: machine)
     }
 
     func selection() throws(ControlRequest.Fault) -> JobSelection {

@@ -165,6 +165,8 @@ public struct OrderBody: Codable, Hashable, Sendable {
     public var count: Int?
     /// For `run`: variables that are set for this run only, each as `NAME=value`.
     public var environment: [String]?
+    /// For `run`: words that are appended to the command for this run only.
+    public var arguments: [String]?
     /// For `run`: whether no other job follows the run.
     public var alone: Bool?
     /// For `run`: whether it starts whatever the condition of the job says.
@@ -190,11 +192,11 @@ public struct OrderBody: Codable, Hashable, Sendable {
     /// By default a command without values.
     public init(
         note: String? = nil, until: String? = nil, forUsec: Int64? = nil, withRun: Bool? = nil,
-        count: Int? = nil, environment: [String]? = nil, alone: Bool? = nil,
-        force: Bool? = nil,
-        machine: String? = nil
+        count: Int? = nil, environment: [String]? = nil, arguments: [String]? = nil,
+        alone: Bool? = nil, force: Bool? = nil, machine: String? = nil
     ) {
         self.environment = environment
+        self.arguments = arguments
         self.alone = alone
         self.force = force
         self.machine = machine

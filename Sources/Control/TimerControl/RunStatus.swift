@@ -67,6 +67,8 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var causeResult: String?
     /// Of `requested`: whether no other job follows it; absent if others may.
     public var alone: Bool?
+    /// Of `requested`: the words that were appended to the command for this run; absent if none were.
+    public var arguments: [String]?
     /// Of `requested`: whether it starts whatever the condition of its job says; absent if not.
     public var forced: Bool?
     /// Who requested it; absent if no user did.
@@ -79,7 +81,7 @@ public struct RunStatus: Codable, Hashable, Sendable {
 
     // In alphabetical order, so that they need not be sorted when they are written.
     enum CodingKeys: CodingKey, CaseIterable {
-        case alone, began, cause, causeResult, causeRun, checkedAgain, detail,
+        case alone, arguments, began, cause, causeResult, causeRun, checkedAgain, detail,
             elapsedUsec, ended, exitCode, failed, forced, id, job, machine, missed,
             outcome
         case output, peakBytes, reason, requestedBy, scheduled, signal, slot, startsAt, succeeded
@@ -101,6 +103,7 @@ extension RunStatus {
         causeRun = cause.chain?.run.description
         causeResult = cause.chain?.result.word
         alone = cause.isAlone ? true : nil
+        arguments = cause.arguments.isEmpty ? nil : cause.arguments.words
         forced = cause.isForced ? true : nil
     }
 

@@ -55,6 +55,7 @@ public enum RunWords {
             case "chain": "after \(run.causeRun ?? "?") (\(run.causeResult ?? "?"))"
             case "requested":
                 "requested by \(run.requestedBy ?? "an unknown user")"
+                    + (run.arguments.map { ", with \(RunArguments.shown($0))" } ?? "")
                     + (run.alone == true ? ", alone" : "")
                     + (run.forced == true ? ", whatever its condition says" : "")
             default: "by its schedule"

@@ -59,7 +59,7 @@ struct Timerctl: ParsableCommand {
 
     /// The command that these arguments mean, with its options.
     static func command(for arguments: ArraySlice<String>) throws -> any ParsableCommand {
-        let words = WebVerb.withOwner(shielded(verbFirst(arguments)))
+        let words = RunVerb.withOptions(WebVerb.withOwner(shielded(verbFirst(arguments))))
         return words.first == ImportVerb._commandName
             ? try ImportVerb.parse(after: words.dropFirst()) : try parseAsRoot(words)
     }

@@ -30,6 +30,7 @@ extension Draft {
         ("stop-at-window-end", "the machines agree on the instant of each run"),
         ("not-before", "the machines agree on the instant of each run"),
         ("not-after", "the machines agree on the instant of each run"),
+        ("run-arguments", "the machine that runs it does not get arguments of a request"),
         ("condition", "a fleet decides where a run starts before that machine could be asked"),
         ("renamed-from", "the fleet keeps the state of a job by its name"),
     ]
@@ -124,6 +125,7 @@ extension Draft {
         policy.pausedAfter = nil
         job.policy = policy
         job.execution.runVariables = []
+        job.execution.runArguments = []
         job.execution.condition = nil
         job.count = job.count == .wall ? .wall : .active
         job.from = .start

@@ -92,6 +92,10 @@ extension Draft: KeyTarget {
             "The same with any names: who may run the job can make its programs do what they do for these variables."
         ),
         JobKey(
+            \.execution.runArguments, "run-arguments", .words,
+            "Words that `timerctl run JOB -- WORD` can append to the command for one run.",
+            default: false),
+        JobKey(
             \.workingDirectory, "working-directory", .directory,
             "The directory in which it runs; the default is the home directory of its user."),
         JobKey(
@@ -124,6 +128,12 @@ extension KeyShape where Value == Job.Command {
             guard !line.isEmpty else { throw Fault(node.mark, "the command line is empty") }
             return .shell(line)
         }
+    }
+}
+
+extension KeyShape where Value == [String] {
+    fileprivate static var words: Self {
+        list(of: .pattern(".")) { (node) throws(Fault) in try node.runArguments() }
     }
 }
 

@@ -139,6 +139,29 @@ extension TomlNode {
         return arguments
     }
 
+    /// Words that can be appended to a command, each once.
+    func runArguments() throws(Fault) -> [String] {
+        guard case .array(let nodes) = value else {
+            throw Fault(
+                mark, "must be an array of words such as [\"full\", \"daily\"], not \(value.kind)")
+        }
+        guard nodes.count <= RunArguments.countMax else {
+            throw Fault(mark, "has \(nodes.count) words; at most \(RunArguments.countMax)")
+        }
+        var marks: [String: SourceMark] = [:]
+        return try nodes.readEach { (node) throws(Fault) in
+            let word = try node.string()
+            if let fault = RunArguments.fault(inWord: word) { throw Fault(node.mark, fault) }
+            if let other = marks.updateValue(node.mark, forKey: word) {
+                throw Fault(
+                    node.mark,
+                    "\"\(word)\" is in line \(other.line), column \(other.column) already; remove one of them"
+                )
+            }
+            return word
+        }
+    }
+
     /// Environment variables for runs, by their names.
     func environment() throws(Fault) -> [String: String] {
         guard case .table(let entries) = value else {

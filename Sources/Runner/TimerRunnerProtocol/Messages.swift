@@ -15,6 +15,8 @@ public struct RunRequest: Hashable, Sendable {
     public var active: Duration
     /// The variables that are set for this run alone. Its definition may not allow them.
     public var variables: RunVariables
+    /// What is appended to its command. Its definition may not allow it.
+    public var arguments = RunArguments()
     /// The message that it sends; nil for a run of a job.
     public var message: Message?
     /// The run whose condition it checks; nil for any other run.
@@ -47,6 +49,7 @@ public struct RunRequest: Hashable, Sendable {
         self.init(
             id: run.id, definition: Definition(run.job), missed: run.firing.missed,
             active: run.firing.active, variables: run.firing.cause.variables)
+        arguments = run.firing.cause.arguments
         fleet = FleetStart(run.firing.cause)
         chain = run.firing.cause.chain
     }

@@ -13,7 +13,7 @@ package import TimerCore
 /// not acknowledged are sent again.
 package enum Wire {
     /// The version of the protocol; both sides must have the same.
-    package static let version: UInt64 = 11
+    package static let version: UInt64 = 12
     /// Answers `prepare`. No barrier has this token.
     package static let preparedToken: UInt64 = 0
     /// The most bytes of a frame from the runner: the longest tail of a run fits.
@@ -23,8 +23,10 @@ package enum Wire {
     package static let requestBytesMax = 352 << 10
     /// The most runs that one frame names; more are split over several frames.
     package static let runsPerFrame = 500
-    /// The most bytes of variables in one frame, as `RunVariables.cost` counts them: those of any one run fit.
-    package static let variableBytesPerFrame = RunVariables.bytesMax + RunVariables.countMax * 64
+    /// The most bytes of variables and arguments in one frame, as `RunOrder.cost` counts them: those of any one run
+    /// fit.
+    package static let variableBytesPerFrame =
+        RunVariables.bytesMax + RunVariables.countMax * 64 + RunArguments.costMax
 
     /// The orders in portions, each of which fits a frame.
     package static func frames(of orders: [RunOrder]) -> [ArraySlice<RunOrder>] {
@@ -33,7 +35,7 @@ package enum Wire {
         while !rest.isEmpty {
             var bytes = 0
             let count = rest.prefix(runsPerFrame).prefix { order in
-                bytes += order.variables.cost
+                bytes += order.cost
                 return bytes <= variableBytesPerFrame
             }.count
             frames.append(rest.prefix(max(1, count)))
@@ -52,6 +54,8 @@ package struct RunOrder: Hashable, Sendable {
     package var active: Duration
     /// What is set for this run alone, if its job allows it.
     package var variables: RunVariables
+    /// What is appended to its command, if its job allows it.
+    package var arguments: RunArguments
     /// What a fleet requires of it; nil for a run of this machine alone.
     package var fleet: FleetStart?
     /// The end of another run that caused it; nil if none did.
@@ -61,11 +65,13 @@ package struct RunOrder: Hashable, Sendable {
 
     package init(
         run: Run.ID, fingerprint: UInt64, missed: Int, active: Duration,
-        variables: RunVariables = RunVariables(), fleet: FleetStart? = nil,
-        chain: Firing.Cause.Chain? = nil, notBefore: AwakeInstant = AwakeInstant(nanoseconds: 0)
+        variables: RunVariables = RunVariables(), arguments: RunArguments = RunArguments(),
+        fleet: FleetStart? = nil, chain: Firing.Cause.Chain? = nil,
+        notBefore: AwakeInstant = AwakeInstant(nanoseconds: 0)
     ) {
         self.notBefore = notBefore
         self.variables = variables
+        self.arguments = arguments
         self.fleet = fleet
         self.chain = chain
         self.run = run
@@ -78,7 +84,10 @@ package struct RunOrder: Hashable, Sendable {
         self.init(
             run: run.id, fingerprint: Definition(run.job).fingerprint, missed: run.firing.missed,
             active: run.firing.active, variables: run.firing.cause.variables,
-            fleet: FleetStart(run.firing.cause), chain: run.firing.cause.chain,
-            notBefore: notBefore)
+            arguments: run.firing.cause.arguments, fleet: FleetStart(run.firing.cause),
+            chain: run.firing.cause.chain, notBefore: notBefore)
     }
+
+    /// The approximate memory of its variables and arguments, in bytes.
+    package var cost: Int { variables.cost + arguments.cost }
 }

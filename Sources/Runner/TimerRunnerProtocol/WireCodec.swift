@@ -170,6 +170,16 @@ package struct WireReader {
         return RunVariables(values)
     }
 
+    package mutating func arguments() throws(Fault) -> RunArguments {
+        var words: [String] = []
+        for _ in 0..<(try count(of: 8, most: RunArguments.countMax)) {
+            let word = try string()
+            guard RunArguments.fault(inWord: word) == nil else { throw Fault() }
+            words.append(word)
+        }
+        return RunArguments(words)
+    }
+
     package mutating func fleet() throws(Fault) -> FleetStart? {
         guard try flag() else { return nil }
         return FleetStart(

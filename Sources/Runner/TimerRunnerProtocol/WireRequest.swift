@@ -50,6 +50,7 @@ package enum WireRequest: Hashable {
                     $0.put($1.key)
                     $0.put($1.value)
                 }
+                $0.put($1.arguments.words) { $0.put($1) }
                 $0.put($1.fleet) {
                     $0.put($1.fence)
                     $0.put($1.before.nanoseconds)
@@ -116,8 +117,8 @@ package enum WireRequest: Hashable {
                     RunOrder(
                         run: try reader.run(), fingerprint: try reader.unsigned(),
                         missed: Int(try reader.signed()), active: try reader.span(),
-                        variables: try reader.variables(), fleet: try reader.fleet(),
-                        chain: try reader.chain(),
+                        variables: try reader.variables(), arguments: try reader.arguments(),
+                        fleet: try reader.fleet(), chain: try reader.chain(),
                         notBefore: AwakeInstant(nanoseconds: try reader.signed())))
             }
             self = .start(orders)

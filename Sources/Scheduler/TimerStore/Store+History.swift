@@ -23,7 +23,7 @@ extension Store {
 
     /// Which part of the history is read: the conditions must all be true.
     public struct HistoryRange: Hashable, Sendable {
-        /// Only of this job; nil: of all jobs.
+        /// Only of this job, or of the jobs of this template; nil: of all jobs.
         public var job: Job.Name?
         /// Only what ended at this instant or later; nil: everything.
         public var since: WallInstant?
@@ -46,15 +46,24 @@ extension Store {
             self.limit = limit
         }
 
-        /// The values of a statement: the job, the range of instants, the place, and the limit.
+        /// The condition for the job, in a column with its name. The names of the jobs of a template begin
+        /// with its name, and so they sort between that and the same with an A in place of the @.
+        fileprivate func condition(_ column: String) -> String {
+            guard let job else { return "?1 IS NULL" }
+            return job.isTemplate ? "\(column) > ?1 AND \(column) < ?7" : "\(column) = ?1"
+        }
+
+        /// The values of a statement: the job, the range of instants, the place, and the limit; of a
+        /// template also the end of its names.
         fileprivate func values(
             instant: Int64?, row: Int64?
         ) -> [Value] {
-            [
+            let template = job.flatMap { $0.isTemplate ? $0.description : nil }
+            return [
                 Value(job?.description), .integer(since?.microsecondsSinceEpoch ?? .min),
                 .integer(until?.microsecondsSinceEpoch ?? .max), .integer(instant ?? .max),
                 .integer(row ?? .max), .integer(Int64(limit)),
-            ]
+            ] + (template.map { [.text(String($0.dropLast()) + "A")] } ?? [])
         }
     }
 
@@ -63,7 +72,8 @@ extension Store {
     /// - Parameters:
     ///   - failed: only runs that were judged as failed when they ended.
     ///   - withOutput: whether the last part of their output is read.
-    /// - Complexity: O(*m* log *n*) for *m* runs that are returned.
+    /// - Complexity: O(*m* log *n*) for *m* runs that are returned; of a template, for all runs that
+    ///   its jobs had.
     public func history(
         _ range: HistoryRange, failed: Bool = false, withOutput: Bool = true
     ) throws(StoreError) -> [PastRun] {
@@ -73,7 +83,7 @@ extension Store {
         try connection.run(
             """
             SELECT \(withOutput ? PastRunColumn.list : PastRunColumn.listWithoutOutput) FROM run
-            WHERE outcome IS NOT NULL \(range.job == nil ? "AND ?1 IS NULL" : "AND owner = ?1")
+            WHERE outcome IS NOT NULL AND \(range.condition("owner"))
                 AND ended_us >= ?2 AND ended_us < ?3 AND (ended_us, id) < (?4, ?5)
                 \(failed ? "AND failed = 1" : "")
             ORDER BY ended_us DESC, id DESC LIMIT ?6
@@ -114,7 +124,8 @@ extension Store {
     }
 
     /// The skipped firings, the latest first.
-    /// - Complexity: O(*m* log *n*) for *m* rows that are returned.
+    /// - Complexity: O(*m* log *n*) for *m* rows that are returned; of a template, for all that its
+    ///   jobs had.
     public func skips(_ range: HistoryRange) throws(StoreError) -> [PastSkip] {
         var skips: [PastSkip] = []
         // Behind a run come those that were skipped at the same instant.
@@ -122,7 +133,7 @@ extension Store {
         try connection.run(
             """
             SELECT \(SkipColumn.list) FROM skip
-            WHERE \(range.job == nil ? "?1 IS NULL" : "job = ?1")
+            WHERE \(range.condition("job"))
                 AND at_us >= ?2 AND at_us < ?3 AND (at_us, id) < (?4, ?5)
             ORDER BY at_us DESC, id DESC LIMIT ?6
             """, range.values(instant: range.after?.instant, row: row), doing: "read the history"

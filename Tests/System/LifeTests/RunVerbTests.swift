@@ -22,9 +22,14 @@ import TimerCore
         private let out = Pipe()
         private let err = Pipe()
 
-        init(_ daemon: LiveDaemon, _ arguments: [String]) throws {
+        convenience init(_ daemon: LiveDaemon, _ arguments: [String]) throws {
+            try self.init(arguments + ["--socket", daemon.socket])
+        }
+
+        /// - Parameter arguments: all of them.
+        init(_ arguments: [String]) throws {
             process.executableURL = URL(fileURLWithPath: "\(LiveDaemon.programs)/timerctl")
-            process.arguments = arguments + ["--socket", daemon.socket]
+            process.arguments = arguments
             process.standardOutput = out
             process.standardError = err
             try process.run()
@@ -223,5 +228,38 @@ import TimerCore
             #expect(bytes?.range(of: Data("other-0815".utf8)) == nil, "\(name)")
         }
         #expect(!daemon.log.contains("other-0815"))
+    }
+
+    /// Words get from the command line to the process if the job allows them, and are told everywhere.
+    @Test func wordsAreAppendedToTheCommandOfOneRun() throws {
+        let daemon = try LiveDaemon(
+            """
+            [job.say]
+            every = "1h"
+            command = ["echo", "all"]
+            run-arguments = ["--full", "a  b"]
+            [job.line]
+            every = "1h"
+            shell = 'echo "$0 $# $2"'
+            run-arguments = ["1", "$(2)"]
+            """)
+        try daemon.start()
+        #expect(try run(daemon, "run", "say", "--wait").out == "all\n")
+        #expect(try run(daemon, "run", "line", "--wait").out == "/bin/sh 0 \n")
+        let client = try Client(
+            ["--socket", daemon.socket, "run", "--wait", "say", "--", "a  b", "--full"])
+        #expect(client.finish().out == "all a  b --full\n")
+        let line = try Client(
+            ["--socket", daemon.socket, "run", "--wait", "line", "--", "1", "$(2)"])
+        #expect(line.finish().out == "/bin/sh 2 $(2)\n")
+        let refused = try Client(["--socket", daemon.socket, "run", "say", "--", "--ful"]).finish()
+        #expect(
+            refused.status == 1
+                && refused.err.contains("does not allow \"--ful\" (did you mean \"--full\"?)"),
+            "\(refused.err)")
+        let history = try run(daemon, "history", "say")
+        #expect(history.out.contains(", with \"a  b\" --full"), "\(history.out)")
+        #expect(daemon.log.contains("requested by") && daemon.log.contains(", with 1 \"$(2)\""))
+        #expect(daemon.stop() == 0)
     }
 }

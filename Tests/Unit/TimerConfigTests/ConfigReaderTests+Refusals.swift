@@ -218,6 +218,14 @@ extension ConfigReaderTests {
                 + "for a run"
         ),
         (
+            #"every = "1h"\#nshell = "x"\#nrun-arguments = ["full", "daily", "full"]"#,
+            #"4:35: job "j": run-arguments: "full" is in line 4, column 18 already; remove one of them"#
+        ),
+        (
+            #"every = "1h"\#nshell = "x"\#nrun-arguments = ["a\tb"]"#,
+            #"4:18: job "j": run-arguments: "a\tb" has a control character"#
+        ),
+        (
             #"every = "1h"\#nshell = "x"\#nrun-environment = ["TIMERD_JOB"]"#,
             #"4:20: job "j": run-environment: "TIMERD_JOB" is reserved for timerd and systemd"#
         ),

@@ -171,6 +171,7 @@ import TimerCore
             ("fleet = \"one\"\nrandom-delay = \"1s\"", "random-delay does not go with"),
             ("fleet = \"one\"\nstale-after = \"1d\"", "stale-after does not go with"),
             ("fleet = \"one\"\nrun-environment = [\"RUN_A\"]", "run-environment does not go with"),
+            ("fleet = \"one\"\nrun-arguments = [\"a\"]", "run-arguments does not go with"),
             ("fleet = \"one\"\nrenamed-from = \"x\"", "renamed-from does not go with"),
             ("fleet = \"one\"\ntakeover-delay = \"9ms\"", "takeover-delay: is shorter than 100 ms"),
             ("fleet = \"one\"\nprefer = [\"a\", \"a\"]", "prefer: \"a\" is there twice"),

@@ -30,11 +30,16 @@ import TimerCore
     }
 
     /// A run of the job was requested, and its condition is being checked.
-    private func agenda(_ job: Job, isForced: Bool = false) throws -> Agenda {
+    private func agenda(
+        _ job: Job, isForced: Bool = false, _ words: [String] = []
+    ) throws -> Agenda {
         var (agenda, _) = Agenda.load(
             JobSet([job]), RecoveredState(instance: 1), concurrentRunsMax: 64, at: now)
         _ = agenda.handle(
-            .order(Order(.run, job.name, by: .user("ada"), isForced: isForced)), at: now)
+            .order(
+                Order(
+                    .run, job.name, by: .user("ada"), arguments: RunArguments(words),
+                    isForced: isForced)), at: now)
         return agenda
     }
 
@@ -86,6 +91,19 @@ import TimerCore
                 $0.text
                     == "Run \(checked.id) waits for its condition: mounted /mnt/backup is not met; it is checked again at 03:10 (in 1 s), and skipped at 03:10 (in 2 h)."
             }, "\(found)")
+    }
+
+    @Test func whatARunWasRequestedWithIsShown() throws {
+        var job = try job()
+        job.execution.runArguments = ["full"]
+        let agenda = try agenda(job, ["full"])
+        let run = try #require(try status(job, agenda).running.first)
+        #expect(run.arguments == ["full"])
+        #expect(
+            try reasons(job, agenda).contains {
+                $0.text
+                    == "Run \(run.id), with full, is about to start, and its condition is being checked."
+            })
     }
 
     @Test func aForcedRunSaysSo() throws {

@@ -63,6 +63,8 @@ enum SeenPauses {
         .oneOffs(), .oneOffs(OneOffsQuery(base: "restic")), .takeOneOff(name), .cancelOneOff(name),
         .order(.run, name, OrderBody(environment: ["A=1=2", "B=", "C=\u{1F3FB}"])),
         .orders(.run, .all, OrderBody(environment: ["A_KEY=ß"], machine: "db-2")),
+        .order(.run, name, OrderBody(arguments: ["full", "a b"])),
+        .orders(.run, .jobs([name]), OrderBody(arguments: ["--full"], force: true)),
         .order(.run, name, OrderBody(machine: "db-2")),
         .run(run), .order(.retry, name), .orders(.retry, .all), .log(name),
         .log(name, LogQuery(run: run, after: UInt64(Int64.max))),
@@ -137,6 +139,18 @@ enum SeenPauses {
         (
             "POST", "/v1/jobs/a/run", #"{"environment": ["A=\u0000"]}"#,
             .badBody("environment: the value of A has a NUL character")
+        ),
+        (
+            "POST", "/v1/jobs/a/run", #"{"arguments": ["full", ""]}"#,
+            .badBody("arguments: a word is empty")
+        ),
+        (
+            "POST", "/v1/jobs/a/run", #"{"arguments": ["a\nb"]}"#,
+            .badBody(#"arguments: "a\nb" has a control character"#)
+        ),
+        (
+            "POST", "/v1/jobs/a/retry", #"{"arguments": ["full"]}"#,
+            .unknownKey("arguments", known: [])
         ),
         ("POST", "/v1/jobs/a/retry", #"{"count": 1}"#, .unknownKey("count", known: [])),
         ("POST", "/v1/jobs/a", "", .methodNotAllowed(["GET", "HEAD", "OPTIONS"])),

@@ -64,6 +64,9 @@ import TimerCore
         #expect(
             RunWords.cause(of: try run("requested", by: "ada", attempt: 2))
                 == "requested by ada, attempt 2")
+        var full = try run("requested", by: "ada")
+        full.arguments = ["full", "a b"]
+        #expect(RunWords.cause(of: full) == "requested by ada, with full \"a b\"")
         #expect(RunWords.cause(of: try run(nil)) == "by its schedule")
     }
 

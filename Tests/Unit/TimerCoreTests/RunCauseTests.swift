@@ -14,6 +14,11 @@ import Testing
         (ada, "requested(ada)"),
         (.requested(by: .user("a) (b")), "requested(a) (b)"),
         (.requested(by: .user("ada"), variables: .lost), "requested-with-variables(ada)"),
+        (
+            .requested(
+                by: .user("a] (b"), arguments: RunArguments(["full", "a b"]), isForced: true),
+            "requested-forced[full a%20b](a] (b)"
+        ),
     ])
     func isReadAsItWasWritten(cause: Firing.Cause, text: String) {
         #expect(cause.description == text && Firing.Cause(text) == cause)

@@ -110,6 +110,9 @@ import TimerCore
         }
         refused.variables = RunVariables(["WORD": "x"])
         #expect(fixture.run(refused).outcome.description.hasPrefix("spawn-failed(EPERM"))
+        refused.id.attempt += 1
+        (refused.variables, refused.arguments) = (RunVariables(), RunArguments(["word"]))
+        #expect(fixture.run(refused).outcome.description.hasPrefix("spawn-failed(EPERM"))
         #expect(fixture.runner.load.starts == 0 && fixture.runner.load.startBytes == 0)
         fixture.runner.shutdown(grace: .zero)
     }

@@ -42,6 +42,35 @@ extension ServerTests {
         fixture.stop()
     }
 
+    /// A scheduler that was taken over sends whatever it wants. A shell does not parse it.
+    @Test func onlyTheWordsThatTheJobAllowsAreAppended() throws {
+        let fixture = try ServerFixture { _ in }
+        let events = ReceivedEvents()
+        let client = try fixture.client { events.take($0, $1) }
+        var job = job(
+            #"""
+            test "$0" = /bin/sh || exit 5
+            case "$#:$1" in 0:) exit 10;; 1:full) exit 11;; '2:$(kill $$); "x') exit 12;; esac
+            exit 4
+            """#)
+        let odd = #"$(kill $$); "x"#
+        job.execution.runArguments = ["full", odd]
+        fixture.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
+        let cases: [([String], String)] = [
+            ([], "exited(10)"), (["full"], "exited(11)"), ([odd, "full"], "exited(12)"),
+            (["-c"], #"spawn-failed(EPERM, run-arguments of the job does not allow "-c")"#),
+            (["full", "full"], #"spawn-failed(EPERM, has the argument "full" twice)"#),
+        ]
+        for (number, (words, expected)) in cases.enumerated() {
+            var run = run(job, number)
+            run.firing.cause = .requested(by: .user("ada"), arguments: RunArguments(words))
+            client.start([run])
+            #expect(outcome(events.end(of: run)) == expected)
+        }
+        client.close()
+        fixture.stop()
+    }
+
     /// The rules for users take effect when the files are read, whatever the scheduler knows.
     @Test func onlyUsersAllowedByTheConfigurationRun() throws {
         let changed = Mutex(false)

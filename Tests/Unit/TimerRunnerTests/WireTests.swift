@@ -28,6 +28,7 @@ import TimerCore
                     run: Run.ID(firing: run.firing, attempt: $0), fingerprint: .max - UInt64($0),
                     missed: $0, active: .seconds(90),
                     variables: RunVariables($0 == 2 ? ["A": "1", "B": ""] : [:]),
+                    arguments: RunArguments($0 == 1 ? ["full", "a b"] : []),
                     notBefore: AwakeInstant(nanoseconds: $0 == 3 ? .max : Int64($0)))
             }),
         .end(run, grace: .milliseconds(10)), .suspend(run), .resume(run), .signal(run, SIGHUP),
@@ -92,6 +93,10 @@ import TimerCore
     @Test func ordersAreSplitSoThatEachPartFitsAFrame() throws {
         let name = String(repeating: "j", count: Job.Name.lengthMax)
         let long = RunVariables(["A": String(repeating: "x", count: RunVariables.bytesMax - 1)])
+        let words = RunArguments(
+            Array(
+                repeating: String(repeating: "w", count: RunArguments.wordBytesMax),
+                count: RunArguments.countMax))
         for (count, variables) in [(1, long), (40, long), (1200, RunVariables()), (0, long)] {
             let orders = (1...(max(1, count))).prefix(count).map { number in
                 RunOrder(
@@ -99,7 +104,9 @@ import TimerCore
                         firing: Firing.ID(
                             job: Job.Name(name)!, scheduled: Self.run.firing.scheduled),
                         attempt: number),
-                    fingerprint: .max, missed: 0, active: .zero, variables: variables)
+                    fingerprint: .max, missed: 0, active: .zero, variables: variables,
+                    arguments: variables.isEmpty && number.isMultiple(of: 2)
+                        ? RunArguments() : words)
             }
             let frames = Wire.frames(of: orders)
             #expect(frames.flatMap { $0 } == orders)
@@ -108,6 +115,17 @@ import TimerCore
                 #expect(bytes.count <= Wire.requestBytesMax)
                 #expect(try WireRequest(bytes[...]) == .start(Array(frame)))
             }
+        }
+    }
+
+    /// What no job can allow does not even arrive.
+    @Test(arguments: [["a\n"], [""], [String](repeating: "a", count: RunArguments.countMax + 1)])
+    func wordsThatNoJobAllowsAreAFault(words: [String]) {
+        let order = RunOrder(
+            run: Self.run, fingerprint: 1, missed: 0, active: .zero,
+            arguments: RunArguments(words))
+        #expect(throws: WireReader.Fault.self) {
+            try WireRequest(WireRequest.start([order]).bytes[...])
         }
     }
 

@@ -192,6 +192,29 @@ import TimerCore
         #expect(sums.map(\.elapsed) == [4_000_000, 2_000_000, 0])
     }
 
+    /// Its jobs begin with its name, and a job whose name only resembles it is none of them.
+    @Test func theHistoryOfATemplateIsThatOfItsJobs() throws {
+        defer { clean() }
+        let others = ["dump", "dump-a", "dumpA", "dump_a", "a", "z"]
+        var changes = others.flatMap { run($0, 10) + [skip($0, 10)] }
+        for (index, job) in ["dump@shop", "dump@crm", "dump@Z", "dump@-1"].enumerated() {
+            changes += run(job, 20 + Int64(index)) + [skip(job, 20 + Int64(index))]
+        }
+        try store.commit(changes, durable: false)
+        let template = Job.Name("dump@")
+        let range = Store.HistoryRange(job: template, limit: 9)
+        let expected = ["dump@-1", "dump@Z", "dump@crm", "dump@shop"]
+        #expect(try store.history(range).map(\.job.description) == expected)
+        #expect(try store.skips(range).map(\.job.description) == expected)
+        let part = Store.HistoryRange(
+            job: template, since: at(21), until: at(23),
+            after: Store.HistoryPlace(
+                instant: at(22).microsecondsSinceEpoch, isSkip: false, row: 0),
+            limit: 1)
+        #expect(try store.history(part).map(\.job.description) == ["dump@crm"])
+        #expect(try store.history(.init(job: Job.Name("none@"), limit: 9)).isEmpty)
+    }
+
     /// What is asked often, of a long history, is found by the indexes alone.
     @Test func noQueryReadsAllRows() throws {
         defer { clean() }
@@ -213,6 +236,8 @@ import TimerCore
         #expect(skipped.contains("USING COVERING INDEX skip_of_job"), "\(skipped)")
         for sql in [
             "SELECT * FROM run WHERE outcome IS NOT NULL AND (ended_us, id) < (5, 5) ORDER BY ended_us DESC, id DESC LIMIT 9",
+            "SELECT * FROM skip WHERE job > 'a@' AND job < 'aA' AND at_us >= 0 AND at_us < 9 AND (at_us, id) < (5, 5) ORDER BY at_us DESC, id DESC LIMIT 9",
+            "SELECT * FROM run WHERE outcome IS NOT NULL AND owner > 'a@' AND owner < 'aA' AND ended_us >= 0 AND ended_us < 9 AND (ended_us, id) < (5, 5) ORDER BY ended_us DESC, id DESC LIMIT 9",
             "SELECT * FROM skip WHERE job = 'a' ORDER BY at_us DESC, id DESC LIMIT 1",
             "SELECT min(owner) FROM run WHERE ended_us IS NOT NULL AND owner > 'a'",
             "SELECT ended_us FROM run WHERE ended_us IS NOT NULL AND owner = 'a' ORDER BY ended_us DESC, id DESC LIMIT 9",

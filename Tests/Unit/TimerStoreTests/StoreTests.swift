@@ -127,6 +127,7 @@ import TimerCore
     /// Why a run was made is kept with it, whether it has ended or not.
     @Test(arguments: [
         "schedule", "catch-up", "resume", "requested(ada)", "requested-with-variables(ada)",
+        "requested[full a%20b](ada)",
     ])
     func whyARunWasMadeIsKept(text: String) throws {
         defer { clean() }

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Testing
+import TimerCore
 
 @testable import timerctl
 
@@ -72,6 +73,20 @@ import Testing
         ] as [([String], String?)])
     func anUnknownCommandIsNamed(given: [String], text: String?) {
         #expect(Timerctl.unknownCommand(given[...]) == text.map { "timerctl: \($0)" })
+    }
+
+    @Test func whatIsBehindTwoDashesIsAppendedToTheCommand() throws {
+        func read(_ arguments: String...) throws -> RunVerb {
+            try #require(try Timerctl.command(for: arguments[...]) as? RunVerb)
+        }
+        let verb = try read("--user", "run", "a", "--wait", "--", "full", "--wait", "--", "b")
+        #expect(verb.words == ["full", "--wait", "--", "b"] && verb.waiting.wait)
+        #expect(verb.argument.jobs.map(\.description) == ["a"] && verb.connection.user)
+        #expect(try read("run", "a", "b").words.isEmpty)
+        #expect(try read("run", "--all", "--", "full").words == ["full"])
+        for wrong in [["run", "--", "full"], ["run", "a", "--", ""], ["run", "a", "--", "a\nb"]] {
+            #expect(throws: (any Error).self) { try Timerctl.command(for: wrong[...]) }
+        }
     }
 
     @Test func onlyOneDaemonIsAsked() throws {

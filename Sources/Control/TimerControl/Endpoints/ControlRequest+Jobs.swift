@@ -84,7 +84,7 @@ extension ControlRequest {
         OrderForm(.stop, "stop", "Stop the timer of %"),
         OrderForm(
             .run, "run", "Run now %", schemas: ("RunBody", "RunJobsBody"),
-            keys: ["alone", "environment", "force", "machine"]),
+            keys: ["alone", "arguments", "environment", "force", "machine"]),
         OrderForm(.retry, "retry", "Run again now % whose last run failed"),
         OrderForm(
             .skipNext, "skipNext", "Skip the next runs of %",

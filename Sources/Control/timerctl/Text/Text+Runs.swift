@@ -20,7 +20,8 @@ extension Text {
             let cpu = run.userUsec.flatMap { user in run.systemUsec.map { user + $0 } }
             var cells = [
                 run.job, instant(run.ended), run.outcome ?? "-", span(run.elapsedUsec), span(cpu),
-                run.peakBytes.map { "\($0 / 1024) KiB" } ?? "-", run.id,
+                run.peakBytes.map { "\($0 / 1024) KiB" } ?? "-",
+                run.id + (run.arguments.map { ", with \(RunArguments.shown($0))" } ?? ""),
             ]
             if hasMachines { cells.insert(run.machine ?? "-", at: 1) }
             rows.append((run.ended ?? "", cells.map { .init($0) }, run.output ?? ""))

@@ -61,7 +61,7 @@ extension Connection {
         case .kill:
             let reply = try value(
                 KillReply.self, of: .kill(command.job, KillQuery(), KillBody()))
-            return Text.kill(reply, command.job, signal: nil)
+            return Text.kill(reply, command.job.description, signal: nil)
         }
     }
 }

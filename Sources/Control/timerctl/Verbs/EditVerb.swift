@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import CLinux
 import Glibc
 import TimerControl
 import TimerCore
@@ -47,7 +46,7 @@ struct EditVerb: Verb {
         }
         let (config, jobs) = (table.config, table.jobs.count)
         var arguments = [
-            Self.program, "edit", "--config", config, "--unchanged-status", "\(Self.unchanged)",
+            "edit", "--config", config, "--unchanged-status", "\(Self.unchanged)",
         ]
         if let file { arguments += ["--file", file] }
         if let job { arguments += ["--", job.description] }
@@ -58,27 +57,13 @@ struct EditVerb: Verb {
             guard connection.json else { return }
             return try connection.show(Self.nothing(of: jobs)) { "" }
         case -1:
-            throw Connection.fail(
-                1, "\(Self.program) cannot be started: \(String(cString: strerror(errno)))")
+            throw Connection.fail(1, TimerdProgram.startFailure(errno))
         default:
             guard connection.json else { throw ExitCode(status) }
             throw Connection.fail(
                 status, "nothing was changed; the lines before this one say why")
         }
         try ReloadVerb.reload(over: connection, isStrict: false)
-    }
-
-    /// `timerd` is installed in the directory of this program.
-    private static var program: String {
-        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
-        let length = bytes.withUnsafeMutableBytes { buffer in
-            buffer.withMemoryRebound(to: CChar.self) {
-                readlink("/proc/self/exe", $0.baseAddress!, $0.count)
-            }
-        }
-        let own = String(decoding: bytes[..<max(0, length)], as: UTF8.self)
-        guard let slash = own.lastIndex(of: "/") else { return "timerd" }
-        return "\(own[..<slash])/timerd"
     }
 
     /// What a reload would answer that changes none of so many jobs.
@@ -88,7 +73,7 @@ struct EditVerb: Verb {
     }
 
     private func run(_ arguments: [String]) -> Int32 {
-        guard connection.json else { return Self.execute(arguments) }
+        guard connection.json else { return TimerdProgram.run(arguments) }
         // Standard output is for JSON alone: the editor and what is said of the edit go where errors go, which is
         // the terminal if there is one.
         let output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
@@ -97,13 +82,6 @@ struct EditVerb: Verb {
             dup2(output, STDOUT_FILENO)
             close(output)
         }
-        return Self.execute(arguments)
-    }
-
-    private static func execute(_ arguments: [String]) -> Int32 {
-        var pointers: [UnsafePointer<CChar>?] = arguments.map { UnsafePointer(strdup($0)) }
-        defer { for pointer in pointers { free(UnsafeMutablePointer(mutating: pointer)) } }
-        pointers.append(nil)
-        return clinux_run(&pointers)
+        return TimerdProgram.run(arguments)
     }
 }

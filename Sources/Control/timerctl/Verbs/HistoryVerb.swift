@@ -15,7 +15,8 @@ struct HistoryVerb: Verb {
 
     @Argument(
         help: ArgumentHelp(
-            "Only runs of this job.", valueName: "job"), completion: .jobNames,
+            "Only runs of this job, or of the jobs of a template such as dump@.", valueName: "job"),
+        completion: .jobNames,
         transform: JobArgument.name)
     var job: Job.Name?
 

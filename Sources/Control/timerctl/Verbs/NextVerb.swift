@@ -147,6 +147,7 @@ struct NextVerb: Verb {
             preview.from = status.from
             return preview
         }
+        if status.hasLimits { return try previewOfRuns(of: status, after: start) }
         if let span = status.everyUsec, status.next != nil || from != nil {
             let first = status.next.flatMap { WallInstant(rfc3339: $0) } ?? start
             return SchedulePreview(
@@ -162,9 +163,6 @@ struct NextVerb: Verb {
                 normalized: nil, timezone: nil, instants: [status.next].compactMap(\.self))
             preview.afterBootUsec = status.afterBootUsec
             return preview
-        }
-        if status.except != nil || status.onlyOn != nil || status.everyNth != nil {
-            return try previewOfRuns(of: status)
         }
         let sources =
             try (status.calendar ?? []).map { text -> WallSchedule.Source in
@@ -196,20 +194,38 @@ struct NextVerb: Verb {
         return preview
     }
 
-    /// The preview for a job whose dates only the daemon has.
-    private func previewOfRuns(of status: JobStatus) throws -> SchedulePreview {
-        guard from == nil, let name = Job.Name(status.job) else {
+    /// The preview for a job whose dates and times only the daemon knows.
+    ///
+    /// - Parameter start: what --from says, if it is there.
+    private func previewOfRuns(
+        of status: JobStatus, after start: WallInstant
+    ) throws -> SchedulePreview {
+        guard from == nil || start >= Terminal.now, let name = Job.Name(status.job) else {
             throw Connection.fail(
                 2,
-                "--from: \(status.job) runs on some dates alone, and the daemon shows its runs from now on alone; "
-                    + "without --from, -n shows up to 1000")
+                "--from: \(status.job) runs at some times alone, and the daemon shows its runs from now on alone; "
+                    + "name a later time")
         }
-        let query = UpcomingQuery(job: name, until: Self.lastInstant, limit: count)
+        let limit = from == nil ? count : UpcomingQuery.limitMax
+        let query = UpcomingQuery(job: name, until: Self.lastInstant, limit: limit)
         let reply = try connection.ask(.upcoming(query), for: UpcomingReply.self)
+        var instants = reply.upcoming.filter { $0.kind != "retry" }.map(\.at)
+        if from != nil {
+            let last = instants.last
+            instants = Array(
+                instants.filter { WallInstant(rfc3339: $0).map { $0 > start } ?? false }
+                    .prefix(count))
+            if instants.isEmpty, reply.upcoming.count == limit, let last {
+                throw Connection.fail(
+                    2,
+                    "--from: the daemon shows the next \(limit) runs of \(status.job), the last at \(last); "
+                        + "name an earlier time")
+            }
+        }
         let texts = (status.calendar ?? []) + (status.cron ?? [])
         return SchedulePreview(
-            normalized: texts.joined(separator: "; "), timezone: status.timezone,
-            instants: reply.upcoming.filter { $0.kind != "retry" }.map(\.at))
+            normalized: texts.isEmpty ? nil : texts.joined(separator: "; "),
+            timezone: status.timezone, everyUsec: status.everyUsec, instants: instants)
     }
 
     /// The end of the last year in which a schedule has occurrences.
@@ -333,5 +349,14 @@ struct SchedulePreview: Codable {
             normalized: TimeSpan.compactText(span), timezone: zone.name,
             everyUsec: span.wholeMicroseconds,
             instants: (1...count).map { (start + span * $0).rfc3339Micros })
+    }
+}
+
+extension JobStatus {
+    /// Whether its schedule alone does not say when it runs.
+    fileprivate var hasLimits: Bool {
+        (calendar ?? cron) != nil && (except ?? onlyOn) != nil || everyNth != nil
+            || window != nil && onDemand == nil && onBootUsec == nil && afterUsec == nil
+            || (notBefore ?? notAfter) != nil
     }
 }

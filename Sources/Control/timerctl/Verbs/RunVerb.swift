@@ -11,7 +11,7 @@ struct RunVerb: Verb {
         commandName: "run", abstract: "Run jobs now; their schedules do not change.",
         discussion: """
             The run replaces a retry that waits for its delay, unless concurrency is allow. With --wait the exit \
-            status is that of the run.
+            status is that of the run. Words behind -- are appended to the command for this run.
             """)
     static let reading = Reading.nothing
 
@@ -24,6 +24,13 @@ struct RunVerb: Verb {
             "Set a variable for this run, if the job's run-environment allows it; without a value, that of yours.",
             valueName: "name=value"))
     var env: [String] = []
+
+    @Option(
+        name: .customLong("argument"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Append this word to the command for this run, if the job's run-arguments allows it; the same as behind --.",
+            valueName: "word"))
+    var words: [String] = []
 
     @Flag(help: "Start no jobs that follow them.")
     var alone = false
@@ -45,15 +52,26 @@ struct RunVerb: Verb {
     func validate() throws {
         try waiting.check(argument)
         _ = try environment()
+        if let fault = OrderBody.fault(inArguments: words) { throw ValidationError(fault) }
     }
 
     func run() throws {
         try RunOrder(
             connection: connection, isWaiting: waiting.wait,
             body: OrderBody(
-                environment: env.isEmpty ? nil : try environment(), alone: alone ? true : nil,
+                environment: env.isEmpty ? nil : try environment(),
+                arguments: words.isEmpty ? nil : words, alone: alone ? true : nil,
                 force: force ? true : nil, machine: on?.description)
         ).give(.run, argument.selection)
+    }
+
+    /// The arguments with options for the words behind `--`: the parser allows none behind the names of
+    /// jobs.
+    static func withOptions(_ arguments: [String]) -> [String] {
+        guard arguments.first == configuration.commandName,
+            let end = arguments.firstIndex(of: "--")
+        else { return arguments }
+        return arguments[..<end] + arguments[(end + 1)...].map { "--argument=\($0)" }
     }
 
     /// A variable without a value gets the value in this program's environment, which does not show

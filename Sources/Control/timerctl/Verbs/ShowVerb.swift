@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Glibc
 import TimerControl
 import TimerCore
 
@@ -26,7 +27,7 @@ struct ShowVerb: Verb {
 
     @Flag(
         help:
-            "Of a job: say how to see which values it has from [defaults], and from which file. The daemon does not keep that."
+            "Of a job: show as well from which line of which file each value comes, as timerd check --origin does."
     )
     var defaults = false
 
@@ -41,12 +42,9 @@ struct ShowVerb: Verb {
     func run() throws {
         guard let run = target.run else {
             let status = try connection.ask(.show(target.job), for: JobStatus.self)
-            return try connection.show(status) {
-                Text.details(status)
-                    + (defaults
-                        ? "\n\nwhere each value comes from: timerd check --origin \(target.job)"
-                        : "")
-            }
+            try connection.show(status) { Text.details(status) + (defaults ? "\n" : "") }
+            if defaults { try showOrigins() }
+            return
         }
         let reply = try connection.ask(.run(run), for: RunReply.self)
         guard !connection.json else { return try connection.show(reply) { "" } }
@@ -55,5 +53,18 @@ struct ShowVerb: Verb {
         let output = try? connection.value(
             LogReply.self, of: .log(run.firing.job, LogQuery(run: run, after: 0)))
         print(Text.run(reply, output: output, lines: lines))
+    }
+
+    /// The daemon does not keep where values come from, so the files are read, with the rights of the
+    /// caller. Of the daemon comes where they are.
+    private func showOrigins() throws {
+        let config = try connection.ask(.oneOffs(), for: OneOffsReply.self).config
+        // What is printed comes before what the program prints.
+        try Terminal.finish()
+        let status = TimerdProgram.run([
+            "check", "--config", config, "--origin", target.job.description,
+        ])
+        guard status != -1 else { throw Connection.fail(1, TimerdProgram.startFailure(errno)) }
+        guard status == 0 else { throw ExitCode(status) }
     }
 }

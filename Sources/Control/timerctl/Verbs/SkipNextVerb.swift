@@ -7,7 +7,8 @@ import TimerControl
 
 struct SkipNextVerb: Verb {
     static let configuration = CommandConfiguration(
-        commandName: "skip-next", abstract: "Skip the next runs of a job.",
+        commandName: "skip-next",
+        abstract: "Skip the next runs of a job, or of each job of a template.",
         discussion: "The number replaces an earlier one; 0 cancels it.")
     static let reading = Reading.nothing
 

@@ -14,11 +14,14 @@ extension Agenda {
         if let reason = reasonAgainst(order.variables, slot, entry) {
             return [.answer(.refused(reason))]
         }
+        if let reason = order.arguments.refusal(allowed: entry.job.execution.runArguments) {
+            return [.answer(.refused(reason))]
+        }
         var batch = Batch()
         let point = DueOccurrences.Point(scheduled: now.wall, age: .zero)
         let cause = Firing.Cause.requested(
-            by: order.by, variables: order.variables, isAlone: order.isAlone,
-            isForced: order.isForced)
+            by: order.by, variables: order.variables, arguments: order.arguments,
+            isAlone: order.isAlone, isForced: order.isForced)
         let run = entry.run(entry.firing(point, missed: 0, at: now, cause: cause))
         _ = recordAndStart(run, as: .requested, slot, &entry, at: now, into: &batch)
         batch.records.append(entry.record(at: now, ahead: ahead, instance: instance))

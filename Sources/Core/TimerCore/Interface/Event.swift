@@ -123,6 +123,8 @@ public struct Order: Hashable, Sendable {
     public var signal: String?
     /// For `run`: the variables of this run only.
     public var variables: RunVariables
+    /// For `run`: what is appended to the command for this run only.
+    public var arguments: RunArguments
     /// For `run`: whether no other job follows the run.
     public var isAlone: Bool
     /// For `run`: whether it starts whatever the condition of the job says.
@@ -134,11 +136,12 @@ public struct Order: Hashable, Sendable {
     public init(
         _ verb: Verb, _ job: Job.Name, by: Initiator, note: String? = nil, until: PauseEnd? = nil,
         withRun: Bool = false, count: Int = 1, run: Run.ID? = nil, signal: String? = nil,
-        variables: RunVariables = RunVariables(), isAlone: Bool = false,
-        isForced: Bool = false,
+        variables: RunVariables = RunVariables(), arguments: RunArguments = RunArguments(),
+        isAlone: Bool = false, isForced: Bool = false,
         machine: MachineName? = nil
     ) {
         self.variables = variables
+        self.arguments = arguments
         self.isAlone = isAlone
         self.isForced = isForced
         self.machine = machine

@@ -27,6 +27,9 @@ public struct Execution: Hashable, Sendable {
     public var passEnvironment: Set<String> = []
     /// The variables that a user may set for a requested run. They have precedence over all others.
     public var runVariables: Set<String> = []
+    /// The words that a user may append to the command for a requested run, in the order of the
+    /// configuration. At most `RunArguments.countMax`, each once.
+    public var runArguments: [String] = []
     /// The file mode creation mask, 0 to 0o777.
     public var umask: UInt32 = 0o022
     /// What its runs read from their standard input; nil: nothing. Not empty.
@@ -183,5 +186,6 @@ extension Execution {
         }
         writer.put(6, timerSlack, unless: Self.standard.timerSlack) { $0.put($1) }
         writer.put(7, condition, unless: nil) { $1?.write(to: &$0) }
+        writer.put(8, runArguments, unless: []) { $0.put($1) { $0.put($1) } }
     }
 }

@@ -4,8 +4,9 @@
 extension Firing {
     /// The reason for a run. The text is the same in the store and in JSON: `schedule`, `catch-up`,
     /// `resume`, `chain(backup:20261121T043852.000000Z:1, success)`, `requested(ada)`,
-    /// `requested-with-variables(ada)`, `requested-alone(ada)`, `requested-forced(ada)`, and
-    /// `claimed(4711, schedule)` with the fence of the run.
+    /// `requested-with-variables(ada)`, `requested-alone(ada)`, `requested-forced(ada)`,
+    /// `requested[full daily](ada)` with the arguments of the run, and `claimed(4711, schedule)` with
+    /// its fence.
     public enum Cause: Hashable, Sendable, LosslessStringConvertible {
         /// The schedule of the job.
         case schedule
@@ -26,15 +27,19 @@ extension Firing {
             public var by: Initiator
             /// Variables for this run alone. They are not stored.
             public var variables: RunVariables
+            /// What is appended to the command for this run alone.
+            public var arguments: RunArguments
             /// Whether no other job follows this run.
             public var isAlone: Bool
             /// Whether it starts whatever the condition of its job says.
             public var isForced: Bool
 
             public init(
-                by: Initiator, variables: RunVariables = RunVariables(), isAlone: Bool = false,
+                by: Initiator, variables: RunVariables = RunVariables(),
+                arguments: RunArguments = RunArguments(), isAlone: Bool = false,
                 isForced: Bool = false
             ) {
+                self.arguments = arguments
                 self.isForced = isForced
                 self.by = by
                 self.variables = variables
@@ -85,13 +90,13 @@ extension Firing {
         /// The cause of a run that this user requested.
         public static func requested(
             by initiator: Initiator, variables: RunVariables = RunVariables(),
-            isAlone: Bool = false, isForced: Bool = false
+            arguments: RunArguments = RunArguments(), isAlone: Bool = false, isForced: Bool = false
         ) -> Cause {
             .requested(
                 Boxed(
                     wrappedValue: Request(
-                        by: initiator, variables: variables, isAlone: isAlone,
-                        isForced: isForced)))
+                        by: initiator, variables: variables, arguments: arguments,
+                        isAlone: isAlone, isForced: isForced)))
         }
 
         /// The cause of a run that follows this end.
@@ -130,6 +135,15 @@ extension Firing {
             }
         }
 
+        /// The words that are appended to the command for this run alone.
+        public var arguments: RunArguments {
+            if case .requested(let request) = self {
+                request.wrappedValue.arguments
+            } else {
+                RunArguments()
+            }
+        }
+
         private static let kindOfRequest = "requested"
         fileprivate static let withVariables = "-with-variables"
         fileprivate static let alone = "-alone"
@@ -147,6 +161,7 @@ extension Firing {
             case .requested(let request):
                 Self.kindOfRequest + (variables.isEmpty ? "" : Self.withVariables)
                     + (isAlone ? Self.alone : "") + (isForced ? Self.forced : "")
+                    + (arguments.isEmpty ? "" : "[\(arguments)]")
                     + "(\(request.wrappedValue.by))"
             case .claimed(let claim):
                 "\(Self.kindOfClaim)\(claim.wrappedValue.fence), \(claim.wrappedValue.cause))"
@@ -210,7 +225,8 @@ extension Firing.Cause.Chain {
 }
 
 extension Firing.Cause.Request {
-    /// Parses the text of a request: the word, what is special about it, and the name in brackets.
+    /// Parses the text of a request: the word, what is special about it, the arguments, which contain
+    /// no bracket, and the name in brackets.
     fileprivate init?(_ text: String, _ word: String) {
         guard text.hasPrefix(word), text.hasSuffix(")"), let bracket = text.firstIndex(of: "(")
         else { return nil }
@@ -223,10 +239,17 @@ extension Firing.Cause.Request {
         let hasVariables = takes(Firing.Cause.withVariables)
         let isAlone = takes(Firing.Cause.alone)
         let isForced = takes(Firing.Cause.forced)
+        var arguments = RunArguments()
+        if takes("[") {
+            guard rest.last == "]", let words = RunArguments(String(rest.dropLast())),
+                !words.isEmpty
+            else { return nil }
+            (arguments, rest) = (words, "")
+        }
         guard rest.isEmpty else { return nil }
         self.init(
             by: .user(String(text[bracket...].dropFirst().dropLast())),
-            variables: hasVariables ? .lost : RunVariables(), isAlone: isAlone,
-            isForced: isForced)
+            variables: hasVariables ? .lost : RunVariables(), arguments: arguments,
+            isAlone: isAlone, isForced: isForced)
     }
 }

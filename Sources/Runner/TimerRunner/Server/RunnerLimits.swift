@@ -11,7 +11,7 @@ struct RunnerLimits: Hashable, Sendable {
     var starts = 20_000
     /// The most bytes of what was looked up and read for these runs, such as environment files.
     var startBytes = 256 << 20
-    /// The most bytes of variables that are set for runs whose definitions are not known yet.
+    /// The most bytes of variables and arguments of runs whose definitions are not known yet.
     var variableBytes = 16 << 20
     /// The most runs that are not forgotten, active or ended.
     var runs = 100_000

@@ -108,8 +108,9 @@ extension ServerLoop {
             runner.load.starts + waiting.count + orders.count, settings.limits.starts,
             "runs that wait to start")
         try check(
-            waiting.variableBytes + orders.reduce(0) { $0 + $1.variables.cost },
-            settings.limits.variableBytes, "bytes of variables for runs that wait to start")
+            waiting.variableBytes + orders.reduce(0) { $0 + $1.cost },
+            settings.limits.variableBytes,
+            "bytes of variables and arguments for runs that wait to start")
         var requests: [RunRequest] = []
         var mustRead = false
         let hasChanged = !orders.isEmpty && settings.hasChanged()
@@ -165,6 +166,7 @@ extension RunRequest {
         self.init(
             id: order.run, definition: definition, missed: order.missed, active: order.active,
             variables: order.variables)
+        arguments = order.arguments
         fleet = order.fleet
         chain = order.chain
         notBefore = order.notBefore

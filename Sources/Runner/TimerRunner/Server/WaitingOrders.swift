@@ -29,7 +29,7 @@ struct WaitingOrders {
     private var last: UInt64 = 0
     /// How many commands wait with the runs, because they have a limit.
     private(set) var commands = 0
-    /// How many bytes of variables the waiting runs have, because these have a limit.
+    /// How many bytes of variables and arguments the waiting runs have, because these have a limit.
     private(set) var variableBytes = 0
     /// When to look whether the files have changed again; nil if no run waits for that.
     private(set) var recheckAt: Int64?
@@ -44,7 +44,7 @@ struct WaitingOrders {
     /// - Parameter check: the number of the request if its condition is to be checked only.
     mutating func append(_ order: RunOrder, check: UInt64? = nil, until reading: UInt64) {
         last += 1
-        variableBytes += order.variables.cost - (waiting[order.run]?.order.variables.cost ?? 0)
+        variableBytes += order.cost - (waiting[order.run]?.order.cost ?? 0)
         waiting[order.run] = Waiting(
             order: order, check: check, reading: reading, number: last)
     }
@@ -67,7 +67,7 @@ struct WaitingOrders {
     /// Puts a run back that must wait longer.
     mutating func keep(_ one: Waiting) {
         waiting[one.order.run] = one
-        variableBytes += one.order.variables.cost
+        variableBytes += one.order.cost
         commands += one.commands.count
     }
 

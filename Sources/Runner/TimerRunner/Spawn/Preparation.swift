@@ -16,6 +16,8 @@ struct Preparation: Sendable {
     struct Ready: Sendable {
         var account: Account
         var variables: [String: String]
+        /// What is appended to the command for this run; the configuration allows it.
+        var arguments = RunArguments()
         var credentials: [Credential] = []
         /// What to send; nil for a run of a job.
         var message: MessageCommand?
@@ -34,10 +36,12 @@ struct Preparation: Sendable {
         self.request = request
         cost = Self.cost(of: request) + Self.cost(of: files)
         do throws(Spawner.Failure) {
-            // The scheduler requests these variables. It is not trusted, so only those are set that
-            // the configuration, as the runner has read it, allows.
-            let allowed = request.definition.execution.runVariables
-            if let fault = request.variables.fault(allowed: allowed) {
+            // The scheduler requests these variables and arguments. It is not trusted, so there are
+            // only those that the configuration, as the runner has read it, allows.
+            let execution = request.definition.execution
+            if let fault = request.variables.fault(allowed: execution.runVariables)
+                ?? request.arguments.fault(allowed: execution.runArguments)
+            {
                 throw Spawner.Failure(outcome: .spawnFailed(errno: "EPERM", what: fault))
             }
             let account = try account.get()
@@ -55,19 +59,23 @@ struct Preparation: Sendable {
                 of: request, account: account, file: contents.variables)
             result = .success(
                 Ready(
-                    account: account, variables: variables, credentials: contents.credentials))
+                    account: account, variables: variables, arguments: request.arguments,
+                    credentials: contents.credentials))
         } catch {
             result = .failure(error)
         }
     }
 
-    /// The approximate memory of a request without variables, files and a message, in bytes.
+    /// The approximate memory of a request without variables, arguments, files and a message, in
+    /// bytes.
     static let costOfOne = 2 << 10
 
     /// The approximate memory of a request without its files, in bytes. A message is stored as the
     /// order and as the input of the program.
     static func cost(of request: RunRequest) -> Int {
-        costOfOne + (request.message.map { 2 * $0.order.cost } ?? request.variables.cost)
+        costOfOne
+            + (request.message.map { 2 * $0.order.cost }
+                ?? request.variables.cost + request.arguments.cost)
     }
 
     /// The additional memory of the files, in bytes.

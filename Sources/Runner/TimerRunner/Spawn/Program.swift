@@ -12,10 +12,15 @@ struct Program {
 
     /// A name without a slash is searched in `path`, which is the PATH of the job itself. An empty
     /// directory there is the job's working directory (POSIX, 8.3).
-    init(_ command: Job.Command, path: String) {
+    ///
+    /// - Parameter added: what is appended for this run. A shell does not parse it: it is `$1` and so
+    ///   on in its line, whose `$0` stays what it is without.
+    init(_ command: Job.Command, appending added: RunArguments = RunArguments(), path: String) {
         switch command {
-        case .shell(let line): arguments = ["/bin/sh", "-c", line]
-        case .arguments(let given): arguments = given
+        case .shell(let line):
+            let shell = "/bin/sh"
+            arguments = [shell, "-c", line] + (added.isEmpty ? [] : [shell] + added.words)
+        case .arguments(let given): arguments = given + added.words
         }
         name = arguments.first ?? ""
         candidates =

@@ -96,7 +96,8 @@ struct Spawner {
         _ definition: Definition, _ ready: Preparation.Ready, in context: SpawnContext
     ) throws(Failure) -> Process {
         let variables = ready.variables
-        let program = Program(definition.command, path: variables["PATH"] ?? "")
+        let program = Program(
+            definition.command, appending: ready.arguments, path: variables["PATH"] ?? "")
         try Self.check(program, variables)
         try Self.checkSession(definition)
         let input = devNull.descriptor

@@ -36,8 +36,13 @@ extension Control {
             guard let (driver, machine) = loop.fleet else {
                 return DispatchQueue.answers.async { done(HistoryReply(page)) }
             }
-            driver.readRuns(of: query.job) { runs in
+            let template = query.job.flatMap { $0.isTemplate ? $0 : nil }
+            driver.readRuns(of: template == nil ? query.job : nil) { all in
                 DispatchQueue.answers.async {
+                    let runs =
+                        template.map { template in
+                            all.filter { $0.run.firing.job.isInstance(of: template) }
+                        } ?? all
                     var reply = HistoryReply(page)
                     FleetPage(runs, machine).add(to: &reply, of: page, query)
                     done(reply)

@@ -51,8 +51,12 @@ extension Control {
         guard let job else { return send(.ok, answer, reply) }
         loop.later { loop in
             let (snapshot, names) = loop.snapshot(of: job)
+            let isTemplate =
+                job.isTemplate && loop.agenda.names.contains { $0.isInstance(of: job) }
             DispatchQueue.answers.async {
-                guard snapshot != nil else { return self.noSuchJob(job, among: names, reply) }
+                guard snapshot != nil || isTemplate else {
+                    return self.noSuchJob(job, among: names, reply)
+                }
                 self.send(.ok, answer, reply)
             }
         }

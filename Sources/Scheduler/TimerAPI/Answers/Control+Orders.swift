@@ -156,8 +156,8 @@ extension Order {
             verb, job, by: initiator, note: body.note,
             until: instant.map { .at($0) } ?? body.forUsec.map { .after(.microseconds($0)) },
             withRun: body.withRun ?? false, count: body.count ?? 1, variables: body.variables,
-            isAlone: body.alone ?? false, isForced: body.force ?? false,
-            machine: body.machine.flatMap { MachineName($0) })
+            arguments: RunArguments(body.arguments ?? []), isAlone: body.alone ?? false,
+            isForced: body.force ?? false, machine: body.machine.flatMap { MachineName($0) })
     }
 }
 

@@ -278,8 +278,11 @@ package struct Control: ControlService {
     }
 
     /// That no job has this name, with the name that was probably meant. A job that each machine of a
-    /// fleet runs for itself has the name of its machine.
+    /// fleet runs for itself has the name of its machine. The name of a template is that of no job.
     static func noSuchJob(_ job: Job.Name, among names: [String]) -> String {
+        if job.isTemplate, let instance = names.first(where: { $0.hasPrefix("\(job)") }) {
+            return "\"\(job)\" is a template; name one of its jobs, such as \"\(instance)\""
+        }
         let near =
             names.first { $0.hasPrefix("\(job)@") } ?? nearestName(job.description, among: names)
         return "no job is named \"\(job)\"" + (near.map { " (did you mean \"\($0)\"?)" } ?? "")

@@ -160,6 +160,7 @@ extension Order {
         if let fault = pauseFault(at: now) { return fault }
         if verb == .resume, let pause = known?.pause, !means(pause) { return pause.changedFault }
         if !variables.values.isEmpty { return "a run in a fleet has no variables of its own" }
+        if !arguments.isEmpty { return "a run in a fleet has no arguments of its own" }
         return nil
     }
 }

@@ -49,6 +49,8 @@ extension Facts {
                     .text("TIMERD_CAUSE_RESULT", $0.result.word),
                 ]
             } ?? [])
+            + (firing.cause.arguments.isEmpty
+                ? [] : [.text("TIMERD_ARGUMENTS", firing.cause.arguments)])
     }
 
     static func skip(_ firing: Firing, _ reason: Notice.SkipReason) -> [Field] {

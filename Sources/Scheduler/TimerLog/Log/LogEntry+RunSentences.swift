@@ -13,6 +13,12 @@ extension LogEntry {
         return text + (remaining.map { "; next in \(span($0, .milliseconds(1)))" } ?? "")
     }
 
+    static func runOrdered(_ run: Run, by initiator: Initiator) -> String {
+        let words = run.firing.cause.arguments.words
+        let with = words.isEmpty ? "" : ", with \(RunArguments.shown(words))"
+        return "run now, requested by \(initiator)\(with) (run \(run.id))"
+    }
+
     static func retrying(_ run: Run.ID, after delay: Duration, retries: Int) -> String {
         "attempt \(run.attempt) of \(retries + 1) starts in \(span(delay)) (run \(run))"
     }

@@ -43,7 +43,7 @@ extension LogEntry {
         case .fired(let run, let late, let remaining):
             (.info, fired(run, late: late, remaining: remaining))
         case .runOrdered(let run, let by, let remaining):
-            (.notice, "run now, requested by \(by) (run \(run.id))" + nextRun(remaining))
+            (.notice, runOrdered(run, by: by) + nextRun(remaining))
         case .held(let run, let other): (.info, "run \(run.id) waits for run \(other) to end")
         case .awaitsCondition(let run, let what, let most):
             (
