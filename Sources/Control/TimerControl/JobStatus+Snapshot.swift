@@ -40,7 +40,8 @@ extension JobStatus {
         if case .paused(let pause) = snapshot.phase { paused = PauseStatus(pause) }
         notBefore = job.validity?.notBefore?.rfc3339Micros
         notAfter = job.validity?.notAfter?.rfc3339Micros
-        window = job.window.map { WindowStatus($0, at: snapshot.at.wall) }
+        let window = job.window.map { WindowStatus($0, at: snapshot.at.wall) }
+        self.window = window
         running = snapshot.live.map { run in
             var status = RunStatus(
                 run, of: job.name, waitingFor: snapshot.awaitedSlots[run.id], at: snapshot.at)

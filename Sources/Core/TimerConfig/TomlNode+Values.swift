@@ -63,7 +63,7 @@ extension TomlNode {
     }
 
     /// The first bytes of a text, for a message; a character that is cut is replaced.
-    private static func beginning(of text: String, _ length: Int) -> String {
+    static func beginning(of text: String, _ length: Int) -> String {
         String(decoding: text.utf8.prefix(length), as: UTF8.self)
     }
 

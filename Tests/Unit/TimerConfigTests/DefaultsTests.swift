@@ -121,6 +121,7 @@ import TimerJSON
             "capabilities": "[\"CAP_KILL\"]", "apparmor-profile": "\"x\"",
             "selinux-context": "\"a:b:c\"", "on-resume": "\"next-slot\"", "concurrency-max": "3",
             "condition": "{ ac-power = true }", "on": "[\"x\"]", "prefer": "[\"x\"]",
+            "window": "\"22:00-06:00\"",
         ]
         #expect(values.keys.sorted() == JobKey.all.filter(\.isRemoved).map(\.name).sorted())
         let plain = try load(["main": "", "1": Self.job("a")]).jobSet.jobs

@@ -71,7 +71,7 @@ import TimerCore
         ),
         (
             "window = [\"Sat\", \"Sax 1:00-2:00\"]",
-            "5:18: job \"j\": window: \"Sax 1:00-2:00\": \"Sax\" is not a weekday (did you mean \"Sat\"?); the weekdays are Mon, Tue, Wed, Thu, Fri, Sat and Sun"
+            "5:19: job \"j\": window: \"Sax 1:00-2:00\": \"Sax\" is not a weekday (did you mean \"Sat\"?); the weekdays are Mon, Tue, Wed, Thu, Fri, Sat and Sun"
         ),
         (
             "window = []",
@@ -88,7 +88,7 @@ import TimerCore
         ),
         (
             "window = \"Sat\"\noutside-window = \"run\"",
-            "6:18: job \"j\": outside-window: must be \"wait\" or \"skip\", not \"run\""
+            "6:18: job \"j\": outside-window: unknown value \"run\"; one of \"wait\", \"skip\""
         ),
         (
             "window = \"Sat\"\nfleet = \"one\"",

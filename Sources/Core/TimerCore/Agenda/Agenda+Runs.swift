@@ -314,10 +314,4 @@ extension Agenda {
         batch.timers += updateRetryTimer(slot, entry)
         entries[slot] = entry
     }
-
-    /// The first run that waits for the previous run; while the window is closed, only one that a user
-    /// requested.
-    private func firstInLine(_ slot: Int, isClosed: Bool) -> ActiveRun? {
-        runs[slot].first { $0.wait == .previousRun && (!isClosed || $0.isRequested) }
-    }
 }

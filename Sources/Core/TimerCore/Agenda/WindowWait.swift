@@ -87,6 +87,12 @@ extension Agenda {
         entry.phase.isPaused || entry.isOutsideWindow(at: now.wall)
     }
 
+    /// The first run that waits for the previous run; while the window is closed, only one that a user
+    /// requested.
+    func firstInLine(_ slot: Int, isClosed: Bool) -> ActiveRun? {
+        runs[slot].first { $0.wait == .previousRun && (!isClosed || $0.isRequested) }
+    }
+
     /// When the window must be looked at again for runs that were made.
     ///
     /// - Parameter next: when one of them would start without a window.
