@@ -5,7 +5,7 @@ import TimerCore
 import TimerDaemon
 
 extension MetricsPage {
-    /// The metrics of single jobs: at most 30 series for each, and those of its histogram if it asks for one.
+    /// The metrics of single jobs: at most 31 series for each, and those of its histogram if it asks for one.
     struct Jobs {
         private typealias Labels = MetricsText.Labels
         private typealias Number = MetricsText.Number
