@@ -76,7 +76,9 @@ expect "each is on record, but: $(comm -23 "$MACHINE_WORK/due" "$MACHINE_WORK/re
     test -z "$(comm -23 "$MACHINE_WORK/due" "$MACHINE_WORK/recorded")"
 wait_for 10 'runs go on' at_least $(($(runs) + 2)) runs
 inside timerctl pause beat >/dev/null
-expect 'none was started twice' equals "$(sort -u "$starts" | wc -l)" runs
+# A run may write its line while this counts.
+twice() { sort "$starts" | uniq -d | wc -l; }
+expect 'none was started twice' equals 0 twice
 inside systemctl stop timerd.socket timerd
 inside umount /var/lib/timerd
 inside rm -rf /var/lib/timerd /run/timerd/daemon/heartbeat /root/disk

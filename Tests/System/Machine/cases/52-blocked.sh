@@ -122,7 +122,9 @@ expect 'it is said once' equals 1 warnings
 let_go sick-disk
 expect 'a disk that is well again keeps orders' inside timerctl pause slow
 inside timerctl pause beat >/dev/null
-expect 'no run was started twice' equals "$(cut -d' ' -f1 "$starts" | sort -u | wc -l)" runs
+# A run may write its line while this counts.
+twice() { cut -d' ' -f1 "$starts" | sort | uniq -d | wc -l; }
+expect 'no run was started twice' equals 0 twice
 expect 'the accounts are right' inside /usr/bin/python3 /root/rebuild.py --check
 inside rm -r /etc/systemd/system/timerd.service.d
 inside systemctl daemon-reload
