@@ -71,8 +71,8 @@ public struct Explanation {
         case "window":
             let at = run.startsAt.map { ", which opens at \(show($0))\(away($0))" } ?? ""
             add(
-                .waitsForWindow, "Run \(run.id) waits for its window\(at).", at: run.startsAt,
-                run: run.id)
+                .waitsForWindow, "\(Self.named(run)) waits for its window\(at).",
+                at: run.startsAt, run: run.id)
         case "catch-up-delay" where job.state == "paused":
             add(.waitsForResume, "\(Self.named(run)) waits for the end of the pause.", run: run.id)
         case "catch-up-delay":

@@ -108,10 +108,10 @@ struct Draft: Sendable {
         let zone =
             needsZone
             ? try Self.rules(zones, timezone?.value, at: timezone?.mark ?? mark) : .utc
-        job.boxedWindow = jobWindow(zone).map { Boxed(wrappedValue: $0) }
+        job.window = jobWindow(zone)
         job.validity = try validity(zone)
         guard case .wall(var schedule) = job.schedule else { return }
-        if job.window?.outside == .skip { schedule.window = job.boxedWindow }
+        if job.window?.outside == .skip { schedule.window = job.window }
         schedule.validity = job.validity
         job.schedule = .wall(schedule)
     }

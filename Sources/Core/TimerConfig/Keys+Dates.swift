@@ -191,20 +191,10 @@ extension KeyShape where Value == CivilDate {
             if case .dateOrTime = node.value {
                 throw Fault(node.mark, "must be a date in quotes, such as \"2026-11-07\"")
             }
-            let text = try node.string()
-            do throws(ScheduleError) {
-                if case .range(let first, let last) = try DaySet.Entry(text), first == last {
-                    return first
-                }
-            } catch {
-                guard text.utf8.count == 10 else { throw Fault(node.mark, oneDate) }
-                throw Fault(node.mark, error.message)
-            }
-            throw Fault(node.mark, oneDate)
+            return try node.date(
+                try node.string(), else: "must be one date, such as \"2026-11-07\"")
         }
     }
-
-    private static var oneDate: String { "must be one date, such as \"2026-11-07\"" }
 }
 
 extension KeyShape where Value == String {

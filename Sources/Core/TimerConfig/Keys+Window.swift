@@ -91,20 +91,13 @@ extension KeyShape where Value == ValidityLimit {
             }
             let text = try node.string()
             if let instant = WallInstant(rfc3339: text) { return .instant(instant) }
-            do throws(ScheduleError) {
-                if case .range(let first, let last) = try DaySet.Entry(text), first == last {
-                    return .date(first)
-                }
-            } catch {
-                guard text.utf8.count == 10 else { throw Fault(node.mark, Self.either(text)) }
-                throw Fault(node.mark, error.message)
-            }
-            throw Fault(node.mark, Self.either(text))
+            return .date(
+                try node.date(
+                    text,
+                    else:
+                        "\"\(text)\" is neither a date such as \"2026-12-01\" nor an instant such as \"2026-12-01T08:00:00+01:00\""
+                ))
         }
-    }
-
-    private static func either(_ text: String) -> String {
-        "\"\(text)\" is neither a date such as \"2026-12-01\" nor an instant such as \"2026-12-01T08:00:00+01:00\""
     }
 }
 
@@ -137,12 +130,7 @@ extension TomlNode {
                 if case .dateOrTime = node.value {
                     throw Fault(node.mark, "must be a range in quotes, such as \"22:00-06:00\"")
                 }
-                let text = try node.string()
-                do throws(ScheduleError) { return try WeekRanges.Part(text) } catch {
-                    throw Fault(
-                        node.mark, behind: Self.beginning(of: text, error.offset),
-                        "\"\(text)\": \(error)")
-                }
+                return try node.parsed(WeekRanges.Part.init)
             })
     }
 }

@@ -63,7 +63,7 @@ extension TomlNode {
     }
 
     /// The first bytes of a text, for a message; a character that is cut is replaced.
-    static func beginning(of text: String, _ length: Int) -> String {
+    private static func beginning(of text: String, _ length: Int) -> String {
         String(decoding: text.utf8.prefix(length), as: UTF8.self)
     }
 
@@ -79,14 +79,33 @@ extension TomlNode {
         guard nodes.count <= Self.schedulesMax else {
             throw Fault(mark, "has \(nodes.count) schedules; at most \(Self.schedulesMax)")
         }
-        return try nodes.readEach { (node) throws(Fault) in
-            let text = try node.string()
-            do throws(ScheduleError) { return (try parse(text), node.mark) } catch {
-                throw Fault(
-                    node.mark, behind: Self.beginning(of: text, error.offset),
-                    "\"\(text)\": \(error)")
-            }
+        return try nodes.readEach { (node) throws(Fault) in (try node.parsed(parse), node.mark) }
+    }
+
+    /// What a text means in the grammar of calendar events, crontab lines or windows.
+    func parsed<Value>(
+        _ parse: (String) throws(ScheduleError) -> Value
+    ) throws(Fault) -> Value {
+        let text = try string()
+        do throws(ScheduleError) { return try parse(text) } catch {
+            throw Fault(
+                mark, behind: Self.beginning(of: text, error.offset), "\"\(text)\": \(error)")
         }
+    }
+
+    /// One date in quotes.
+    ///
+    /// - Parameter message: what is said of a text that looks like none.
+    func date(_ text: String, else message: String) throws(Fault) -> CivilDate {
+        do throws(ScheduleError) {
+            if case .range(let first, let last) = try DaySet.Entry(text), first == last {
+                return first
+            }
+        } catch {
+            guard text.utf8.count == 10 else { throw Fault(mark, message) }
+            throw Fault(mark, error.message)
+        }
+        throw Fault(mark, message)
     }
 
     /// An instant of RFC 3339, in quotes: TOML's own instants are refused.

@@ -169,30 +169,9 @@ public struct OutgoingRequest: Hashable, Sendable {
 
     /// A query of the parameters that have a value, percent-encoded.
     static func query(_ parameters: [(name: String, value: String?)]) -> String {
-        parameters.compactMap { name, value in value.map { "\(name)=\(percentEncoded($0))" } }
-            .joined(separator: "&")
-    }
-
-    /// The text with everything but the unreserved characters of RFC 3986 as `%20`.
-    static func percentEncoded(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            if isUnreserved(byte) {
-                bytes.append(byte)
-            } else {
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
+        parameters.compactMap { name, value in
+            value.map { "\(name)=\(String(percentEncoding: $0))" }
         }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "-._~".utf8.contains(byte)
-        }
+        .joined(separator: "&")
     }
 }

@@ -57,7 +57,7 @@ import TimerZones
                 ? zones[random.int(below: zones.count)] : zone)
         window.outside = .skip
         var schedule = plain
-        schedule.window = Boxed(wrappedValue: window)
+        schedule.window = window
         var at = Draw.instant(&random)
         if random.int(below: 2) == 0, let change = window.zone.nextTransition(after: at) {
             at = change + .seconds(random.int(below: 4 * 86_400) - 2 * 86_400)

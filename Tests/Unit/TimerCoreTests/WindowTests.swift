@@ -16,9 +16,9 @@ import Testing
         window.outside = outside
         window.stopsAtEnd = stopsAtEnd
         var job = job
-        job.boxedWindow = Boxed(wrappedValue: window)
+        job.window = window
         if outside == .skip, case .wall(var schedule) = job.schedule {
-            schedule.window = job.boxedWindow
+            schedule.window = window
             job.schedule = .wall(schedule)
         }
         return job
@@ -431,7 +431,7 @@ import Testing
         var window = JobWindow(try WeekRanges(["22:00-06:00"]), zone: zone)
         window.outside = .wait
         var job = Job.every(.seconds(3600))
-        job.boxedWindow = Boxed(wrappedValue: window)
+        job.window = window
         var world = start([job])
         var new = try ZoneRules(posix: "<+02>-2")
         new.isLocal = true

@@ -42,7 +42,8 @@ extension ServerTests {
         fixture.stop()
     }
 
-    /// A scheduler that was taken over sends whatever it wants. A shell does not parse it.
+    /// A scheduler that an attacker controls can send any words: the runner refuses those that its own
+    /// configuration does not allow, and passes the others to the shell as arguments and not as text.
     @Test func onlyTheWordsThatTheJobAllowsAreAppended() throws {
         let fixture = try ServerFixture { _ in }
         let events = ReceivedEvents()

@@ -142,7 +142,7 @@ extension Agenda {
         }
         // With the new policy, runs that had to wait may be allowed to start.
         release(slot, at: now, into: &batch)
-        if old.boxedWindow != job.boxedWindow, let entry = entries[slot] {
+        if old.window != job.window, let entry = entries[slot] {
             batch.timers += updateRetryTimer(slot, entry)
         }
     }

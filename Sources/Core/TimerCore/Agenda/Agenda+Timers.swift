@@ -90,7 +90,7 @@ extension Agenda {
             new = runs[slot].compactMap(\.startsAt).min()
             if let due = entry.chainDue { new = min(new ?? due, due) }
         }
-        if !isShutDown, entry.job.window != nil { new = windowTimer(slot, entry, next: new) }
+        if !isShutDown { new = windowTimer(slot, entry, next: new) }
         if !isShutDown, runs.conditionCount > 0 {
             let isHeldBack = isHeldBack(entry, at: clocks.last)
             for run in runs[slot] where !isHeldBack || run.isRequested {

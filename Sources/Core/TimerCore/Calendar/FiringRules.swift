@@ -162,7 +162,7 @@ struct RuledSearch {
             if let end = segment.end, end - second < Self.margin {
                 bound = min(end, allowed.map { midnight(of: $0) - segment.offset } ?? .max)
             } else if let allowed {
-                bound = start(of: allowed, notBefore: second)
+                bound = zone.start(of: allowed, notBefore: second)
             } else {
                 return nil
             }
@@ -193,11 +193,6 @@ struct RuledSearch {
             instant = WallInstant(secondsSinceEpoch: bound)
         }
         return nil
-    }
-
-    /// The first second, from `lowest` on, at which the local clock has reached a day.
-    private func start(of day: Int, notBefore lowest: Int64) -> Int64 {
-        zone.start(of: day, notBefore: lowest)
     }
 
     /// The first second after a day, until `highest`: from it on the local clock shows later days.

@@ -45,7 +45,7 @@ public struct WallSchedule: Hashable, Sendable {
         var gap: DSTRule.Gap?
         var overlap: DSTRule.Overlap?
         var rules: Boxed<FiringRules>?
-        var window: Boxed<JobWindow>?
+        var window: JobWindow?
         var validity: JobValidity?
     }
 
@@ -68,7 +68,7 @@ public struct WallSchedule: Hashable, Sendable {
     }
 
     /// Outside this window it has no occurrences; nil: it may have some at any time.
-    public var window: Boxed<JobWindow>? {
+    public var window: JobWindow? {
         get { uncommon?.wrappedValue.window }
         set { change { $0.window = newValue } }
     }
@@ -115,7 +115,7 @@ public struct WallSchedule: Hashable, Sendable {
 
     /// The first occurrence inside the window.
     private func nextInWindow(after instant: WallInstant) -> WallInstant? {
-        guard let window = window?.wrappedValue else { return nextOnDates(after: instant) }
+        guard let window else { return nextOnDates(after: instant) }
         var instant = instant
         for _ in 0..<Self.openingsMax {
             guard let found = nextOnDates(after: instant) else { return nil }
@@ -128,7 +128,7 @@ public struct WallSchedule: Hashable, Sendable {
 
     /// The last occurrence inside the window.
     private func previousInWindow(before instant: WallInstant) -> WallInstant? {
-        guard let window = window?.wrappedValue else { return previousOnDates(before: instant) }
+        guard let window else { return previousOnDates(before: instant) }
         var instant = instant
         for _ in 0..<Self.openingsMax {
             guard let found = previousOnDates(before: instant) else { return nil }
@@ -229,9 +229,8 @@ public struct WallSchedule: Hashable, Sendable {
             }
             isChanged = true
         }
-        if var window = window?.wrappedValue, let new = rules(window.zone), new != window.zone {
-            window.zone = new
-            self.window = Boxed(wrappedValue: window)
+        if var window, window.replaceZone(rules) {
+            self.window = window
             isChanged = true
         }
         return isChanged

@@ -59,26 +59,25 @@ public struct WeekRanges: Hashable, Sendable {
     /// - Complexity: that of `isOpen` for each change of the zone until then, which are few: no
     ///   opening is more than about a week away.
     public func opening(notBefore instant: WallInstant, in zone: ZoneRules) -> WallInstant {
-        var second = instant.secondsSinceEpoch
-        if isOpen(local: second + zone.segment(at: second).offset) { return instant }
-        while true {
-            let segment = zone.segment(at: second)
-            let found = opening(local: second + segment.offset) - segment.offset
-            guard let end = segment.end, end <= found else {
-                return WallInstant(secondsSinceEpoch: found)
-            }
-            second = end
-        }
+        if isOpen(at: instant, in: zone) { return instant }
+        return first(from: instant.secondsSinceEpoch, in: zone) { opening(local: $0) }
     }
 
     /// The first instant after this one at which the window is closed; nil if it never is.
     /// - Complexity: as `opening`.
     public func closing(after instant: WallInstant, in zone: ZoneRules) -> WallInstant? {
         guard !isAlwaysOpen else { return nil }
-        var second = instant.secondsSinceEpoch + 1
+        return first(from: instant.secondsSinceEpoch + 1, in: zone) { closing(local: $0) }
+    }
+
+    /// The first second from this one on that a search by the local clock finds.
+    private func first(
+        from second: Int64, in zone: ZoneRules, local search: (Int64) -> Int64
+    ) -> WallInstant {
+        var second = second
         while true {
             let segment = zone.segment(at: second)
-            let found = closing(local: second + segment.offset) - segment.offset
+            let found = search(second + segment.offset) - segment.offset
             guard let end = segment.end, end <= found else {
                 return WallInstant(secondsSinceEpoch: found)
             }

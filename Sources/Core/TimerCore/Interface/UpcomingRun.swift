@@ -68,10 +68,7 @@ extension JobSnapshot {
     /// The first point of an interval after an instant. A window delays runs, but not the interval.
     private func point(after instant: WallInstant, every span: Duration) -> WallInstant {
         guard job.hasLimitedPoints, let nextPoint else { return instant + span }
-        let passed = max(.zero, instant - nextPoint)
-        let steps = passed.wholeNanoseconds / span.wholeNanoseconds + (instant < nextPoint ? 0 : 1)
-        let point =
-            nextPoint + .nanoseconds(span.wholeNanoseconds.multiplied(clampingBy: steps))
+        let point = nextPoint.next(notBefore: instant + .microseconds(1), every: span)
         return job.point(from: point, every: span)
     }
 

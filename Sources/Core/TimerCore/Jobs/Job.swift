@@ -66,7 +66,7 @@ extension Job {
         var from = IntervalStart.start
         var fleet: FleetPolicy?
         var follows: Follows?
-        var window: Boxed<JobWindow>?
+        var window: JobWindow?
         var validity: JobValidity?
     }
 
@@ -101,16 +101,11 @@ extension Job {
         set { if newValue != follows { uncommon.follows = newValue } }
     }
 
-    /// When its runs may start; nil: at any time. Jobs with equal windows share one value.
-    public var boxedWindow: Boxed<JobWindow>? {
-        get { uncommon.window }
-        set {
-            if newValue != window.map({ Boxed(wrappedValue: $0) }) { uncommon.window = newValue }
-        }
-    }
-
     /// When its runs may start; nil: at any time.
-    public var window: JobWindow? { uncommon.window?.wrappedValue }
+    public var window: JobWindow? {
+        get { uncommon.window }
+        set { if newValue != window { uncommon.window = newValue } }
+    }
 
     /// From when and until when its schedule makes runs; nil: always.
     public var validity: JobValidity? {
@@ -122,7 +117,7 @@ extension Job {
     ///
     /// - Parameter span: the interval.
     func point(from first: WallInstant, every span: Duration) -> WallInstant {
-        let point = validity?.point(from: first, every: span) ?? first
+        let point = first.next(notBefore: validity?.notBefore ?? first, every: span)
         return window?.point(from: point, every: span) ?? point
     }
 
@@ -137,9 +132,8 @@ extension Job {
             self.schedule = .wall(schedule)
             isChanged = true
         }
-        if var window, let new = rules(window.zone), new != window.zone {
-            window.zone = new
-            boxedWindow = Boxed(wrappedValue: window)
+        if var window, window.replaceZone(rules) {
+            self.window = window
             isChanged = true
         }
         return isChanged

@@ -18,13 +18,16 @@ public struct JobValidity: Hashable, Sendable {
     func allows(_ instant: WallInstant) -> Bool {
         notBefore ?? instant <= instant && instant <= notAfter ?? instant
     }
+}
 
-    /// The first of a row of instants that is not too early.
+extension WallInstant {
+    /// The first of a row of instants, of which this is one, that is not before another instant; this one
+    /// if it is not.
     ///
     /// - Parameter span: how much time is between two of them, above zero.
-    func point(from first: WallInstant, every span: Duration) -> WallInstant {
-        guard let notBefore, first < notBefore else { return first }
-        let steps = ((notBefore - first).wholeNanoseconds - 1) / span.wholeNanoseconds + 1
-        return first + .nanoseconds(span.wholeNanoseconds.multiplied(clampingBy: steps))
+    func next(notBefore instant: WallInstant, every span: Duration) -> WallInstant {
+        guard self < instant else { return self }
+        let steps = ((instant - self).wholeNanoseconds - 1) / span.wholeNanoseconds + 1
+        return self + .nanoseconds(span.wholeNanoseconds.multiplied(clampingBy: steps))
     }
 }

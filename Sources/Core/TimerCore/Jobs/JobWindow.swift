@@ -12,17 +12,25 @@ public struct JobWindow: Hashable, Sendable {
         case skip
     }
 
-    public var ranges: WeekRanges
-    /// By whose local clock it opens and closes.
-    public var zone: ZoneRules
+    private struct Times: Hashable, Sendable {
+        var ranges: WeekRanges
+        var zone: ZoneRules
+    }
+
+    /// Behind a reference: each firing asks whether its job has a window, and most have none.
+    @Boxed private var times: Times
     public var outside = Outside.wait
     /// Whether runs that are still active are stopped when it closes.
     public var stopsAtEnd = false
 
     public init(_ ranges: WeekRanges, zone: ZoneRules) {
-        self.ranges = ranges
-        self.zone = zone
+        _times = Boxed(wrappedValue: Times(ranges: ranges, zone: zone))
     }
+
+    public var ranges: WeekRanges { times.ranges }
+
+    /// By whose local clock it opens and closes.
+    public var zone: ZoneRules { times.zone }
 
     /// Whether it is open at an instant.
     public func isOpen(at instant: WallInstant) -> Bool { ranges.isOpen(at: instant, in: zone) }
@@ -40,6 +48,14 @@ public struct JobWindow: Hashable, Sendable {
     /// The instant since which it has been closed; nil if it is open.
     public func closed(at instant: WallInstant) -> WallInstant? {
         ranges.closed(at: instant, in: zone)
+    }
+
+    /// Replaces the rules of its zone, if there are new ones.
+    /// - Returns: whether they changed.
+    mutating func replaceZone(_ rules: (ZoneRules) -> ZoneRules?) -> Bool {
+        guard let new = rules(zone), new != zone else { return false }
+        times.zone = new
+        return true
     }
 
     /// When a firing starts that is due at an instant, if the machine is on: random delays begin when
@@ -60,8 +76,7 @@ public struct JobWindow: Hashable, Sendable {
         for _ in 0..<Self.openingsMax {
             let opening = opening(notBefore: point)
             guard opening > point else { return point }
-            let steps = ((opening - point).wholeNanoseconds - 1) / span.wholeNanoseconds + 1
-            point = point + .nanoseconds(span.wholeNanoseconds.multiplied(clampingBy: steps))
+            point = point.next(notBefore: opening, every: span)
         }
         return first
     }

@@ -93,16 +93,7 @@ public struct RunArguments: Hashable, Sendable, LosslessStringConvertible {
     /// The words, each with `%` and two digits for a byte that is not a letter, a digit or one of
     /// `-._~=/:+@,`, and a space between them.
     public var description: String {
-        words.map { word in
-            word.utf8.reduce(into: "") { text, byte in
-                if Self.isPlain(byte) {
-                    text.unicodeScalars.append(Unicode.Scalar(byte))
-                } else {
-                    let digits = String(byte, radix: 16, uppercase: true)
-                    text += (byte < 16 ? "%0" : "%") + digits
-                }
-            }
-        }.joined(separator: " ")
+        words.map { String(percentEncoding: $0, keeping: Self.plain) }.joined(separator: " ")
     }
 
     /// Parses the text that `description` produces; nil for any other text, and for words that no job
@@ -138,12 +129,10 @@ public struct RunArguments: Hashable, Sendable, LosslessStringConvertible {
         return String(validating: bytes, as: UTF8.self)
     }
 
+    /// What needs no quotes in a shell, beside letters and digits.
+    private static let plain = "=/:+@,"
+
     private static func isPlain(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "-._~=/:+@,".utf8.contains(byte)
-        }
+        byte.isUnreserved || plain.utf8.contains(byte)
     }
 }
