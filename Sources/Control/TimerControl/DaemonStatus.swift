@@ -19,6 +19,8 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
     public var refusal: String?
     /// The jobs or files of the configuration that have errors and are not loaded.
     public var rejected: [String]
+    /// The hold of the machine, in which no run starts; absent while it is not held.
+    public var hold: PauseStatus?
     /// The notifiers whose last attempt to send a message failed; absent if there are none.
     public var failingNotifiers: [String]?
     /// The notifiers whose limit `per-hour` holds notifications back; absent if there are none.
@@ -28,9 +30,11 @@ public struct DaemonStatus: Codable, Hashable, Sendable {
 
     public init(
         version: String, pid: Int32, since: String, now: String, config: String,
-        refusal: String? = nil, rejected: [String], failingNotifiers: [String]? = nil,
-        heldNotifications: [HeldNotifications]? = nil, jobs: [JobStatus]
+        refusal: String? = nil, rejected: [String], hold: PauseStatus? = nil,
+        failingNotifiers: [String]? = nil, heldNotifications: [HeldNotifications]? = nil,
+        jobs: [JobStatus]
     ) {
+        self.hold = hold
         self.failingNotifiers = failingNotifiers
         self.heldNotifications = heldNotifications
         self.refusal = refusal
@@ -84,6 +88,8 @@ public struct JobTable: Decodable, Hashable, Sendable {
     public var refusal: String?
     /// The jobs in the configuration that the daemon could not accept.
     public var rejected: [String]
+    /// The hold of the machine, in which no run starts; absent while it is not held.
+    public var hold: PauseStatus?
     /// The notifiers whose last attempt to send a message failed; absent if there are none.
     public var failingNotifiers: [String]?
     /// The notifiers that hold notifications back because of their limits; absent if none does.
@@ -138,6 +144,7 @@ extension DaemonStatus {
             try members.encode(daemon.config, forKey: .config)
             try members.encodeIfPresent(daemon.failingNotifiers, forKey: .failingNotifiers)
             try members.encodeIfPresent(daemon.heldNotifications, forKey: .heldNotifications)
+            try members.encodeIfPresent(daemon.hold, forKey: .hold)
             var jobs = members.nestedUnkeyedContainer(forKey: .jobs)
             for job in snapshot.jobs { try jobs.encode(JobStatus(job)) }
             try members.encode(daemon.now, forKey: .now)

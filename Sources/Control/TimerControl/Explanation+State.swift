@@ -73,9 +73,11 @@ extension Explanation {
     private mutating func explainPause(of job: JobStatus) {
         guard let pause = job.paused else { return }
         let note = pause.note.map { " (\(Printable.text($0)))" } ?? ""
+        let isHeld = pause.by == Initiator.hold.description
+        let ending = isHeld ? "timerctl release" : "timerctl resume \(job.job)"
         let end =
-            pause.until.map { "the pause ends at \(show($0))\(away($0))" }
-            ?? "it has no end; `timerctl resume \(job.job)` ends it"
+            pause.until.map { "the \(isHeld ? "hold" : "pause") ends at \(show($0))\(away($0))" }
+            ?? "it has no end; `\(ending)` ends it"
         add(
             .paused, "It was paused at \(show(pause.since)) by \(pause.by)\(note); \(end).",
             at: pause.until)

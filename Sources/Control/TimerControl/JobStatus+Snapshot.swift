@@ -125,6 +125,13 @@ extension JobStatus {
 }
 
 extension PauseStatus {
+    /// The hold of a machine, which has the terms of a pause.
+    public init(_ hold: MachineHold) {
+        self.init(
+            since: hold.since.wall.rfc3339Micros, by: hold.by.description, note: hold.note,
+            until: hold.until?.rfc3339Micros, withRun: hold.withRun ? true : nil)
+    }
+
     public init(_ pause: Pause) {
         self.init(
             since: pause.since.rfc3339Micros, by: pause.by.description, note: pause.note,

@@ -28,6 +28,22 @@ public struct OrderReply: Codable, Hashable, Sendable {
     }
 }
 
+/// The result of a command that holds or releases the machine.
+public struct HoldReply: Codable, Hashable, Sendable {
+    /// Whether the command changed anything. If not, `reason` says why.
+    public var changed: Bool
+    /// The hold after the command; absent if the machine is not held.
+    public var hold: PauseStatus?
+    /// Why nothing changed.
+    public var reason: String?
+
+    public init(changed: Bool, hold: PauseStatus? = nil, reason: String? = nil) {
+        self.changed = changed
+        self.hold = hold
+        self.reason = reason
+    }
+}
+
 /// The result of a command for many jobs, which is saved as a whole or not at all.
 public struct OrdersReply: Codable, Hashable, Sendable {
     /// What a command for many jobs did to one of them.

@@ -20,7 +20,8 @@ struct Timerctl: ParsableCommand {
     /// The commands, in the order of the help and of timerctl(1).
     static let verbs: [any Verb.Type] = [
         ListVerb.self, TopVerb.self, UpcomingVerb.self, FailuresVerb.self, ShowVerb.self,
-        PauseVerb.self, ResumeVerb.self, StartVerb.self, StopVerb.self, RunVerb.self,
+        PauseVerb.self, ResumeVerb.self, HoldVerb.self, ReleaseVerb.self,
+        StartVerb.self, StopVerb.self, RunVerb.self,
         RetryVerb.self, SkipNextVerb.self, WhyVerb.self, NextVerb.self, HistoryVerb.self,
         LogVerb.self, EventsVerb.self, KillVerb.self, AtVerb.self, InVerb.self, CancelVerb.self,
         ReloadVerb.self, EditVerb.self, ImportVerb.self, NotifyVerb.self, WebVerb.self,

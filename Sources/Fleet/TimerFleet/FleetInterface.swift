@@ -38,6 +38,8 @@ public enum FleetEvent: Sendable {
     case ended(Run.ID, RunOutcome, at: WallInstant)
     /// A user requests something.
     case command(FleetMember.CommandID, FleetCommand)
+    /// A user holds this machine, with its own jobs and those of the fleet, or has released it.
+    case heldHere(Bool)
     /// The definitions of the fleet jobs were read; after a reload they replace those of the fleet.
     case configured([FleetJob], isReload: Bool)
 }

@@ -194,7 +194,7 @@ extension FleetMember {
 
     /// Why this machine starts no firings, even if it is connected and the fleet is not held.
     var unfitness: MemberValue.Unfitness? {
-        if memory.isDrained { return .drained }
+        if memory.startsNothing { return .drained }
         if wallClock.skew.isBeyond(configuration.skewMax) { return .clock }
         return followsClocks ? nil : .joining
     }
@@ -210,7 +210,7 @@ extension FleetMember {
 
     /// Whether this machine may claim now.
     func mayClaim(_ now: Now) -> Bool {
-        guard isReady, !memory.isDrained, view?.hold.value.isHeld == false,
+        guard isReady, !memory.startsNothing, view?.hold.value.isHeld == false,
             let until = session.deadline.instant(claimSent: now.boot)
         else { return false }
         return now.boot < until

@@ -124,6 +124,7 @@ public struct FleetMember {
             if let job = command.job { queue.change(job) }
             commands.add(OpenCommand(id: id, command: command, sentAfter: outbox.last))
         case .configured(let jobs, let isReload): configured(jobs, isReload)
+        case .heldHere(let isHeld): memory.hold(isHeld)
         }
         advance(now)
         return actions

@@ -13,6 +13,10 @@ struct MemberMemory {
     private(set) var known: IdentityGuard
     /// Whether a user drained this machine.
     private(set) var isDrained: Bool
+    /// Whether a user holds this machine with all of its jobs, which the scheduler remembers.
+    private(set) var isHeldHere = false
+    /// Whether this machine starts no runs because a user says so.
+    var startsNothing: Bool { isDrained || isHeldHere }
     /// What this machine can bring back, while the store recovers after an adoption.
     private(set) var recovery: FleetRecovery?
     /// What the runner knows of the runs of this boot.
@@ -28,6 +32,9 @@ struct MemberMemory {
 
     /// Drains this machine, or ends that.
     mutating func drain(_ isDrained: Bool) { self.isDrained = isDrained }
+
+    /// Notes that a user holds this machine, or has released it.
+    mutating func hold(_ isHeld: Bool) { isHeldHere = isHeld }
 
     // MARK: - The store
 

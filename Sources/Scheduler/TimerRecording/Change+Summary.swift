@@ -29,6 +29,8 @@ extension Store.Change {
         case .createMessage(let id, let notifier, _, _): "message \(id) of notifier \(notifier)"
         case .messageResult(let result): "the result of message \(result.id)"
         case .retryMessage(let id, _): "the retry of message \(id)"
+        case .hold(.set): "that the machine is held"
+        case .hold(.ended): "that the machine is not held any more"
         case .fleet: "what this machine knows of its fleet"
         }
     }

@@ -203,8 +203,7 @@ extension Store.Change {
         case .close, .skip, .pause: true
         case .beginInstance, .begin, .setReleased, .renew, .save, .rename, .erase, .stage,
             .applyStaged, .mergeStaged, .endInstance, .notify, .incident, .createMessage,
-            .messageResult, .retryMessage,
-            .fleet:
+            .messageResult, .retryMessage, .fleet, .hold:
             false
         }
     }

@@ -26,7 +26,7 @@ package struct Unwritten: Sendable {
             case .renew(let renewal): renewed = renewal.jobs
             case .beginInstance, .rename, .erase, .endInstance, .applyStaged, .mergeStaged,
                 .skip, .pause, .notify, .incident, .createMessage, .messageResult, .retryMessage,
-                .fleet, .setReleased:
+                .fleet, .hold, .setReleased:
                 break
             }
         }

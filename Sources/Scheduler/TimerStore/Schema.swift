@@ -4,7 +4,7 @@
 /// The tables, and the migration steps from each version to the next. A step is never changed after
 /// its release: a database of any version is migrated by the steps that it lacks.
 enum Schema {
-    static let steps = [first, second, third]
+    static let steps = [first, second, third, fourth]
 
     /// The columns of a time record. `staged_job` has the same columns in the same order. While
     /// `staging` has a row, the rows of `staged_job` replace the rows with the same name in `job`;
@@ -224,6 +224,20 @@ enum Schema {
         ALTER TABLE staged_job ADD COLUMN chain TEXT;
         ALTER TABLE run ADD COLUMN cause_run TEXT;
         CREATE UNIQUE INDEX run_caused ON run (cause_run, job, attempt) WHERE cause_run IS NOT NULL;
+        """
+
+    /// The hold of the machine, in at most one row.
+    private static let fourth = """
+        CREATE TABLE hold (
+            one INTEGER PRIMARY KEY CHECK (one = 1),
+            since_us INTEGER NOT NULL, since_awake_ns INTEGER NOT NULL, since_boot_ns INTEGER NOT NULL,
+            boot_id TEXT NOT NULL,
+            instance INTEGER NOT NULL,
+            held_by TEXT NOT NULL,
+            note TEXT,
+            until_us INTEGER,
+            with_run INTEGER NOT NULL CHECK (with_run = 0 OR with_run = 1)
+        ) STRICT;
         """
 
     private static func replacement(of table: String) -> String {

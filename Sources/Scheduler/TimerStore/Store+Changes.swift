@@ -40,6 +40,8 @@ extension Store {
         case messageResult(MessageResult)
         /// Sends a message again that is dead or waits. A message that was sent does not change.
         case retryMessage(Int64, at: WallInstant)
+        /// The hold of the machine began, changed or ended.
+        case hold(HoldChange)
         /// What this machine must remember of its fleet.
         case fleet(FleetChange)
         /// Renames a job and everything stored under its old name.
@@ -164,6 +166,7 @@ extension Store {
             try createMessage(id, notifier, notifications, at: at)
         case .messageResult(let result): try write(result)
         case .retryMessage(let id, let at): try retryMessage(id, at: at)
+        case .hold(let change): try write(change)
         case .fleet(let change): try write(change)
         case .rename(let renaming): try rename(renaming)
         case .erase(let job):

@@ -173,7 +173,7 @@ extension Initiator {
     /// initiator.
     private static let words: [String: Initiator] = [
         ":configuration": .configuration, ":pause-end": .pauseEnd,
-        ":clock-correction": .clockCorrection, ":isolation": .isolation,
+        ":clock-correction": .clockCorrection, ":isolation": .isolation, ":hold": .hold,
     ]
 
     var stored: String {
@@ -182,6 +182,7 @@ extension Initiator {
         case .pauseEnd: ":pause-end"
         case .clockCorrection: ":clock-correction"
         case .isolation: ":isolation"
+        case .hold: ":hold"
         case .user(let name): name
         }
     }

@@ -150,13 +150,14 @@ public final class Store {
         let lastSuccesses = try lastSuccesses()
         let lastSkips = try lastSkips()
         let incidents = try incidents()
+        let hold = try hold()
         let isRestored =
             try connection.integer("SELECT is_restored FROM identity", doing: "read it") != 0
         instance = max(previous?.instance ?? 0, latest) + 1
         return RecoveredState(
             instance: instance, previous: previous, records: records, openRuns: openRuns,
             lastRuns: lastRuns, lastSuccesses: lastSuccesses, lastSkips: lastSkips,
-            incidents: incidents, isDamaged: !damage.isEmpty, isRestored: isRestored
+            incidents: incidents, hold: hold, isDamaged: !damage.isEmpty, isRestored: isRestored
         )
     }
 

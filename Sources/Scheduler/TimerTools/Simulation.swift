@@ -140,7 +140,7 @@ struct Simulation {
                 for job in change.erased { records[job] = nil }
             case .log(let notice): report(.logged(notice, at: now.wall))
             case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .signal, .suspend, .resume, .close,
-                .answer, .notify, .armIncidents, .decline, .withdraw:
+                .answer, .notify, .armIncidents, .armHold, .decline, .withdraw:
                 break
             }
         }

@@ -102,6 +102,13 @@ import TimerCore
                             jobs: chosen)),
                     at: world.time + Int64(random.int(below: Int(end - world.time))))
             }
+            for _ in 0..<random.int(below: 3) {
+                counts.commands += 1
+                loop.plan(
+                    .machine(
+                        isHeld: random.int(below: 3) > 0, number: life * 100 + counts.commands + 1),
+                    at: world.time + Int64(random.int(below: Int(end - world.time))))
+            }
             for _ in 0..<random.int(below: 4) {
                 loop.plan(
                     .mountsChanged, at: world.time + Int64(random.int(below: Int(end - world.time)))
@@ -112,6 +119,7 @@ import TimerCore
                 counts.kills += 1
                 if random.int(below: 2) == 0 { loop.writeWhatIsUnderWay() }
                 try world.checkCommands()
+                try world.checkHold()
                 counts.chains = try world.checkChains(followers)
             } else {
                 settle(loop, world)
@@ -126,6 +134,7 @@ import TimerCore
     /// Without further firings everything comes to an end: nothing waits for ever, and each job that
     /// is due some time has a timer.
     private static func settle(_ loop: SimulatedLoop, _ world: World) {
+        loop.plan(.machine(isHeld: false, number: .max), at: world.time)
         var steps = 0
         while !loop.isQuiet, steps < 20_000, loop.advance(before: .max) { steps += 1 }
         world.expect(steps < 20_000 || !loop.isQuiet, "it never rests")

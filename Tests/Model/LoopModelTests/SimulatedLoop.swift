@@ -36,6 +36,8 @@ final class SimulatedLoop {
         case mountsChanged
         /// Somebody gives a command.
         case command(Command)
+        /// Somebody holds the machine, or releases it.
+        case machine(isHeld: Bool, number: Int)
     }
 
     /// What follows from a write that is done.
@@ -156,6 +158,9 @@ final class SimulatedLoop {
                 .command(command),
                 after: command.isForMany ? [.clocks, .decision, .transaction] : .clocks)
             runWaiting()
+        case .machine:
+            gate.add(step, after: [.clocks, .decision, .transaction])
+            runWaiting()
         }
     }
 
@@ -218,14 +223,15 @@ final class SimulatedLoop {
 
     private func runWaiting() {
         while let next = gate.next(despite: blockers) {
-            guard case .command(let command) = next else { continue }
             world.expect(!early.isAhead(at: world.now.awake), "a command is ahead of the clocks")
-            if command.isForMany {
+            switch next {
+            case .command(let command) where command.isForMany:
                 router.beginTransaction()
                 deciding = command
                 later(.portion(command))
-            } else {
-                execute(command, on: command.jobs[0])
+            case .command(let command): execute(command, on: command.jobs[0])
+            case .machine(let isHeld, let number): hold(isHeld, number)
+            default: break
             }
         }
         guard gate.isWaiting(for: .clocks),
@@ -244,6 +250,14 @@ final class SimulatedLoop {
             answer: Reply(about: job, isPart: command.isForMany) { _ in
                 if !command.isForMany { answers.note(command.number) }
             })
+    }
+
+    private func hold(_ isHeld: Bool, _ number: Int) {
+        let answers = world.answers
+        receive(
+            isHeld ? .hold(.init(by: .user("root"))) : .release(by: .user("root")),
+            answer: Reply { _ in answers.note(number) })
+        world.decided(isHeld, number)
     }
 
     /// Decides on two further jobs of the command.
@@ -342,7 +356,7 @@ final class SimulatedLoop {
         case .check(let checks):
             submit(request([], then: .checks(checks)), of: checks.map(\.run.id.firing.job))
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .log, .signal, .suspend, .resume,
-            .armIncidents, .decline:
+            .armIncidents, .armHold, .decline:
             break
         }
     }

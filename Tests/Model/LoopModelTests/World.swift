@@ -108,8 +108,10 @@ final class World {
             for end in record?.chain ?? [] { causes[end.cause.run, default: 0] += 1 }
             for run in past where run.job == cause.job && cause.on.includes(run.summary.result) {
                 let times = causes.removeValue(forKey: run.summary.id) ?? 0
+                // Of the ends in a hold, the job runs after the last.
+                let isJoined = wasHeld(from: run.ended, to: run.ended + cause.delay)
                 expect(
-                    times == 1,
+                    times == 1 || (times == 0 && isJoined),
                     "\(follower.name) has \(times) runs after \(run.summary.id), \(run.summary.outcome)"
                 )
             }
@@ -142,6 +144,9 @@ final class World {
         // starts it at once.
         let most: Duration =
             former.contains(run.id) ? EarlyFiring.lead + EarlyFiring.gathering : .microseconds(1)
+        if let heldSince {
+            expect(decided <= heldSince, "\(run.id) was decided while the machine is held")
+        }
         let early = run.id.firing.scheduled - wall
         expect(early <= most, "\(run.id) starts \(early) early")
         let span = random.int(below: 4) == 0 ? 3_000_000_000 : 200_000_000
@@ -175,6 +180,42 @@ final class World {
     func forget(_ run: Run.ID) { runs[run] = nil }
 
     // MARK: - Commands
+
+    /// Since when the machine is held; nil while it is not.
+    private var heldSince: AwakeInstant? {
+        didSet {
+            if oldValue == nil, heldSince != nil { heldSpans.append((now.wall, nil)) }
+            if oldValue != nil, heldSince == nil { heldSpans[heldSpans.count - 1].end = now.wall }
+        }
+    }
+    /// When the machine was held.
+    private var heldSpans: [(begin: WallInstant, end: WallInstant?)] = []
+
+    /// Whether the machine was held for some of this time, to the accuracy with which an end is reported.
+    private func wasHeld(from begin: WallInstant, to end: WallInstant) -> Bool {
+        heldSpans.contains { span in
+            span.begin <= end + .seconds(1) && span.end.map { $0 >= begin - .seconds(1) } ?? true
+        }
+    }
+
+    /// Whether it was held when this daemon started, and what was commanded since.
+    private var holds: [(isHeld: Bool, number: Int)] = [(false, 0)]
+
+    func decided(_ isHeld: Bool, _ number: Int) {
+        holds.append((isHeld, number))
+        heldSince = isHeld ? heldSince ?? now.awake : nil
+    }
+
+    /// Compares the stored hold with what was commanded, after a kill: what was answered is there.
+    func checkHold() throws {
+        let isStored = try store.recover().hold != nil
+        let last = holds.lastIndex { answers.contains($0.number) } ?? 0
+        expect(
+            holds[last...].contains { $0.isHeld == isStored },
+            "the machine is \(isStored ? "held" : "not held"), after \(holds)")
+        holds = [(isStored, 0)]
+        heldSince = isStored ? AwakeInstant(nanoseconds: 0) : nil
+    }
 
     func decided(_ command: Command, on job: Job.Name) {
         commands[job, default: []].append(command)
@@ -230,7 +271,7 @@ final class World {
     }
 
     private static func state(of record: JobRecord) -> Command.State {
-        guard case .paused(let pause) = record.phase else { return .running }
+        guard case .paused(let pause) = record.phase, !pause.isOfHold else { return .running }
         return .paused(pause.note ?? "")
     }
 }

@@ -11,7 +11,7 @@ import re
 import sys
 import unicodedata
 
-EVENTS = """daemon-started recovered fired run-ordered run-killed run-cancelled pause-changed output-slowed skipped held replacing retrying run-began run-ended run-recovered
+EVENTS = """daemon-started recovered fired run-ordered run-killed run-cancelled pause-changed machine-held machine-released output-slowed skipped held replacing retrying run-began run-ended run-recovered
     run-reattached paused resumed started stopped skip-next-set renamed finished reloaded zones-changed
     clock-stepped shut-down output output-dropped leftovers-ended log-dropped commanded state-lost data-loss-accepted
     state-damaged incident-began incident-ended""".split()

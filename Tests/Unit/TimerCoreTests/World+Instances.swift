@@ -12,16 +12,30 @@ extension World {
         let end = awake + span.wholeNanoseconds
         while let next = nextRing(), next.at <= end {
             move(to: max(awake, next.at))
-            ring(next.job)
+            ring(next.timer)
         }
         move(to: end)
     }
 
+    /// What a timer is of.
+    private enum Timer {
+        case job(Job.Name)
+        case incidents
+        case hold
+    }
+
     /// Expires the due timer once.
-    private mutating func ring(_ job: Job.Name?) {
-        guard let job else {
+    private mutating func ring(_ timer: Timer) {
+        let job: Job.Name
+        switch timer {
+        case .job(let name): job = name
+        case .incidents:
             incidentTimer = nil
             handle(.incidentsDue)
+            return
+        case .hold:
+            holdTimer = nil
+            handle(.holdDue)
             return
         }
         if let instant = timers[job], instant <= now.awake { timers[job] = nil }
@@ -32,18 +46,16 @@ extension World {
     }
 
     /// The next timer to expire, by the awake clock, if the wall clock is not set.
-    ///
-    /// - Returns: the job whose timer it is; nil for the timer of incidents.
-    private func nextRing() -> (job: Job.Name?, at: Int64)? {
+    private func nextRing() -> (timer: Timer, at: Int64)? {
         func nanoseconds(_ instant: WallInstant) -> Int64 {
             awake + (instant.microsecondsSinceEpoch - wall) * 1000
         }
-        let counted = timers.map { (Optional($0.key), $0.value.nanoseconds) }
-        let slots = wallTimers.map { (Optional($0.key), nanoseconds($0.value)) }
-        let retries = retryTimers.map { (Optional($0.key), $0.value.nanoseconds) }
-        let incident = incidentTimer.map { [(Job.Name?.none, nanoseconds($0))] } ?? []
-        return (counted + slots + retries + incident).min { $0.1 < $1.1 }
-            .map { (job: $0.0, at: $0.1) }
+        var all: [(timer: Timer, at: Int64)] = timers.map { (.job($0.key), $0.value.nanoseconds) }
+        all += wallTimers.map { (.job($0.key), nanoseconds($0.value)) }
+        all += retryTimers.map { (.job($0.key), $0.value.nanoseconds) }
+        if let incidentTimer { all.append((.incidents, nanoseconds(incidentTimer))) }
+        if let holdTimer { all.append((.hold, nanoseconds(holdTimer))) }
+        return all.min { $0.at < $1.at }
     }
 
     /// Lets the machine sleep: the wall clock advances, the awake clock does not.
@@ -76,6 +88,7 @@ extension World {
         wallTimers = [:]
         retryTimers = [:]
         incidentTimer = nil
+        holdTimer = nil
     }
 
     mutating func stopCleanly() {

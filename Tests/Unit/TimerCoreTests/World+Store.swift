@@ -118,6 +118,11 @@ extension World {
             if let renewal = change.renewal { renew(renewal, except: change.records) }
             keep(change.records)
             for job in change.erased { records[job] = nil }
+            switch change.hold {
+            case .set(let new) where canSave: hold = new
+            case .ended where canSave: hold = nil
+            case .set, .ended, nil: break
+            }
         case .log(let notice):
             if case .skipped(let firing, let reason) = notice {
                 judge(firing, reason)
@@ -136,6 +141,7 @@ extension World {
                 }
             }
         case .armIncidents(let instant): incidentTimer = instant
+        case .armHold(let instant): holdTimer = instant
         case .decline: break
         }
     }

@@ -53,6 +53,9 @@ struct World {
     var outbox: [JobNotification] = []
     var incidents: [IncidentRecord.ID: IncidentRecord] = [:]
     var incidentTimer: WallInstant?
+    /// The stored hold of the machine, and the timer of its end.
+    var hold: MachineHold?
+    var holdTimer: WallInstant?
     var lastSuccesses: [Job.Name: WallInstant] = [:]
     var lastSkips: [Job.Name: LastSkip] = [:]
     var answers: [Answer] = []
@@ -116,7 +119,7 @@ struct World {
             instance: instance, previous: previous, heartbeat: heartbeat,
             records: Array(records.values), openRuns: open, lastRuns: lastRuns,
             lastSuccesses: lastSuccesses, lastSkips: lastSkips,
-            incidents: Array(incidents.values))
+            incidents: Array(incidents.values), hold: hold)
     }
 
     @discardableResult
@@ -151,7 +154,8 @@ struct World {
     func show(_ job: Job.Name) -> JobSnapshot { agenda.snapshot(of: job, at: now)! }
 
     mutating func endRuns(_ outcome: RunOutcome = .exited(0)) {
-        for (id, open) in openRuns where open.begun {
+        let begun = openRuns.filter(\.value.begun).keys
+        for id in begun.sorted(by: { $0.description < $1.description }) {
             suspended.remove(id)
             handle(.ended(id, outcome, RunUsage()))
         }

@@ -108,6 +108,11 @@ private enum Samples {
         firing: firing,
         job: Job(name: job, command: .shell("true"), schedule: .every(.seconds(60))))
     private static let initiator = Initiator.user("root")
+    private static let hold = MachineHold(
+        since: Now(
+            wall: WallInstant(secondsSinceEpoch: 0), awake: AwakeInstant(nanoseconds: 0),
+            boot: BootInstant(nanoseconds: 0), bootID: .unknown),
+        instance: 1, by: initiator, note: "new disks", until: WallInstant(secondsSinceEpoch: 60))
 
     static let daemonNotices: [DaemonNotice] = [
         .commanded(.pause, [], by: "root", note: nil), .stateLost(Failure()),
@@ -146,6 +151,7 @@ private enum Samples {
         .skipped(firing, .byOrder(left: 0)),
         .held(run, behind: run.id), .catchUpDelayed(run.id, by: .seconds(60)),
         .awaitsCondition(run.id, "ac-power", atMost: .zero),
+        .machineHeld(hold, isChange: false), .machineReleased(hold, by: .pauseEnd, jobs: 3),
         .windowEnded(run.id), .skipped(firing, .outsideWindow),
         .replacing(run.id, by: run.id),
         .retrying(run.id, after: .zero, retries: 1),

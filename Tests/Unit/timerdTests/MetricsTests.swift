@@ -64,7 +64,7 @@ import TimerFleet
             jobs: agenda.measures(from: 0, count: max, at: Self.now),
             omitted: Swift.max(0, jobs.count - max), states: states, counts: agenda.counts,
             live: 0, liveMax: 64, waitingForCapacity: 0, waitingForSlots: 0, waitingForCondition: 0,
-            rejected: 0,
+            isHeld: false, rejected: 0,
             isConfigAccepted: true,
             configAccepted: Self.now.wall)
         return MetricsPage(

@@ -168,6 +168,8 @@ import TimerCore
             [
                 "POST /v1/jobs/a/kill",
                 "POST /v1/one-offs/a/cancel",
+                "POST /v1/hold",
+                "POST /v1/release",
                 "POST /v1/reload",
                 "POST /v1/reload?strict=1",
                 "POST /v1/notifications/1/retry",

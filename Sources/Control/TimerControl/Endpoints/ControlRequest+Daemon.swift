@@ -6,8 +6,8 @@ public import TimerCore
 /// The endpoints for the daemon, its configuration, its notifications and its fleet.
 extension ControlRequest {
     static let daemonEndpoints: [any AnyEndpoint] = [
-        metrics, document.endpoint, version.endpoint, previewReload.endpoint, reload, messages,
-        retryMessage,
+        metrics, document.endpoint, version.endpoint, hold, release.endpoint,
+        previewReload.endpoint, reload, messages, retryMessage,
         notifiers.endpoint, testNotifier, fleet.endpoint, fleetOrder,
     ]
 
@@ -28,6 +28,18 @@ extension ControlRequest {
         "version", "/v1/version",
         "Which version of timerd answers, and since when; short also with very many jobs.",
         for: .readers, answer: .json(VersionReply.self, "The version.")
+    ).request
+
+    public static let hold = post(
+        "hold", "/v1/hold",
+        "Hold this machine, or change the terms of its hold: no run of any job starts, also of jobs that are loaded later, and no elapsed time counts.",
+        for: .operators, body: .order("PauseBody", ["for_usec", "note", "until", "with_run"]),
+        answer: .json(HoldReply.self, "What was done."), errors: [.conflict])
+
+    public static let release = post(
+        "release", "/v1/release",
+        "Release this machine: each job continues as after a pause, as its `on-resume` says.",
+        for: .operators, answer: .json(HoldReply.self, "What was done."), errors: [.conflict]
     ).request
 
     public static let previewReload = get(

@@ -98,13 +98,28 @@ extension Text {
 
     /// What does not work: parts of the configuration and notifiers, one per line.
     static func faults(of status: JobTable) -> [String] {
-        (status.refusal.map { [Printable.text($0)] } ?? [])
+        (status.hold.map { [held($0)] } ?? [])
+            + (status.refusal.map { [Printable.text($0)] } ?? [])
             + (status.rejected.isEmpty ? [] : [notLoaded(status)])
             + (status.failingNotifiers.map { [failing($0)] } ?? [])
             + (status.heldNotifications ?? []).map {
                 "\(Printable.text($0.notifier)) holds \(plural($0.heldCount, "notification")) back until "
                     + "\(instant($0.until)) (per-hour); `timerctl notify list` shows more"
             }
+    }
+
+    /// The hold of the machine, such as `held by root since …, until …: disk swap; no run starts …`.
+    static func held(_ hold: PauseStatus) -> String {
+        var line = "held by \(Printable.text(hold.by)) since \(instant(hold.since))"
+        if let until = hold.until { line += ", until \(instant(until))" }
+        if let note = hold.note { line += ": \(Printable.text(note))" }
+        return line + "; no run starts before `timerctl release`"
+    }
+
+    /// The answer to `hold`.
+    static func held(_ reply: HoldReply) -> String {
+        guard reply.changed, let hold = reply.hold else { return reply.reason ?? "not held" }
+        return hold.until.map { "held until \(instant($0))" } ?? "held"
     }
 
     private static func failing(_ notifiers: [String]) -> String {

@@ -80,7 +80,7 @@ extension TopState {
     }
 
     private func headerRows(_ size: TopSize) -> Int {
-        let all = table?.rejected.isEmpty == false ? 4 : 3
+        let all = table.map { Text.faults(of: $0).isEmpty ? 3 : 4 } ?? 3
         return min(all, max(0, size.rows - 4))
     }
 

@@ -19,40 +19,16 @@ struct PauseVerb: Verb {
     @OptionGroup var connection: Connection
     @OptionGroup var argument: MatchedJobs
 
-    @Option(
-        name: .customLong("for"), parsing: .unconditional,
-        help: ArgumentHelp("How long: a time span such as 2h 30min.", valueName: "span"))
-    var span: String?
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("Until when: a time such as \(TimeParser.examples).", valueName: "time"))
-    var until: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "Why it is paused, in at most 1000 bytes; shown by show and why.", valueName: "text"))
-    var note: String?
-
-    @Flag(help: "Suspend its active runs as well (SIGSTOP), and their timeouts.")
-    var withRun = false
+    @OptionGroup var terms: PauseTerms
 
     func validate() throws {
         if argument.jobs.isEmpty, !argument.all, argument.names.isEmpty {
             throw ValidationError("name a job, or choose jobs with --all or --match")
         }
-        if span != nil, until != nil {
-            throw ValidationError("--for and --until exclude each other")
-        }
     }
 
     func run() throws {
-        let body = OrderBody(
-            note: note,
-            until: try until.map { try TimeOption.instant("--until", $0, .future).rfc3339 },
-            forUsec: try span.map {
-                try TimeOption.span("--for", $0, in: Self.spans).wholeMicroseconds
-            }, withRun: withRun ? true : nil)
+        let body = try terms.body()
         guard argument.jobs.isEmpty else {
             return try connection.order(.pause, .jobs(argument.jobs), body, done: "paused")
         }
@@ -70,8 +46,4 @@ struct PauseVerb: Verb {
         }
         return .jobs(found)
     }
-
-    /// The spans that `--for` accepts.
-    private static let spans =
-        Duration.microseconds(1)...Duration.microseconds(OrderBody.forUsecMax)
 }

@@ -104,6 +104,7 @@ extension Agenda {
     mutating func applyClockChange(at now: Now) -> [Action] {
         guard !isShutDown else { return [] }
         var actions = fireDue(at: now).actions
+        if let end = holdAlarm { actions.append(.armHold(end)) }
         for slot in entries.order {
             guard case .wall(let instant) = alarms[slot], let entry = entries[slot] else {
                 continue

@@ -81,6 +81,11 @@ extension Agenda {
         if isToBeHeld(slot, entry, at: now) { return holdUp(slot) }
         let wasHeld = hold.release(slot)
         if case .paused(let pause) = entry.phase {
+            if pause.isOfHold {
+                // Its timer was set before the hold.
+                batch.timers += updateTimer(slot, &entry, at: now)
+                return
+            }
             unpause(slot, &entry, pause, by: .pauseEnd, at: now, into: &batch)
             batch.records.append(entry.record(at: now, ahead: ahead, instance: instance))
             entries[slot] = entry

@@ -18,13 +18,13 @@ extension Agenda {
         archive.forgetOneOff(before: job)
         if let found = archive.take(job.name) {
             record = found.record
-            entry.restore(found.record, at: now)
+            entry.restore(found.record, under: entries.hold, at: now)
             entry.boxedOutcomes = found.outcomes
         } else if let old = job.renamedFrom, slot(of: old) == nil,
             let found = archive.take(old)
         {
             record = found.record
-            entry.restore(found.record, at: now)
+            entry.restore(found.record, under: entries.hold, at: now)
             entry.boxedOutcomes = found.outcomes
             names.insert(old)
             change.renamed.append(Renaming(from: old, to: job.name))
@@ -159,6 +159,7 @@ extension Agenda {
         if case .paused(let pause) = entry.phase, pause.withRun {
             batch.ends += startedRuns(slot).map { .resume($0) }
         }
+        entry.phase = entry.phase.under(nil)
         cancelPending(slot, &entry, .stopped, into: &batch)
         runs.detach(slot, job: entry.job.name)
         let record = entry.record(at: now, ahead: ahead, instance: instance, removed: now.wall)

@@ -6,7 +6,9 @@ extension Agenda {
     /// The state of all jobs as of `now`.
     /// - Complexity: O(*n*) in the number of jobs.
     public func snapshot(at now: Now) -> Snapshot {
-        Snapshot(at: now, jobs: snapshots(from: 0, count: entries.order.count, at: now))
+        Snapshot(
+            at: now, jobs: snapshots(from: 0, count: entries.order.count, at: now),
+            hold: entries.hold)
     }
 
     /// The state of at most `count` jobs as of `now`, starting at this position of the
@@ -53,10 +55,11 @@ extension Agenda {
     /// How many jobs there are, without looking at them.
     public var jobCount: Int { entries.count }
 
-    /// The job that fires next, and when, as of `now`.
+    /// The job that fires next, and when, as of `now`; nil while the machine is held.
     /// - Complexity: O(1), or O(*n*) in the number of jobs while the end of a pause is earlier than
     ///   all firings by the wall clock.
     public func next(at now: Now) -> (job: Job.Name, instant: WallInstant)? {
+        guard entries.hold == nil else { return nil }
         if let first = alarms.firstWall, entries[first.slot]?.phase.isPaused == true {
             let nexts = entries.order.compactMap { slot in
                 entries[slot].flatMap { entry in
@@ -97,6 +100,13 @@ extension Agenda {
             return (alarms[slot], alarms.retry(of: slot))
         }
     }
+
+    /// The hold of this machine; nil while it is not held.
+    public var machineHold: MachineHold? { entries.hold }
+
+    /// When the timer for the end of the hold expires; nil if it is not set.
+    /// - Complexity: O(1).
+    public var holdAlarm: WallInstant? { isShutDown ? nil : entries.hold?.until }
 
     /// When the timer for incidents expires; nil if it is not set.
     /// - Complexity: O(1).

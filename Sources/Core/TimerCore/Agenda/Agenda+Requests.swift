@@ -8,6 +8,9 @@ extension Agenda {
     mutating func runNow(
         _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
     ) -> [Action] {
+        if let hold = entries.hold, !order.isForced {
+            return [.answer(.refused(hold.reasonNotToRun))]
+        }
         if case .skip(let obstacle) = admission(of: .requested, slot, entry) {
             return [.answer(.refused(obstacle.sentence))]
         }

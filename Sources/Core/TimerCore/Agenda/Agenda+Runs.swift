@@ -268,7 +268,7 @@ extension Agenda {
             _ = runs.apply(.start(event: hold.event), to: run.id, of: key)
             return batch.start.append(run)
         }
-        if isHeldBack(entry, at: now), !run.firing.isRequested(attempt: run.id.attempt) {
+        if isHeldBack(entry, at: now), !passesPause(run) {
             _ = runs.apply(.wait(.previousRun), to: run.id, of: key)
             batch.timers += updateRetryTimer(slot, entry)
         } else if expire(run, slot, &entry, at: now, into: &batch) {

@@ -16,6 +16,10 @@ extension Agenda {
     ) -> [Action] {
         let wasOpen = entry.ledger.isOpen
         let counted = entry.counted(at: now)
+        // A job that was added or started during a hold.
+        if let hold = entries.hold, entry.phase == .armed, !entry.isShared {
+            entry.phase = .paused(hold.pause(since: now.wall))
+        }
         switch entry.phase {
         case .armed where !isShutDown && !entry.isShared: entry.ledger.open(at: counted)
         case .armed, .paused, .stopped, .finished: entry.ledger.close(at: counted)
@@ -37,7 +41,7 @@ extension Agenda {
         if isShutDown {
             // After the shutdown no timer is set.
         } else if case .paused(let pause) = entry.phase {
-            new = pause.until.map { .wall($0) }
+            new = pause.isOfHold ? nil : pause.until.map { .wall($0) }
         } else {
             switch entry.dueAlarm(at: now) {
             case .awake(let instant):

@@ -31,6 +31,8 @@ extension Agenda {
 
         switch (order.verb, entry.phase) {
         case (.pause, .armed): return pause(slot, &entry, order, at: now)
+        case (.pause, .paused(let pause)) where pause.isOfHold:
+            return pauseHeld(slot, &entry, pause, order, at: now)
         case (.pause, .paused(let pause)):
             if let end = pause.until, end <= now.wall {
                 return endPause(slot, &entry, pause, at: now) + execute(order, at: now)
@@ -42,6 +44,9 @@ extension Agenda {
             return unchanged("finished; `timerctl start` restarts its timer")
 
         case (.resume, .armed): return unchanged("not paused")
+        case (.resume, .paused(let pause)) where pause.isOfHold,
+            (.start, .paused(let pause)) where pause.isOfHold:
+            return unchanged("the machine is held; `timerctl release` ends that")
         case (.resume, .paused(let pause)) where !order.means(pause):
             return [.answer(.refused(pause.changedFault))]
         case (.resume, .paused(let pause)): return resume(slot, &entry, pause, order, at: now)
@@ -110,6 +115,24 @@ extension Agenda {
         }
     }
 
+    /// Pauses a job that the hold of the machine pauses already. It is one pause, which goes on after the
+    /// hold.
+    private mutating func pauseHeld(
+        _ slot: Int, _ entry: inout JobEntry, _ held: Pause, _ order: Order, at now: Now
+    ) -> [Action] {
+        let pause = Pause(
+            since: held.since, by: order.by, note: order.note, until: order.pauseEnd(at: now),
+            withRun: order.withRun || held.withRun)
+        entry.phase = .paused(pause)
+        var batch = Batch()
+        if pause.withRun, !held.withRun { batch.ends += startedRuns(slot).map { .suspend($0) } }
+        return commit(slot, &entry, batch, at: now) { entry in
+            .paused(
+                entry.job.name, pause, accrued: entry.accrued(at: now),
+                remaining: entry.remaining(at: now))
+        }
+    }
+
     /// Ends a pause whose end has passed before its timer expired.
     private mutating func endPause(
         _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, at now: Now
@@ -140,6 +163,9 @@ extension Agenda {
         _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, by initiator: Initiator, at now: Now,
         into batch: inout Batch
     ) {
+        if let hold = entries.hold {
+            return keepHeld(slot, &entry, pause, hold, by: initiator, at: now, into: &batch)
+        }
         let end = entry.phase.pauseEnd(before: now.wall)
         entry.phase = .armed
         if pause.withRun { batch.ends += startedRuns(slot).map { .resume($0) } }
@@ -248,18 +274,26 @@ extension Pause {
 
 extension Order {
     /// The end of a pause that starts now; nil if it has none.
-    public func pauseEnd(at now: Now) -> WallInstant? {
-        switch until {
-        case .at(let instant): instant
-        case .after(let span): now.wall + span
-        case nil: nil
-        }
-    }
+    public func pauseEnd(at now: Now) -> WallInstant? { until?.instant(at: now) }
 
     /// What is wrong with the end of a pause that is requested; nil if nothing is.
     public func pauseFault(at now: Now) -> String? {
         guard verb == .pause, let end = pauseEnd(at: now), end <= now.wall else { return nil }
-        return
-            "the pause would end at \(end.rfc3339), which is in the past: it is \(now.wall.rfc3339)"
+        return Self.pastEnd("pause", end, at: now)
+    }
+
+    /// Why a pause or a hold is refused that would be over already.
+    static func pastEnd(_ what: String, _ end: WallInstant, at now: Now) -> String {
+        "the \(what) would end at \(end.rfc3339), which is in the past: it is \(now.wall.rfc3339)"
+    }
+}
+
+extension Order.PauseEnd {
+    /// The instant, for a pause or a hold that is requested now.
+    public func instant(at now: Now) -> WallInstant {
+        switch self {
+        case .at(let instant): instant
+        case .after(let span): now.wall + span
+        }
     }
 }

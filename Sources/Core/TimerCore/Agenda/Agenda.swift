@@ -85,7 +85,8 @@ public struct Agenda: Sendable {
     ///   checkpoint, and O(*n* log *n*) for the other events.
     public mutating func handle(_ event: Event, at now: Now) -> [Action] {
         hold.beginEvent()
-        let stepped = noteClocks(at: now)
+        var stepped = noteClocks(at: now)
+        if entries.hold != nil { stepped += endHoldIfOver(at: now) }
         var decided = decide(event, at: now)
         startFollowers(at: now, after: &decided)
         decided += admitWaiting(at: now)
@@ -117,7 +118,9 @@ public struct Agenda: Sendable {
         case .checked(let run, let number, let answer):
             noteChecked(run, number: number, answer, at: now)
         case .machineChanged(let parts): noteMachineChange(parts, at: now)
-        case .incidentsDue: []
+        case .incidentsDue, .holdDue: []
+        case .hold(let terms): holdMachine(terms, at: now)
+        case .release(let initiator): releaseMachine(by: initiator, at: now)
         case .clockChanged: applyClockChange(at: now)
         case .zonesChanged(let zones, let local): applyZoneChange(zones, local: local, at: now)
         case .checkpoint(let places): checkpoint(of: places, at: now)

@@ -156,7 +156,7 @@ extension Action {
         case .begin, .save, .notify: true
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased, .check,
             .withdraw, .end, .signal, .suspend, .resume, .close, .storeJobSet, .log, .answer,
-            .armIncidents, .decline:
+            .armIncidents, .armHold, .decline:
             false
         }
     }

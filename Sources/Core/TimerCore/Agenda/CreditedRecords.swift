@@ -81,7 +81,9 @@ struct CreditedRecords {
         // previous boot.
         let newInBoot = jobSet.newInBoot(past.records, at: now)
         for var record in past.records {
-            if past.mayCount(record) {
+            if let hold = past.hold {
+                record = record.under(hold, at: now)
+            } else if past.mayCount(record) {
                 let credit = past.credit(for: record, at: now)
                 record.credit(credit)
                 if !isClean { wereCounting += 1 }

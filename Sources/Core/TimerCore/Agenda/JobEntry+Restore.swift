@@ -3,12 +3,14 @@
 
 extension JobEntry {
     /// Takes over what the record contains. The time since it was saved is added elsewhere.
-    mutating func restore(_ record: JobRecord, at now: Now) {
+    ///
+    /// - Parameter hold: the hold of the machine; nil while it is not held.
+    mutating func restore(_ record: JobRecord, under hold: MachineHold?, at now: Now) {
         ledger = Ledger(active: record.active, accrued: record.accrued)
         maxLoss = record.maxLoss
         skips = record.skips
         clockEpoch = record.clockEpoch
-        phase = record.phase
+        phase = hold == nil ? record.phase.under(nil) : record.phase
         firings = record.firings
         lastScheduled = record.lastScheduled
         configuredPaused = record.configuredPaused
@@ -18,6 +20,12 @@ extension JobEntry {
         let last =
             record.processedThrough ?? max(record.lastScheduled ?? record.at.wall, record.at.wall)
         progress.restart(after: record.removed == nil ? last : max(last, now.wall))
+        if let hold, case .paused(let pause) = phase, pause == hold.pause(),
+            case .wall = job.schedule
+        {
+            // Nothing was saved of the job when the hold began.
+            progress.pass(startedThrough(hold.since.wall))
+        }
         applyClockCorrection(since: record, at: now)
         if case .paused(let pause) = phase { noteEnd(of: pause, since: record, at: now) }
         // When the daemon starts, the schedule continues without catching up what the pause
@@ -87,6 +95,8 @@ extension JobEntry {
         self.configuredPaused = configuredPaused
         switch (phase, configuredPaused) {
         case (.armed, true): begin(Pause(since: now.wall, by: .configuration), at: now)
+        case (.paused(let pause), true) where pause.isOfHold:
+            phase = .paused(Pause(since: pause.since, by: .configuration, withRun: pause.withRun))
         case (.paused(let pause), false) where pause.by == .configuration:
             phase = .armed
             return pause

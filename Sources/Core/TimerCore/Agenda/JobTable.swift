@@ -19,6 +19,8 @@ struct JobTable: Sendable {
     private(set) var openLedgers = 0
     /// How many of the jobs are one-off jobs.
     private(set) var oneOffs = 0
+    /// The hold of the machine; nil while it is not held.
+    private var boxedHold: Boxed<MachineHold>?
 
     /// The number of jobs.
     var count: Int { index.count }
@@ -28,10 +30,33 @@ struct JobTable: Sendable {
 
     /// The job in a slot; nil if it is empty.
     ///
-    /// The name of a job and whether it is a one-off job are changed with `rename` and `redefine`.
+    /// The name of a job and whether it is a one-off job are changed with `rename` and `redefine`. While
+    /// the machine is held, each job is as the hold leaves it.
     subscript(slot: Int) -> JobEntry? {
-        get { entries[slot] }
+        get {
+            guard let boxedHold else { return entries[slot] }
+            return entries[slot]?.under(boxedHold.wrappedValue)
+        }
         set { entries[slot] = newValue }
+    }
+
+    /// The hold of the machine; nil while it is not held.
+    var hold: MachineHold? { boxedHold?.wrappedValue }
+
+    /// Holds the machine, or changes the terms of its hold. No ledger is open then, whatever is stored of
+    /// the jobs.
+    /// - Complexity: O(1).
+    mutating func hold(_ hold: MachineHold) {
+        boxedHold = Boxed(wrappedValue: hold)
+        openLedgers = 0
+    }
+
+    /// Ends the hold. What it was for each job is a pause from now on, which the caller ends.
+    /// - Complexity: O(*n*) in the number of jobs.
+    mutating func endHold() {
+        guard let boxedHold else { return }
+        for slot in entries.indices { entries[slot] = entries[slot]?.under(boxedHold.wrappedValue) }
+        self.boxedHold = nil
     }
 
     /// Counts the ledger of a job as open, or not any more. The code that opens and closes ledgers calls
@@ -44,7 +69,11 @@ struct JobTable: Sendable {
     mutating func record(
         _ slot: Int, at now: Now, ahead: Duration, instance: DaemonInstance.ID
     ) -> JobRecord? {
-        entries[slot]?.record(at: now, ahead: ahead, instance: instance)
+        guard boxedHold == nil else {
+            var entry = self[slot]
+            return entry?.record(at: now, ahead: ahead, instance: instance)
+        }
+        return entries[slot]?.record(at: now, ahead: ahead, instance: instance)
     }
 
     /// The slot of a job; nil if there is no job of this name.
@@ -93,7 +122,7 @@ struct JobTable: Sendable {
 
     /// Empties a slot. It stays in the order, and is not used again, until `reorder` or `close`.
     mutating func remove(_ slot: Int) {
-        guard let entry = entries[slot] else { return }
+        guard let entry = self[slot] else { return }
         noteLedger(wasOpen: entry.ledger.isOpen, isOpen: false)
         if entry.job.isOneOff { oneOffs -= 1 }
         index.remove(entry.job.name, in: entries)

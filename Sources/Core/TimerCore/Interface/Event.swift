@@ -41,6 +41,12 @@ public enum Event: Sendable {
     case machineChanged(MachineParts)
     /// The timer of `Action.armIncidents` expired.
     case incidentsDue
+    /// A user holds this machine, or changes the terms of its hold. The result is `Action.answer`.
+    case hold(MachineHold.Terms)
+    /// A user releases this machine. The result is `Action.answer`.
+    case release(by: Initiator)
+    /// The timer of `Action.armHold` expired.
+    case holdDue
     /// The wall clock was set, or may have been set.
     case clockChanged
     /// The time zones of the machine were read again: the zones with these names, and the zone of
@@ -264,6 +270,8 @@ public enum Action: Hashable, Sendable {
     case notify([JobNotification], incidents: [IncidentChange])
     /// Set or move the timer for incidents to this time of the wall clock; nil: cancel it.
     case armIncidents(WallInstant?)
+    /// Set or move the timer for the end of the hold to this time of the wall clock; nil: cancel it.
+    case armHold(WallInstant?)
     /// Write the records. If `durable`, they must be on the disk before the later actions in the
     /// list.
     case save([JobRecord], durable: Bool)
@@ -275,6 +283,7 @@ public enum Action: Hashable, Sendable {
     indirect case log(Notice)
     /// Answer the request of the event that was just handled. Boxed, because it may be a pause.
     indirect case answer(Answer)
-    /// Tell the fleet that this run does not start: its job is not configured any more.
+    /// Tell the fleet that this run does not start: its job is not configured any more, or the machine
+    /// is held.
     case decline(Run.ID)
 }

@@ -91,6 +91,8 @@ public enum Initiator: Hashable, Sendable, CustomStringConvertible {
     case clockCorrection
     /// The machine, when it had no connection to its fleet any more.
     case isolation
+    /// A hold of the machine (`MachineHold`).
+    case hold
 
     public var description: String {
         switch self {
@@ -99,6 +101,7 @@ public enum Initiator: Hashable, Sendable, CustomStringConvertible {
         case .pauseEnd: "the end of the pause"
         case .clockCorrection: "the corrected clock"
         case .isolation: "the lost connection to the fleet"
+        case .hold: "the hold of this machine"
         }
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The changes that a start or a new configuration makes in the store. Renamings are written first,
-/// then the renewal, then the records, then the deletions.
+/// then the renewal, then the records, then the deletions and the hold.
 public struct JobSetChange: Hashable, Sendable {
     /// Jobs that continue with the state of the name they had before.
     public var renamed: [Renaming]
@@ -13,12 +13,15 @@ public struct JobSetChange: Hashable, Sendable {
     public var records: [JobRecord]
     /// The jobs that were removed so long ago that their records are erased.
     public var erased: [Job.Name]
+    /// The hold of the machine, if it begins, changes or ends.
+    public var hold: HoldChange?
 
     /// Creates a change; by default an empty one.
     public init(
         renamed: [Renaming] = [], renewal: RecordRenewal? = nil, records: [JobRecord] = [],
-        erased: [Job.Name] = []
+        erased: [Job.Name] = [], hold: HoldChange? = nil
     ) {
+        self.hold = hold
         self.renamed = renamed
         self.renewal = renewal
         self.records = records
@@ -27,8 +30,16 @@ public struct JobSetChange: Hashable, Sendable {
 
     /// Whether there is nothing to write, so that no transaction is needed.
     public var isEmpty: Bool {
-        renamed.isEmpty && renewal == nil && records.isEmpty && erased.isEmpty
+        renamed.isEmpty && renewal == nil && records.isEmpty && erased.isEmpty && hold == nil
     }
+}
+
+/// What becomes of the stored hold of the machine.
+public enum HoldChange: Hashable, Sendable {
+    /// The machine is held with these terms, which replace the stored ones.
+    case set(MachineHold)
+    /// It is not held any more.
+    case ended
 }
 
 /// The records of all jobs that are armed and in the configuration apply to another reading of the

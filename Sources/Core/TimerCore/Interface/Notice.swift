@@ -57,6 +57,10 @@ public enum Notice: Hashable, Sendable {
     case stopped(Job.Name, from: Pause?, by: Initiator, dropped: Duration)
     /// This many of the next firings of a job will be skipped.
     case skipNextSet(Job.Name, Int, by: Initiator)
+    /// A user holds this machine, or changed the terms of its hold.
+    case machineHeld(MachineHold, isChange: Bool)
+    /// The hold of this machine ended, with that of so many jobs.
+    case machineReleased(MachineHold, by: Initiator, jobs: Int)
     /// A job took over the saved state of the name that it had before.
     case renamed(Job.Name, from: Job.Name)
     /// No more runs of a job are scheduled, at all or, if it fires again in the next boot, in this

@@ -80,6 +80,8 @@ public struct RecoveredState: Sendable {
     public var lastSkips: [Job.Name: LastSkip]
     /// The incidents that are not over.
     public var incidents: [IncidentRecord]
+    /// The hold of the machine; nil if it is not held.
+    public var hold: MachineHold?
     /// Whether the store contained invalid values.
     public var isDamaged: Bool
     /// Whether this is an older state than the last one, such as that of a copy: what happened since
@@ -91,8 +93,10 @@ public struct RecoveredState: Sendable {
         instance: DaemonInstance.ID, previous: PreviousInstance? = nil, heartbeat: Heartbeat? = nil,
         records: [JobRecord] = [], openRuns: [OpenRun] = [], lastRuns: [Job.Name: RunSummary] = [:],
         lastSuccesses: [Job.Name: WallInstant] = [:], lastSkips: [Job.Name: LastSkip] = [:],
-        incidents: [IncidentRecord] = [], isDamaged: Bool = false, isRestored: Bool = false
+        incidents: [IncidentRecord] = [], hold: MachineHold? = nil, isDamaged: Bool = false,
+        isRestored: Bool = false
     ) {
+        self.hold = hold
         self.instance = instance
         self.previous = previous
         self.heartbeat = heartbeat

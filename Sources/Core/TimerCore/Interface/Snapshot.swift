@@ -7,10 +7,13 @@ public struct Snapshot: Hashable, Sendable {
     public var at: Now
     /// The jobs in the order of the configuration.
     public var jobs: [JobSnapshot]
+    /// The hold of the machine; nil while it is not held.
+    public var hold: MachineHold?
 
-    public init(at: Now, jobs: [JobSnapshot]) {
+    public init(at: Now, jobs: [JobSnapshot], hold: MachineHold? = nil) {
         self.at = at
         self.jobs = jobs
+        self.hold = hold
     }
 }
 

@@ -125,6 +125,10 @@ extension Control {
                 version: about.version, pid: about.pid, since: about.since.rfc3339Micros)
             control.send(.ok, answer, reply)
         }
+        all.on(ControlRequest.hold) { control, asked, peer, reply in
+            control.hold(asked.body, by: peer, reply)
+        }
+        all.on(ControlRequest.release) { control, peer, reply in control.release(by: peer, reply) }
         all.on(ControlRequest.previewReload) { control, _, reply in control.previews.list(reply) }
         all.on(ControlRequest.reload) { control, asked, peer, reply in
             control.reload(by: peer, isStrict: asked.query.isStrict, reply)

@@ -151,13 +151,24 @@ extension OrdersReply.Result {
 extension Order {
     /// A command from the control API. Its values were checked when it was read.
     init(_ verb: Verb, _ job: Job.Name, by initiator: Initiator, _ body: OrderBody) {
-        let instant = body.until.flatMap { WallInstant(rfc3339: $0) }
         self.init(
-            verb, job, by: initiator, note: body.note,
-            until: instant.map { .at($0) } ?? body.forUsec.map { .after(.microseconds($0)) },
+            verb, job, by: initiator, note: body.note, until: PauseEnd(body),
             withRun: body.withRun ?? false, count: body.count ?? 1, variables: body.variables,
             arguments: RunArguments(body.arguments ?? []), isAlone: body.alone ?? false,
             isForced: body.force ?? false, machine: body.machine.flatMap { MachineName($0) })
+    }
+}
+
+extension Order.PauseEnd {
+    /// The end of a pause or of a hold; nil if the body has none.
+    init?(_ body: OrderBody) {
+        if let instant = body.until.flatMap({ WallInstant(rfc3339: $0) }) {
+            self = .at(instant)
+        } else if let span = body.forUsec {
+            self = .after(.microseconds(span))
+        } else {
+            return nil
+        }
     }
 }
 

@@ -237,7 +237,7 @@ package struct Control: ControlService {
             version: about.version, pid: about.pid, since: about.since.rfc3339Micros,
             now: snapshot.at.wall.rfc3339Micros, config: about.configPath,
             refusal: unusable.refusal,
-            rejected: unusable.rejected,
+            rejected: unusable.rejected, hold: snapshot.hold.map { PauseStatus($0) },
             failingNotifiers: failing.isEmpty ? nil : failing.map(\.description),
             heldNotifications: held.isEmpty ? nil : held, jobs: [])
         return ControlAnswer(.ok, DaemonStatus.Listing(status, jobs: snapshot))

@@ -59,6 +59,9 @@ struct MetricsPage {
             text.write(.init("state", state), .init(count))
         }
         text.begin(
+            "held", .gauge, "Whether this machine is held, so that no run starts: 1 or 0.")
+        text.write(.none, .init(measures.isHeld))
+        text.begin(
             "jobs_rejected", .gauge,
             "The number of jobs that are not loaded, or not changed, because of an error in the configuration."
         )

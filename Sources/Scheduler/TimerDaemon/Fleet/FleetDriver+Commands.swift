@@ -89,6 +89,7 @@ extension FleetDriver {
         let status = member.status(at: dependencies.now())
         // In its first seconds this machine is not fit yet, and starts the run a little later.
         if machine == dependencies.configuration.machine {
+            if isHeldHere { return "this machine is held; `timerctl release` ends that" }
             return status.isDrained
                 ? "this machine is drained; `timerctl fleet undrain` ends that" : nil
         }
@@ -99,7 +100,7 @@ extension FleetDriver {
         guard !found.value.isFit else { return nil }
         return switch found.value.unfitness {
         case .drained:
-            "\(machine) starts no runs now: it is drained; `timerctl fleet undrain` there ends that"
+            "\(machine) starts no runs now: it is drained or held; `timerctl fleet undrain` or `timerctl release` there ends that"
         case .clock:
             "\(machine) starts no runs now: its clock is wrong; `timerctl fleet` there says by how much"
         case .joining:

@@ -83,6 +83,8 @@ package actor FleetDriver: QueueActor {
     var status = FleetLinkStatus(isRunning: false)
     private var isShowPlanned = false
     private(set) var isStopped = false
+    /// Whether a user holds this machine.
+    private(set) var isHeldHere = false
     private var timer: (any DispatchSourceTimer)?
 
     package init(_ jobs: [Job], dependencies: Dependencies) {
@@ -103,6 +105,14 @@ package actor FleetDriver: QueueActor {
             driver.definitions = jobs
             guard driver.member != nil else { return }
             driver.receive(.configured(jobs, isReload: isReload))
+        }
+    }
+
+    /// Whether a user holds this machine: then it starts no runs of the fleet either.
+    nonisolated func noteHold(_ isHeld: Bool) {
+        later { driver in
+            driver.isHeldHere = isHeld
+            if driver.member != nil { driver.receive(.heldHere(isHeld)) }
         }
     }
 
@@ -188,6 +198,7 @@ package actor FleetDriver: QueueActor {
             status.problem = "\(error)"
         }
         receive(.configured(definitions, isReload: false))
+        if isHeldHere { receive(.heldHere(true)) }
         let missed = early
         early = []
         for event in missed where rows.keys.contains(where: { event.isAbout($0) }) {
@@ -299,7 +310,7 @@ extension FleetEvent {
         case .tick, .leased, .kept, .dated, .leaseLost: false
         case .changed(_, _, let reads): reads.keys.contains { $0 != .clock }
         case .loaded, .watchLost, .answered, .unknown, .recorded, .began, .unstarted, .ended,
-            .command, .configured:
+            .command, .configured, .heldHere:
             true
         }
     }

@@ -121,7 +121,7 @@ extension Action {
         case .begin, .close, .save, .notify: true
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased, .check,
             .withdraw, .end, .signal, .suspend, .resume, .storeJobSet, .log, .answer,
-            .armIncidents, .decline:
+            .armIncidents, .armHold, .decline:
             false
         }
     }

@@ -148,7 +148,7 @@ extension Action {
         case .storeJobSet: false
         case .arm, .armAt, .disarm, .armRetry, .disarmRetry, .start, .startReleased, .check,
             .withdraw, .end, .signal, .suspend, .resume, .close, .log, .answer, .notify,
-            .armIncidents, .decline:
+            .armIncidents, .armHold, .decline:
             nil
         }
     }
@@ -174,7 +174,8 @@ extension Action {
             .disarmRetry(let job):
             job
         case .begin, .start, .startReleased, .check, .withdraw, .end, .signal, .suspend, .resume,
-            .close, .save, .storeJobSet, .log, .answer, .notify, .armIncidents, .decline:
+            .close, .save, .storeJobSet, .log, .answer, .notify, .armIncidents,
+            .armHold, .decline:
             nil
         }
     }
@@ -196,5 +197,6 @@ extension JobSetChange {
         if let renewal { changes.append(.renew(renewal)) }
         changes += records.lazy.map { .save($0) }
         changes += erased.lazy.map { .erase($0) }
+        if let hold { changes.append(.hold(hold)) }
     }
 }

@@ -30,6 +30,7 @@ struct JobTimers<Timer: OneShotTimer> {
     private var retryTimers: [Job.Name: Timer] = [:]
     /// Fires when something may be wrong with a job although nothing happens to it.
     private var incidentTimer: Timer?
+    private var holdTimer: Timer?
     /// The jobs whose timers must still be set.
     private var unset: ArraySlice<Job.Name> = []
     /// The jobs whose timers the firings of this wake-up changed; nil outside of one.
@@ -115,12 +116,23 @@ struct JobTimers<Timer: OneShotTimer> {
     ///
     /// - Parameter make: makes the timer if there is none.
     mutating func setIncidentTimer(for instant: WallInstant?, make: () -> Timer) {
+        Self.set(&incidentTimer, for: instant, make: make)
+    }
+
+    /// The same for the timer of the end of a hold.
+    mutating func setHoldTimer(for instant: WallInstant?, make: () -> Timer) {
+        Self.set(&holdTimer, for: instant, make: make)
+    }
+
+    private static func set(
+        _ kept: inout Timer?, for instant: WallInstant?, make: () -> Timer
+    ) {
         guard let instant else {
-            incidentTimer.take()?.cancel()
+            kept.take()?.cancel()
             return
         }
-        let timer = incidentTimer ?? make()
-        incidentTimer = timer
+        let timer = kept ?? make()
+        kept = timer
         timer.arm(at: instant)
     }
 }

@@ -48,6 +48,15 @@ extension Loop {
         }
     }
 
+    /// Sets the timer for the end of the hold as the agenda has it now, and tells the fleet whether the
+    /// machine is held.
+    func noteHold() {
+        timers.setHoldTimer(for: agenda.holdAlarm) {
+            JobTimer(source: makeTimer { $0.receive(.holdDue) })
+        }
+        fleet?.driver.noteHold(agenda.machineHold != nil)
+    }
+
     // MARK: - Log
 
     /// The wall clock at a reading that may be ahead of it.

@@ -15,6 +15,7 @@ extension Loop {
     /// Connects the loop with the fleet. Nothing is different without this call.
     package func join(_ fleet: FleetDriver, as machine: MachineName) {
         shared.join(fleet, as: machine)
+        if agenda.machineHold != nil { fleet.noteHold(true) }
         shared.noteTemplates(of: agenda.jobs)
         after(.firstRecords) { _ in fleet.begin() }
     }

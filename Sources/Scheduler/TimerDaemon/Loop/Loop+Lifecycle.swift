@@ -205,8 +205,10 @@ extension Loop {
         let now = steadyNow()
         supervision.status(
             StatusLine(
-                jobs: agenda.jobCount, paused: agenda.pausedCount, running: agenda.liveRuns,
-                rejected: config.rejected.count, next: agenda.next(at: now),
+                jobs: agenda.jobCount,
+                paused: agenda.machineHold == nil ? agenda.pausedCount : 0,
+                running: agenda.liveRuns, rejected: config.rejected.count,
+                next: agenda.next(at: now), hold: agenda.machineHold,
                 isStopping: agenda.isShutDown, storeError: storeError?.description,
                 refusal: config.refusal
             ).text)

@@ -31,6 +31,34 @@ extension Loop {
             })
     }
 
+    // MARK: - The machine
+
+    /// Holds the machine, or changes the terms of its hold, and answers once that is on the disk.
+    package func hold(
+        _ terms: MachineHold.Terms, reply: @escaping @Sendable (Answer, MachineHold?) -> Void
+    ) {
+        handleForMachine(.hold(terms), reply)
+    }
+
+    /// Releases the machine, and answers once that is on the disk.
+    package func release(
+        by initiator: Initiator, reply: @escaping @Sendable (Answer, MachineHold?) -> Void
+    ) {
+        handleForMachine(.release(by: initiator), reply)
+    }
+
+    private func handleForMachine(
+        _ event: Event, _ reply: @escaping @Sendable (Answer, MachineHold?) -> Void
+    ) {
+        after([.clocks, .decision, .transaction]) { loop in
+            loop.receive(
+                event,
+                answer: Reply { answer in
+                    self.later { reply(answer, $0.agenda.machineHold) }
+                })
+        }
+    }
+
     // MARK: - Many jobs
 
     /// Gives the same command to many jobs and answers once all changes are on the disk.

@@ -137,7 +137,7 @@ private final class ListWork: LongWork {
         let more = loop.agenda.snapshots(from: jobs.count, count: Loop.jobsPerPortion, at: now)
         jobs += loop.shared.fleet == nil ? more : more.map { loop.shown($0) }
         guard more.count < Loop.jobsPerPortion else { return .more }
-        done(Snapshot(at: now, jobs: jobs), loop.unusable)
+        done(Snapshot(at: now, jobs: jobs, hold: loop.agenda.machineHold), loop.unusable)
         return .finished
     }
 

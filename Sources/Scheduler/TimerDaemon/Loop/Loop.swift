@@ -255,6 +255,7 @@ package actor Loop: QueueActor {
         case .decline(let run): fleet?.driver.declined(run)
         case .notify: submit(decision.takeHistory().map(\.change) + notes.map(\.change))
         case .armIncidents: setIncidentTimer()
+        case .armHold: noteHold()
         case .save(let records, let durable): save(records, notes, durable: durable, &decision)
         case .storeJobSet(let change, let durable): submit(change.changes, durable: durable)
         case .answer(let word): answer(word, decision.answer)

@@ -21,6 +21,8 @@ extension Loop {
         package var waitingForSlots: Int
         /// The runs that wait for their condition, or whose condition is being checked.
         package var waitingForCondition: Int
+        /// Whether the machine is held.
+        package var isHeld: Bool
         /// How many jobs are not as the configuration says, because of an error.
         package var rejected: Int
         package var isConfigAccepted: Bool
@@ -68,6 +70,7 @@ final class MeasureWork: LongWork {
             waitingForCapacity: agenda.waitingForCapacity,
             waitingForSlots: agenda.waitingForSlots,
             waitingForCondition: agenda.waitingForCondition,
+            isHeld: agenda.machineHold != nil,
             rejected: loop.config.rejected.count + loop.config.outdated.count,
             isConfigAccepted: loop.config.refusal == nil, configAccepted: loop.config.accepted)
     }

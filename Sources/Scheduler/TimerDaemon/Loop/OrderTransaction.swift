@@ -51,7 +51,7 @@ extension Store.Change {
         case .notify(let one): one.job.map { [$0] } ?? []
         case .incident(let change): [change.id.job]
         case .beginInstance, .endInstance, .renew, .applyStaged, .mergeStaged, .createMessage,
-            .messageResult, .retryMessage, .fleet:
+            .messageResult, .retryMessage, .fleet, .hold:
             []
         }
     }

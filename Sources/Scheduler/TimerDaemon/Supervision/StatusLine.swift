@@ -12,6 +12,8 @@ struct StatusLine {
     var running: Int
     var rejected: Int
     var next: (job: Job.Name, instant: WallInstant)?
+    /// Who holds the machine, and since when; nil while it is not held.
+    var hold: MachineHold?
     var isStopping: Bool
     /// Why the state cannot be saved for now, so that no run starts; nil if it can be saved.
     var storeError: String?
@@ -29,6 +31,10 @@ struct StatusLine {
         if let refusal { counts += "; \(refusal)" }
         if let storeError {
             return "\(counts); runs wait, since the state cannot be saved: \(storeError)"
+        }
+        if let hold {
+            let since = LocalTime.text(hold.since.wall)
+            return "\(counts); held by \(hold.by) since \(since), no run starts"
         }
         guard let next else { return "\(counts); nothing due" }
         return "\(counts); next is \(next.job) at \(LocalTime.text(next.instant))"

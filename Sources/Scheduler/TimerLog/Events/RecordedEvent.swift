@@ -73,7 +73,7 @@ package struct RecordedEvent: Sendable {
         case .reloaded(let added, let changed, let removed, _):
             return .jobs(added + changed + removed)
         case .zonesChanged(let jobs): return .jobs(jobs)
-        case .clockStepped: return .all
+        case .clockStepped, .machineHeld, .machineReleased: return .all
         default: return .jobs(job.map { [$0] } ?? [])
         }
     }

@@ -28,6 +28,8 @@ package enum EventKind: String, CaseIterable {
     case started
     case stopped
     case skipNextSet = "skip-next-set"
+    case machineHeld = "machine-held"
+    case machineReleased = "machine-released"
     case renamed
     case finished
     case reloaded
@@ -82,6 +84,8 @@ package enum EventKind: String, CaseIterable {
         case .started: ("c23b8ffa95884236a2bc401b6388143c", .job)
         case .stopped: ("132be4a8dcb44c549a01cbc50ca70a08", .job)
         case .skipNextSet: ("688ef428590f49709ee701bb4063a476", .job)
+        case .machineHeld: ("2b6d1be747bd472eb33db351f4fe9444", .none)
+        case .machineReleased: ("42d8287487924adab956c851a3906266", .allJobs)
         case .renamed: ("6f2589a972604722bc16414a46809dc1", .job)
         case .finished: ("72e0b45752a64ee68441d841160a4713", .job)
         case .reloaded: ("afe471a1bc9f428d87b73cb92da17bb8", .allJobs)

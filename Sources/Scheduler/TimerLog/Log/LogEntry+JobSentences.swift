@@ -22,6 +22,19 @@ extension LogEntry {
         return text
     }
 
+    static func machineHeld(_ hold: MachineHold, isChange: Bool) -> String {
+        var text = "\(hold.by) \(isChange ? "changed the hold of" : "holds") this machine"
+        if let note = hold.note { text += " (\(note))" }
+        if let until = hold.until { text += ", until \(until.rfc3339)" }
+        return text + ": no run starts before `timerctl release`"
+    }
+
+    static func machineReleased(_ hold: MachineHold, by initiator: Initiator, jobs: Int) -> String {
+        let how = initiator == .pauseEnd ? "the hold ended" : "released by \(initiator)"
+        return "This machine was held by \(hold.by) since \(hold.since.wall.rfc3339); \(how): "
+            + "\(plural(jobs, "job continues", "jobs continue"))"
+    }
+
     static func pauseChanged(from former: Pause, to pause: Pause) -> String {
         var parts: [String] = []
         if pause.until != former.until {

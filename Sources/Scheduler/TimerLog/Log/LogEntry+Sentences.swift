@@ -15,6 +15,10 @@ extension LogEntry {
         case .shutDown(let counting, let active): (.notice, shutDown(counting, active))
         case .reloaded(let added, let changed, let removed, let kept):
             (.notice, reloaded(added: added, changed: changed, removed: removed, kept: kept))
+        case .machineHeld(let hold, let isChange):
+            (.notice, machineHeld(hold, isChange: isChange))
+        case .machineReleased(let hold, let by, let jobs):
+            (.notice, machineReleased(hold, by: by, jobs: jobs))
         case .zonesChanged(let jobs): (.notice, zonesChanged(jobs))
         case .clockStepped(let step, let isCorrection): clockStepped(by: step, isCorrection)
 

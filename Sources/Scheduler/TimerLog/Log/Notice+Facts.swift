@@ -63,6 +63,9 @@ extension Notice {
             return about(.daemonStarted, nil, Facts.start(ending, jobs, counting, loss))
         case .shutDown: return about(.shutDown)
         case .reloaded: return about(.reloaded)
+        case .machineHeld(let hold, _): return about(.machineHeld, nil, [.by(hold.by)])
+        case .machineReleased(_, let by, let jobs):
+            return about(.machineReleased, nil, [.by(by), .number("TIMERD_JOBS", jobs)])
         case .zonesChanged: return about(.zonesChanged)
         case .clockStepped(let step, _):
             return about(.clockStepped, nil, [.duration("TIMERD_STEP_USEC", step)])
