@@ -2064,10 +2064,12 @@ function showAbout() {
     session?.user && `you are ${printable(session.user)}${session.may_change === false ? ', who may only look' : ''}`].filter(Boolean).join(' · '));
   $('logout').hidden = !session?.until;
   put($('zone'), `Times are in ${browserZone}${Math.abs(model.skew) > 5000 ? ' by the clock of the server' : ''}`);
-  const hold = daemon.hold && `${daemon.hold.by} holds this machine since ${clock(msOf(daemon.hold.since))}${daemon.hold.until ? `, until ${clock(msOf(daemon.hold.until))}` : ''}${daemon.hold.note ? ` (${daemon.hold.note})` : ''}: no run starts; \`timerctl release\` ends that`;
-  const faults = [hold, daemon.refusal && `${daemon.refusal}; \`timerd check ${daemon.config}\` shows the errors`, daemon.rejected.length ? `${plural(daemon.rejected.length, 'job')} not loaded (${daemon.rejected.join(', ')}); \`timerd check ${daemon.config}\` shows the errors` : null,
+  const hold = daemon.hold && `${printable(daemon.hold.by)} holds this machine since ${clock(msOf(daemon.hold.since))}${daemon.hold.until ? `, until ${clock(msOf(daemon.hold.until))}` : ''}${daemon.hold.note ? ` (${printable(daemon.hold.note)})` : ''}: no run starts, and \`timerctl release\` ends that`;
+  const faults = [daemon.refusal && `${daemon.refusal}; \`timerd check ${daemon.config}\` shows the errors`, daemon.rejected.length ? `${plural(daemon.rejected.length, 'job')} not loaded (${daemon.rejected.join(', ')}); \`timerd check ${daemon.config}\` shows the errors` : null,
     daemon.failing_notifiers ? `${plural(daemon.failing_notifiers.length, 'notifier')} cannot send messages (${daemon.failing_notifiers.join(', ')}); \`timerctl notify list\` shows why` : null,
     ...(daemon.held_notifications ?? []).map(({ notifier, held_count: count, until }) => `${notifier} holds ${plural(count, 'notification')} back until ${clock(msOf(until))}, because of its limit per-hour`)].filter(Boolean);
+  $('hold').hidden = !hold;
+  if (hold && $('hold').said !== hold) $('hold').replaceChildren(sentence($('hold').said = hold));
   $('faults').hidden = faults.length === 0;
   const text = faults.join(' — ');
   if ($('faults').said !== text) $('faults').replaceChildren(sentence($('faults').said = text));

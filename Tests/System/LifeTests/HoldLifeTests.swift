@@ -33,7 +33,8 @@ import TimerCore
         #expect(try daemon.timerctl("reload").status == 0)
         let list = try daemon.timerctl("list")
         #expect(
-            list.text.contains(": new disks; no run starts before `timerctl release`"), "\(list)")
+            list.text.contains(": new disks; no run starts, and `timerctl release` ends that"),
+            "\(list)")
         let why = try daemon.timerctl("why", "beat")
         #expect(why.text.contains("hold of this machine"), "\(why)")
         let refused = try daemon.say("run", "idle")

@@ -886,6 +886,23 @@ class PageTests(unittest.TestCase):
         daemon.config.write_text(good)
         expect(faults).to_have_count(0)
 
+    def test_a_hold_of_the_machine_is_said(self):
+        daemon = Daemon(PROGRAMS, '[job.first]\ncommand = ["true"]\nevery = "1h"\n')
+        self.addCleanup(daemon.end)
+        server = Server(daemon)
+        self.addCleanup(server.kill)
+        page = self.open(server=server)
+        expect(self.row(page, "first")).to_be_visible()
+        hold = page.locator("#hold")
+        expect(hold).to_be_hidden()
+        daemon.post("/v1/hold", {"note": "new <b>disks</b>"})
+        expect(hold).to_contain_text("holds this machine since")
+        expect(hold).to_contain_text("(new <b>disks</b>): no run starts, and timerctl release ends that")
+        self.check(page, 1440)
+        daemon.post("/v1/release")
+        expect(hold).to_be_hidden()
+        expect(self.row(page, "first")).to_be_visible()
+
     def time_to_show(self, page, jobs):
         """Milliseconds from the list of jobs to the picture."""
         expect(page.locator(".count")).to_have_text(f"{jobs} jobs")

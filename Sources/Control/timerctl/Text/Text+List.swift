@@ -113,7 +113,7 @@ extension Text {
         var line = "held by \(Printable.text(hold.by)) since \(instant(hold.since))"
         if let until = hold.until { line += ", until \(instant(until))" }
         if let note = hold.note { line += ": \(Printable.text(note))" }
-        return line + "; no run starts before `timerctl release`"
+        return line + "; no run starts, and `timerctl release` ends that"
     }
 
     /// The answer to `hold`.

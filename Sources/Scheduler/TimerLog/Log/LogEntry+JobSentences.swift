@@ -26,7 +26,7 @@ extension LogEntry {
         var text = "\(hold.by) \(isChange ? "changed the hold of" : "holds") this machine"
         if let note = hold.note { text += " (\(note))" }
         if let until = hold.until { text += ", until \(until.rfc3339)" }
-        return text + ": no run starts before `timerctl release`"
+        return text + ": no run starts, and `timerctl release` ends that"
     }
 
     static func machineReleased(_ hold: MachineHold, by initiator: Initiator, jobs: Int) -> String {
