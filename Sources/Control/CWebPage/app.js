@@ -810,6 +810,8 @@ function askResume(names) {
     const pause = jobOf(name)?.paused;
     return pause ? [{ job: name, ...pause }] : [];
   });
+  const held = pauses.length && pauses.every((pause) => pause.by === 'the hold of this machine');
+  if (held) return toast('these jobs are held with the machine; timerctl release ends that');
   if (!pauses.length) return toast('none of these jobs is paused');
   const lines = pauses.slice(0, 12).map((pause) => [h('b', pause.job), ` ${pausedBy(pause)} `, pause.note ? quote(`“${pause.note}”`) : null]);
   if (pauses.length > 12) lines.push(`and ${pauses.length - 12} more`);

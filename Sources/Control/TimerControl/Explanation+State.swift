@@ -73,7 +73,7 @@ extension Explanation {
     private mutating func explainPause(of job: JobStatus) {
         guard let pause = job.paused else { return }
         let note = pause.note.map { " (\(Printable.text($0)))" } ?? ""
-        let isHeld = pause.by == Initiator.hold.description
+        let isHeld = pause.isOfHold
         let ending = isHeld ? "timerctl release" : "timerctl resume \(job.job)"
         let end =
             pause.until.map { "the \(isHeld ? "hold" : "pause") ends at \(show($0))\(away($0))" }

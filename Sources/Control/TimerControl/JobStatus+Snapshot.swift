@@ -125,6 +125,9 @@ extension JobStatus {
 }
 
 extension PauseStatus {
+    /// Whether it is what a hold of the machine is for the job, which only the end of the hold ends.
+    public var isOfHold: Bool { by == Initiator.hold.description }
+
     /// The hold of a machine, which has the terms of a pause.
     public init(_ hold: MachineHold) {
         self.init(

@@ -44,7 +44,8 @@ struct ResumeVerb: Verb {
         }
         let table = try connection.ask(.list, for: JobTable.self, forChange: true)
         let found = table.jobs.filter {
-            $0.state == "paused" && argument.names.admit($0.job) && pauses.admits($0)
+            $0.state == "paused" && $0.paused?.isOfHold != true && argument.names.admit($0.job)
+                && pauses.admits($0)
         }
         guard !found.isEmpty else {
             return try connection.show(OrdersReply(results: [])) { nothingFound }
