@@ -59,6 +59,7 @@ extension JobStatus {
         if job.fleet != nil { show(snapshot.fleet) }
         policy = PolicyStatus(job.policy)
         condition = job.execution.condition.map { ConditionStatus($0) }
+        if !job.execution.runArguments.isEmpty { runArguments = job.execution.runArguments }
         if case .wall(let schedule) = job.schedule {
             show(schedule)
             showDates(of: schedule, snapshot)

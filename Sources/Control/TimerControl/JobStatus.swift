@@ -19,6 +19,8 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var command: [String]?
     /// The line of the shell, if it runs one.
     public var shell: String?
+    /// The words that a run on request may append to its command; absent if there are none.
+    public var runArguments: [String]?
     /// The interval of an `every` job.
     public var everyUsec: Int64?
     /// `end` if its interval is counted from the end of each run; absent if from run to run.
@@ -130,8 +132,7 @@ public struct JobStatus: Codable, Hashable, Sendable {
         case job, last, next
         case nextAttempt, nextAttemptUsec, notAfter, notBefore, onBootUsec, onDemand, oneOff,
             onlyOn, paused, policy,
-            remainingUsec,
-            running, shell
+            remainingUsec, runArguments, running, shell
         case skipped, skips, state, timezone, uncertainUsec, window
     }
 }

@@ -28,6 +28,7 @@ import TimerCore
         let shown = try say("show", "dump@shop", "--defaults")
         #expect(shown.status == 0 && shown.text.contains("/timerd.toml:"), "\(shown)")
         #expect(shown.text.contains("built in: \"0s\""), "\(shown)")
+        #expect(try say("show", "dump@shop").text.contains("Run arguments: 601\n"))
         let skipped = try say("skip-next", "dump@", "2")
         #expect(skipped.status == 0, "\(skipped)")
         for job in ["dump@shop", "dump@crm"] {

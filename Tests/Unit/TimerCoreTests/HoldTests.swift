@@ -55,6 +55,19 @@ import Testing
         #expect(world.hold == nil && world.show("backup").phase == .armed)
     }
 
+    @Test func aTimerThatIsEarlyIsSetAgain() {
+        var world = World()
+        world.load([.every(.seconds(60))])
+        world.hold(until: .after(.seconds(100)))
+        world.block(.seconds(99))
+        let end = world.hold?.until
+        #expect(world.handle(.holdDue) == [.armHold(end)])
+        world.handle(.clockChanged)
+        #expect(world.holdTimer == end)
+        world.pass(.seconds(1))
+        #expect(world.hold == nil && world.holdTimer == nil)
+    }
+
     @Test func aHoldIntoThePastIsRefused() {
         var world = World()
         world.load([.every(.seconds(60))])
@@ -198,8 +211,13 @@ import Testing
             return
         }
         #expect(why.contains("held by ada") && why.contains("disk"))
-        world.handle(.order(Order(.run, "backup", by: Self.ada, isForced: true)))
+        var notice = Order(.run, "backup", by: .user("notify.ops"))
+        notice.ignoresHold = true
+        world.handle(.order(notice))
         #expect(world.started.count == 1)
+        world.endRuns()
+        world.handle(.order(Order(.run, "backup", by: Self.ada, isForced: true)))
+        #expect(world.started.count == 2)
     }
 
     /// What waits when the hold begins starts after it: a retry, a queued run, a run for which there was

@@ -13,6 +13,7 @@ enum Text {
         var lines: [(String, String?)] = [
             ("Job", job.job), ("Description", job.description),
             ("Command", job.shell ?? job.command?.map(quoted).joined(separator: " ")),
+            ("Run arguments", job.runArguments.map { $0.map(quoted).joined(separator: ", ") }),
             ("Schedule", schedule(job)),
             ("Follows", job.follows.map { FollowWords.all($0) }),
             ("Condition", job.condition.map(condition)),

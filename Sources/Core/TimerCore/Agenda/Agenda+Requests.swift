@@ -8,7 +8,7 @@ extension Agenda {
     mutating func runNow(
         _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
     ) -> [Action] {
-        if let hold = entries.hold, !order.isForced {
+        if let hold = entries.hold, !order.isForced, !order.ignoresHold {
             return [.answer(.refused(hold.reasonNotToRun))]
         }
         if case .skip(let obstacle) = admission(of: .requested, slot, entry) {

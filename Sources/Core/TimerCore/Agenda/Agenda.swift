@@ -118,7 +118,9 @@ public struct Agenda: Sendable {
         case .checked(let run, let number, let answer):
             noteChecked(run, number: number, answer, at: now)
         case .machineChanged(let parts): noteMachineChange(parts, at: now)
-        case .incidentsDue, .holdDue: []
+        case .incidentsDue: []
+        // It was early: the hold would have ended before this.
+        case .holdDue: holdAlarm.map { [.armHold($0)] } ?? []
         case .hold(let terms): holdMachine(terms, at: now)
         case .release(let initiator): releaseMachine(by: initiator, at: now)
         case .clockChanged: applyClockChange(at: now)

@@ -24,7 +24,6 @@ extension Agenda {
         }
         hold.by = terms.by
         entries.hold(hold)
-        noteChangeOfAll()
         let suspended = hold.withRun && before?.withRun != true ? runsToSuspend() : []
         return suspended.map { .suspend($0) } + [
             .storeJobSet(JobSetChange(hold: .set(hold)), durable: true), .armHold(hold.until),
@@ -80,7 +79,6 @@ extension Agenda {
         }
         // One entry for all jobs says it.
         batch.notices.removeAll { if case .log(.resumed) = $0 { true } else { false } }
-        noteChangeOfAll()
         return batch.actions + [
             .storeJobSet(JobSetChange(hold: .ended), durable: true), .armHold(nil),
             .log(.machineReleased(hold, by: initiator, jobs: count)),

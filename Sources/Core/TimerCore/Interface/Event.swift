@@ -135,6 +135,8 @@ public struct Order: Hashable, Sendable {
     public var isAlone: Bool
     /// For `run`: whether it starts whatever the condition of the job says.
     public var isForced: Bool
+    /// For `run`: whether it starts while the machine is held, as the job of a notifier does.
+    public var ignoresHold = false
     /// For `run` of a job of a fleet: the machine that runs it; nil: the one that is asked.
     public var machine: MachineName?
 

@@ -176,9 +176,10 @@ extension NotificationSender {
         _ job: Job.Name, of notifier: Notifier, for contents: MessageContents, attempt: Int
     ) {
         guard let notification = contents.reports.first?.notification else { return }
-        let order = Order(
+        var order = Order(
             .run, job, by: .user("notify.\(notifier.name)"),
             variables: RunVariables(notification, message: contents.number))
+        order.ignoresHold = true
         dependencies.execute(order) { answer in
             self.later {
                 $0.receive(
