@@ -47,7 +47,7 @@ extension Agenda {
         let (settled, taken, checks) = recoverRuns(of: past, at: now, into: &change)
         actions += noteEndsBeforeStart(at: now)
         actions += settleIntervals(at: now).timers
-        let released = entries.hold == nil ? nil : endHoldBeforeStart(at: now, into: &change)
+        let released = entries.hold == nil ? [] : endHoldBeforeStart(at: now)
         takeRecords(after: past, and: kept, at: now, into: &change)
         let began = Action.log(
             .daemonStarted(
@@ -57,7 +57,7 @@ extension Agenda {
         let others = watching.takeOtherRecovered().map { IncidentChange.remove($0.id) }
         if !taken.isEmpty { actions.append(.start(taken)) }
         if !checks.isEmpty { actions.append(.check(checks)) }
-        if let released { actions += released }
+        actions += released
         actions += checkWatched()
         var first = [.storeJobSet(change, durable: true), began] + clock
         first += credited.notices

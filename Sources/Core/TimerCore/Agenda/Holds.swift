@@ -49,7 +49,7 @@ extension Agenda {
     /// Ends a hold whose end came while no daemon ran.
     ///
     /// - Returns: what follows; for a hold that goes on, its timer.
-    mutating func endHoldBeforeStart(at now: Now, into change: inout JobSetChange) -> [Action] {
+    mutating func endHoldBeforeStart(at now: Now) -> [Action] {
         let actions = endHoldIfOver(at: now)
         return actions.isEmpty ? [.armHold(holdAlarm)] : actions
     }
