@@ -175,8 +175,9 @@ import Testing
                 == "2006-10-29T03:00:00Z")
     }
 
-    /// Whatever the lists are, a search ends, and quickly.
-    @Test func aListOfEverythingEndsWithNever() throws {
+    /// Whatever the lists are, a search ends, and quickly: one that tried each minute would take longer
+    /// than the limit.
+    @Test(.timeLimit(.minutes(1))) func aListOfEverythingEndsWithNever() throws {
         let zone = try CalendarTests.zone("Europe/Berlin")
         let all = try Self.list("all", "1970-01-01..2199-12-31")
         let odd = DateList(
@@ -193,18 +194,14 @@ import Testing
                 }))
         let none = try Self.list("none")
         let now = WallInstant(rfc3339: "2026-12-01T00:00:00Z")!
-        let clock = ContinuousClock()
         for schedule in [
             try Self.schedule("minutely", zone, except: [all]),
             try Self.schedule("minutely", zone, except: [odd, even]),
             try Self.schedule("minutely", zone, except: [odd], onlyOn: [odd]),
             try Self.schedule("minutely", zone, onlyOn: [none]),
         ] {
-            let spent = clock.measure {
-                #expect(schedule.next(after: now) == nil)
-                #expect(schedule.previous(before: now) == nil)
-            }
-            #expect(spent < .milliseconds(500))
+            #expect(schedule.next(after: now) == nil)
+            #expect(schedule.previous(before: now) == nil)
         }
     }
 

@@ -69,7 +69,7 @@ import Testing
         return jobs
     }
 
-    @Test(arguments: 0..<200)
+    @Test(arguments: 0..<60)
     func aHoldIsAPauseOfAllJobs(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let jobs = try Self.jobs(&random)
