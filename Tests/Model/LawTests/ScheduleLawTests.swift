@@ -23,7 +23,7 @@ import TimerZones
 
     /// TIMERD_TEST_CASES sets another number.
     private static let cases =
-        ProcessInfo.processInfo.environment["TIMERD_TEST_CASES"].flatMap { Int($0) } ?? 1_000_000
+        ProcessInfo.processInfo.environment["TIMERD_TEST_CASES"].flatMap { Int($0) } ?? 400_000
 
     /// A schedule in either grammar, with the zone, the rule and the instant for the query.
     private struct Case {

@@ -13,7 +13,7 @@ import TimerZones
 @Suite struct WindowLawTests {
     /// TIMERD_TEST_CASES sets another number.
     private static let cases =
-        ProcessInfo.processInfo.environment["TIMERD_TEST_CASES"].flatMap { Int($0) } ?? 5_000
+        ProcessInfo.processInfo.environment["TIMERD_TEST_CASES"].flatMap { Int($0) } ?? 2500
 
     private static let zones: [ZoneRules] = {
         let files = ZoneFiles()

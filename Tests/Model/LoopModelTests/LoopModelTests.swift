@@ -155,7 +155,7 @@ import TimerCore
 
     @Test func everyCourseKeepsTheLaws() throws {
         var random = SeededRandom()
-        let cases = Self.number("TIMERD_TEST_CASES") ?? 150
+        let cases = Self.number("TIMERD_TEST_CASES") ?? 100
         var (starts, kills, commands, chains, checks) = (0, 0, 0, 0, 0)
         for index in 0..<cases {
             let seed =
