@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Testing
 import TimerCore
 
@@ -45,19 +46,26 @@ import TimerCore
         #expect(try read("\u{feff}").errors.isEmpty)
     }
 
+    /// What this thread has taken of the processor.
+    private static var processorTime: Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
     @Test(.timeLimit(.minutes(1)))
     func aChainOfRenamesTakesTimeInProportion() throws {
         let job = "every = \"1h\"\nshell = \"true\"\n"
         let text = (0..<20_000).map { "[job.j\($0)]\n\(job)renamed-from = \"j\($0 + 1)\"\n" }
             .joined()
-        let clock = ContinuousClock()
-        var reading: ConfigReading?
-        let took = try clock.measure { reading = try read(text) }
-        #expect(took < .seconds(10), "it took 33 s in a build of this kind")
-        #expect(reading?.errorCount == 19_999 && reading?.rejected.count == 19_999)
-        #expect(reading?.errors.count == ConfigReading.errorsMax + 1)
-        #expect(reading?.errors.last?.message == "and 19899 more errors of renamed-from")
-        #expect(reading?.jobSet.jobs.map(\.name.description) == ["j19999"])
+        let begun = Self.processorTime
+        let reading = try read(text)
+        // The time of the processor: other tests may take most of it.
+        #expect(Self.processorTime - begun < .seconds(10), "it took 33 s in a build of this kind")
+        #expect(reading.errorCount == 19_999 && reading.rejected.count == 19_999)
+        #expect(reading.errors.count == ConfigReading.errorsMax + 1)
+        #expect(reading.errors.last?.message == "and 19899 more errors of renamed-from")
+        #expect(reading.jobSet.jobs.map(\.name.description) == ["j19999"])
     }
 
     @Test func aFalseRenameIsReportedWithItsPlace() throws {
