@@ -130,11 +130,7 @@ extension PauseStatus {
     public var isOfHold: Bool { by == Initiator.hold.description }
 
     /// The hold of a machine, which has the terms of a pause.
-    public init(_ hold: MachineHold) {
-        self.init(
-            since: hold.since.wall.rfc3339Micros, by: hold.by.description, note: hold.note,
-            until: hold.until?.rfc3339Micros, withRun: hold.withRun ? true : nil)
-    }
+    public init(_ hold: MachineHold) { self.init(hold.pause(by: hold.by)) }
 
     public init(_ pause: Pause) {
         self.init(

@@ -10,7 +10,7 @@ extension Agenda {
         // The next instance of the daemon knows that it was not recorded.
         guard !isShutDown else { return [] }
         guard let slot = slot(of: claimed.id.firing.job), var entry = entries[slot],
-            entry.isShared, entries.hold == nil
+            entry.isShared, !entries.isHeld
         else { return [.decline(claimed.id)] }
         guard runs[claimed.id, of: .slot(slot)] == nil else { return [] }
         let firing = Firing(

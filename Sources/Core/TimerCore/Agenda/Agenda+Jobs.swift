@@ -159,7 +159,7 @@ extension Agenda {
         if case .paused(let pause) = entry.phase, pause.withRun {
             batch.ends += startedRuns(slot).map { .resume($0) }
         }
-        entry.phase = entry.phase.under(nil)
+        entry.phase = entry.phase.withoutHold
         cancelPending(slot, &entry, .stopped, into: &batch)
         runs.detach(slot, job: entry.job.name)
         let record = entry.record(at: now, ahead: ahead, instance: instance, removed: now.wall)

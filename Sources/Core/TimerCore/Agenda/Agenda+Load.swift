@@ -47,7 +47,7 @@ extension Agenda {
         let (settled, taken, checks) = recoverRuns(of: past, at: now, into: &change)
         actions += noteEndsBeforeStart(at: now)
         actions += settleIntervals(at: now).timers
-        let released = entries.hold == nil ? [] : endHoldBeforeStart(at: now)
+        let released = entries.isHeld ? endHoldBeforeStart(at: now) : []
         takeRecords(after: past, and: kept, at: now, into: &change)
         let began = Action.log(
             .daemonStarted(
@@ -143,7 +143,7 @@ extension Agenda {
         }
         for slot in recovered { release(slot, at: now, into: &batch) }
         for slot in entries.order
-        where entries[slot]?.job.window?.stopsAtEnd == true && !runs[slot].isEmpty {
+        where !runs[slot].isEmpty && entries[slot]?.job.window?.stopsAtEnd == true {
             guard let entry = entries[slot] else { continue }
             batch.timers += updateRetryTimer(slot, entry)
         }

@@ -59,7 +59,7 @@ extension Agenda {
     /// - Complexity: O(1), or O(*n*) in the number of jobs while the end of a pause is earlier than
     ///   all firings by the wall clock.
     public func next(at now: Now) -> (job: Job.Name, instant: WallInstant)? {
-        guard entries.hold == nil else { return nil }
+        guard !entries.isHeld else { return nil }
         if let first = alarms.firstWall, entries[first.slot]?.phase.isPaused == true {
             let nexts = entries.order.compactMap { slot in
                 entries[slot].flatMap { entry in

@@ -17,7 +17,7 @@ extension Agenda {
         let wasOpen = entry.ledger.isOpen
         let counted = entry.counted(at: now)
         // A job that was added or started during a hold.
-        if let hold = entries.hold, entry.phase == .armed, !entry.isShared {
+        if entries.isHeld, entry.phase == .armed, !entry.isShared, let hold = entries.hold {
             entry.phase = .paused(hold.pause(since: now.wall))
         }
         switch entry.phase {

@@ -32,7 +32,7 @@ extension Agenda {
         switch (order.verb, entry.phase) {
         case (.pause, .armed): return pause(slot, &entry, order, at: now)
         case (.pause, .paused(let pause)) where pause.isOfHold:
-            return pauseHeld(slot, &entry, pause, order, at: now)
+            return self.pause(slot, &entry, order, after: pause, at: now)
         case (.pause, .paused(let pause)):
             if let end = pause.until, end <= now.wall {
                 return endPause(slot, &entry, pause, at: now) + execute(order, at: now)
@@ -76,15 +76,18 @@ extension Agenda {
         }
     }
 
+    /// - Parameter held: the pause that the hold of the machine is for the job. It and this one are one
+    ///   pause, which goes on after the hold.
     private mutating func pause(
-        _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ order: Order, after held: Pause? = nil, at now: Now
     ) -> [Action] {
+        let wasWithRun = held?.withRun == true
         let pause = Pause(
-            since: now.wall, by: order.by, note: order.note, until: order.pauseEnd(at: now),
-            withRun: order.withRun)
-        entry.begin(pause, at: now)
+            since: held?.since ?? now.wall, by: order.by, note: order.note,
+            until: order.pauseEnd(at: now), withRun: order.withRun || wasWithRun)
+        if held == nil { entry.begin(pause, at: now) } else { entry.phase = .paused(pause) }
         var batch = Batch()
-        if order.withRun { batch.ends += startedRuns(slot).map { .suspend($0) } }
+        if pause.withRun, !wasWithRun { batch.ends += startedRuns(slot).map { .suspend($0) } }
         return commit(slot, &entry, batch, at: now) { entry in
             .paused(
                 entry.job.name, pause, accrued: entry.accrued(at: now),
@@ -112,24 +115,6 @@ extension Agenda {
         }
         return commit(slot, &entry, batch, at: now, answer: .pauseChanged(from: pause)) { entry in
             .pauseChanged(entry.job.name, from: pause, to: wanted)
-        }
-    }
-
-    /// Pauses a job that the hold of the machine pauses already. It is one pause, which goes on after the
-    /// hold.
-    private mutating func pauseHeld(
-        _ slot: Int, _ entry: inout JobEntry, _ held: Pause, _ order: Order, at now: Now
-    ) -> [Action] {
-        let pause = Pause(
-            since: held.since, by: order.by, note: order.note, until: order.pauseEnd(at: now),
-            withRun: order.withRun || held.withRun)
-        entry.phase = .paused(pause)
-        var batch = Batch()
-        if pause.withRun, !held.withRun { batch.ends += startedRuns(slot).map { .suspend($0) } }
-        return commit(slot, &entry, batch, at: now) { entry in
-            .paused(
-                entry.job.name, pause, accrued: entry.accrued(at: now),
-                remaining: entry.remaining(at: now))
         }
     }
 

@@ -86,7 +86,7 @@ public struct Agenda: Sendable {
     public mutating func handle(_ event: Event, at now: Now) -> [Action] {
         hold.beginEvent()
         var stepped = noteClocks(at: now)
-        if entries.hold != nil { stepped += endHoldIfOver(at: now) }
+        if entries.isHeld { stepped += endHoldIfOver(at: now) }
         var decided = decide(event, at: now)
         startFollowers(at: now, after: &decided)
         decided += admitWaiting(at: now)

@@ -7,16 +7,17 @@
 ///
 /// A hold is O(1): a job gets its pause when it is next looked at (`JobTable`), or at the end.
 extension Phase {
-    /// The phase while the machine is held, or while it is not.
+    /// The phase while the machine is not held: a job may have been removed during a hold, or its record
+    /// is from an older copy.
+    var withoutHold: Phase {
+        if case .paused(let pause) = self, pause.isOfHold { .armed } else { self }
+    }
+
+    /// The phase while the machine is held.
     ///
     /// - Parameter now: the wall clock at a start of the daemon, which may have missed the end of a
     ///   pause. Nil: the job's own timer ends its pause.
-    func under(_ hold: MachineHold?, endedBy now: WallInstant? = nil) -> Phase {
-        guard let hold else {
-            // The job was removed during a hold, or its record is from an older copy.
-            if case .paused(let pause) = self, pause.isOfHold { return .armed }
-            return self
-        }
+    func under(_ hold: MachineHold, endedBy now: WallInstant? = nil) -> Phase {
         switch self {
         case .armed: return .paused(hold.pause())
         case .paused(let pause):

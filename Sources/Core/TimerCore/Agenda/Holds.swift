@@ -111,7 +111,7 @@ extension Agenda {
     /// what a user has requested. A hold of the machine holds that too, unless it is forced.
     func passesPause(_ run: Run) -> Bool {
         run.firing.isRequested(attempt: run.id.attempt)
-            && (entries.hold == nil || run.firing.cause.isForced)
+            && (!entries.isHeld || run.firing.cause.isForced)
     }
 }
 

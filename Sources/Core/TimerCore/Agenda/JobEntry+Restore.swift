@@ -10,7 +10,7 @@ extension JobEntry {
         maxLoss = record.maxLoss
         skips = record.skips
         clockEpoch = record.clockEpoch
-        phase = hold == nil ? record.phase.under(nil) : record.phase
+        phase = hold == nil ? record.phase.withoutHold : record.phase
         firings = record.firings
         lastScheduled = record.lastScheduled
         configuredPaused = record.configuredPaused

@@ -33,15 +33,21 @@ struct JobTable: Sendable {
     /// The name of a job and whether it is a one-off job are changed with `rename` and `redefine`. While
     /// the machine is held, each job is as the hold leaves it.
     subscript(slot: Int) -> JobEntry? {
-        get {
-            guard let boxedHold else { return entries[slot] }
-            return entries[slot]?.under(boxedHold.wrappedValue)
+        // Most readers want one property, for which a job is not copied.
+        _read {
+            if let boxedHold {
+                yield entries[slot]?.under(boxedHold.wrappedValue)
+            } else {
+                yield entries[slot]
+            }
         }
         set { entries[slot] = newValue }
     }
 
     /// The hold of the machine; nil while it is not held.
     var hold: MachineHold? { boxedHold?.wrappedValue }
+
+    var isHeld: Bool { boxedHold != nil }
 
     /// Holds the machine, or changes the terms of its hold. No ledger is open then, whatever is stored of
     /// the jobs.
@@ -54,9 +60,9 @@ struct JobTable: Sendable {
     /// Ends the hold. What it was for each job is a pause from now on, which the caller ends.
     /// - Complexity: O(*n*) in the number of jobs.
     mutating func endHold() {
-        guard let boxedHold else { return }
-        for slot in entries.indices { entries[slot] = entries[slot]?.under(boxedHold.wrappedValue) }
-        self.boxedHold = nil
+        guard isHeld else { return }
+        for slot in entries.indices { entries[slot] = self[slot] }
+        boxedHold = nil
     }
 
     /// Counts the ledger of a job as open, or not any more. The code that opens and closes ledgers calls
@@ -69,10 +75,7 @@ struct JobTable: Sendable {
     mutating func record(
         _ slot: Int, at now: Now, ahead: Duration, instance: DaemonInstance.ID
     ) -> JobRecord? {
-        guard boxedHold == nil else {
-            var entry = self[slot]
-            return entry?.record(at: now, ahead: ahead, instance: instance)
-        }
+        if isHeld { entries[slot] = self[slot] }
         return entries[slot]?.record(at: now, ahead: ahead, instance: instance)
     }
 

@@ -32,12 +32,13 @@ public struct MachineHold: Hashable, Sendable {
         self.withRun = withRun
     }
 
-    /// What it is for a job.
+    /// It as a pause: for a job by the hold, for those who want to know by its user.
     ///
     /// - Parameter since: since when the job does not run; nil: since the hold began.
-    func pause(since: WallInstant? = nil) -> Pause {
+    public func pause(since: WallInstant? = nil, by initiator: Initiator = .hold) -> Pause {
         Pause(
-            since: since ?? self.since.wall, by: .hold, note: note, until: until, withRun: withRun)
+            since: since ?? self.since.wall, by: initiator, note: note, until: until,
+            withRun: withRun)
     }
 
     /// The terms of a hold, as a user requests them.
