@@ -202,6 +202,23 @@ import Testing
         #expect(world.started.count == 2)
     }
 
+    @Test func aJobThatIsStartedInAHoldIsHeldFromThen() {
+        var world = World()
+        world.load([Job.every(.seconds(60)).with { $0.onResume = .fireIfDue }])
+        _ = world.order(.stop, "backup")
+        world.hold()
+        world.pass(.seconds(50))
+        #expect(world.order(.start, "backup") == .done)
+        #expect(!world.agenda.isCounting && world.timers.isEmpty)
+        world.pass(.seconds(30))
+        world.release()
+        #expect(world.started.isEmpty && world.agenda.isCounting)
+        world.pass(.seconds(60))
+        #expect(world.started.count == 1)
+        _ = world.order(.stop, "backup")
+        #expect(!world.agenda.isCounting)
+    }
+
     @Test func aRunIsRefused_unlessItIsForced() {
         var world = World()
         world.load([.every(.seconds(60))])
