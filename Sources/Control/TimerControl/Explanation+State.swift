@@ -59,6 +59,12 @@ extension Explanation {
                 .noMoreRuns, "No more runs are scheduled: not-after was \(show(end))\(away(end)).",
                 at: end)
         }
+        if let limit = job.reachedLimit {
+            return add(
+                .noMoreRuns,
+                "No more runs are scheduled: it had \(limit); `timerctl start \(job.job)` counts from "
+                    + "zero again.")
+        }
         let again = "`timerctl start \(job.job)` restarts its timer"
         guard let after = job.afterBootUsec else {
             return add(.noMoreRuns, "No more runs are scheduled; \(again).")
@@ -149,5 +155,16 @@ extension Explanation {
 
     private static func time(_ count: String) -> String {
         count == "active" ? "active time" : count == "wall" ? "wall-clock time" : count
+    }
+}
+
+extension JobStatus {
+    /// The limit that finished it, as the object of a sentence; nil if none did.
+    fileprivate var reachedLimit: String? {
+        if let most = maxRuns, countedRuns ?? 0 >= most {
+            return "\(plural(most, "run", "runs")) (max-runs)"
+        }
+        guard let most = maxSuccesses, countedSuccesses ?? 0 >= most else { return nil }
+        return "\(plural(most, "successful run", "successful runs")) (max-successes)"
     }
 }

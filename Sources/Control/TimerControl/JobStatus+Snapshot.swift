@@ -56,6 +56,7 @@ extension JobStatus {
         if snapshot.skips > 0 { skips = snapshot.skips }
         skipped = snapshot.lastSkip.map { SkipStatus($0) }
         if !snapshot.incidents.isEmpty { incidents = snapshot.incidents.map { IncidentStatus($0) } }
+        if let limit = job.limit { show(limit, snapshot.tally) }
         if job.fleet != nil { show(snapshot.fleet) }
         policy = PolicyStatus(job.policy)
         condition = job.execution.condition.map { ConditionStatus($0) }
@@ -68,6 +69,13 @@ extension JobStatus {
 }
 
 extension JobStatus {
+    private mutating func show(_ limit: RunLimit, _ tally: RunTally) {
+        maxRuns = limit.runs
+        maxSuccesses = limit.successes
+        if maxRuns != nil { countedRuns = tally.runs }
+        if maxSuccesses != nil { countedSuccesses = tally.successes }
+    }
+
     /// Shows what the fleet knows of the job, with its runs on other machines.
     private mutating func show(_ view: FleetJobView?) {
         fleet = FleetJobStatus(view)

@@ -57,6 +57,15 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var notBefore: String?
     /// The last instant at which its schedule makes a run, RFC 3339; absent if it has none.
     public var notAfter: String?
+    /// After how many runs that its schedule or other jobs make it is finished; absent if there is no
+    /// such number.
+    public var maxRuns: Int?
+    /// After how many runs that succeed it is finished; absent if there is no such number.
+    public var maxSuccesses: Int?
+    /// How many runs count for `max_runs`; absent without it.
+    public var countedRuns: Int?
+    /// How many runs count for `max_successes`; absent without it.
+    public var countedSuccesses: Int?
     /// When its runs may start; absent if at any time.
     public var window: WindowStatus?
     /// The lists of dates on which it does not run; absent if there are none.
@@ -124,12 +133,14 @@ public struct JobStatus: Codable, Hashable, Sendable {
 
     // In alphabetical order, so that they need not be sorted when they are written.
     enum CodingKeys: CodingKey, CaseIterable {
-        case activeUsec, afterUsec, at, calendar, checkpoint, command, condition, count, countedFrom
+        case activeUsec, afterUsec, at, calendar, checkpoint, command, condition, count,
+            countedFrom,
+            countedRuns, countedSuccesses
         case cron, description, dstGap, dstOverlap, elapsedUsec, everyNth, everyUsec, except,
             excluded,
             firings, fleet,
             followers, follows, followsAt, from, historyDeleted, incidents
-        case job, last, next
+        case job, last, maxRuns, maxSuccesses, next
         case nextAttempt, nextAttemptUsec, notAfter, notBefore, onBootUsec, onDemand, oneOff,
             onlyOn, paused, policy,
             remainingUsec, runArguments, running, shell

@@ -30,6 +30,8 @@ extension Draft {
         ("stop-at-window-end", "the machines agree on the instant of each run"),
         ("not-before", "the machines agree on the instant of each run"),
         ("not-after", "the machines agree on the instant of each run"),
+        ("max-runs", "no machine counts the runs of all"),
+        ("max-successes", "no machine counts the runs of all"),
         ("run-arguments", "the machine that runs it does not get arguments of a request"),
         ("condition", "a fleet decides where a run starts before that machine could be asked"),
         ("renamed-from", "the fleet keeps the state of a job by its name"),

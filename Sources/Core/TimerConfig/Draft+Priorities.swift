@@ -55,6 +55,7 @@ extension Draft {
         }
         return faults + conditionFaults(among: entries) + dateFaults(among: entries)
             + countFaults(among: entries)
+            + limitFaults(among: entries)
             + fleetFaults(among: entries)
     }
 

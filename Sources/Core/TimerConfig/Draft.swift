@@ -62,6 +62,9 @@ struct Draft: Sendable {
     /// From when and until when its schedule makes runs.
     var notBefore: Marked<ValidityLimit>?
     var notAfter: Marked<ValidityLimit>?
+    /// After how many runs it is finished.
+    var maxRuns: Int?
+    var maxSuccesses: Int?
     /// After which jobs it runs, and where that is written; nil: after none.
     var follows: Marked<Follows>?
     var onDemand = false
@@ -134,6 +137,7 @@ struct Draft: Sendable {
         job.hasDurationHistogram = hasDurationHistogram
         if every != nil { job.from = from }
         job.follows = follows?.value
+        job.limit = runLimit
         if fleetMark != nil { share(&job) }
         return job
     }

@@ -25,7 +25,31 @@ extension Draft {
             \.notAfter, "not-after", .limit,
             "Its schedule makes no run after this date, or this instant; then the job is finished.",
             default: false),
+        JobKey(
+            \.maxRuns, "max-runs", .integer(1...1_000_000_000),
+            "After how many runs the job is finished. Runs on request do not count.",
+            default: false),
+        JobKey(
+            \.maxSuccesses, "max-successes", .integer(1...1_000_000_000),
+            "After how many runs that succeed the job is finished.", default: false),
     ]
+
+    /// After how many runs the job is finished; nil: never.
+    var runLimit: RunLimit? {
+        guard fleetMark == nil, maxRuns != nil || maxSuccesses != nil else { return nil }
+        return RunLimit(runs: maxRuns, successes: maxSuccesses)
+    }
+
+    /// A job that nothing but a request runs has no run that another one could follow.
+    func limitFaults(among entries: [TomlEntry]) -> [Fault] {
+        guard onDemand, follows == nil, !refused.contains("follows") else { return [] }
+        return entries.filter { ["max-runs", "max-successes"].contains($0.key) }.map {
+            Fault(
+                $0.mark,
+                "\($0.key): a job with on-demand has no schedule that could be finished; remove one of them"
+            )
+        }
+    }
 
     /// From when and until when the schedule makes runs; nil: always.
     ///

@@ -38,6 +38,7 @@ enum JobColumn: Int32, Column {
     case atUs, atAwakeNs, atBootNs, bootId, instance, basis, maxLossNs, skips, processedThroughUs,
         clockEpoch
     case dueThisBoot, awaitsEnd, endedInPauseUs, lastSuccessUs, watchedSinceUs, chain
+    case limitedRuns, limitedSuccesses
 }
 
 /// The columns of an ended run for the history.

@@ -31,7 +31,8 @@ extension JobRecord {
             let awaitsEnd = row.integer(.awaitsEnd),
             let endedInPause = row.instant(.endedInPauseUs),
             let lastSuccess = row.instant(.lastSuccessUs),
-            let watchedSince = row.instant(.watchedSinceUs), let chain = row.chainEnds
+            let watchedSince = row.instant(.watchedSinceUs), let chain = row.chainEnds,
+            let runs = count(.limitedRuns), let successes = count(.limitedSuccesses)
         else { return nil }
         self.init(
             job: name, phase: phase, active: active, accrued: accrued, isCounting: counting != 0,
@@ -42,7 +43,8 @@ extension JobRecord {
             clockEpoch: clockEpoch, isDueThisBoot: isDueThisBoot != 0,
             awaitsEnd: awaitsEnd != 0, endedInPause: endedInPause.value,
             lastSuccess: lastSuccess.value,
-            watchedSince: watchedSince.value, chain: chain)
+            watchedSince: watchedSince.value, chain: chain,
+            tally: RunTally(runs: runs, successes: successes))
     }
 
     /// The valid range of a column of numbers; nil for other columns.
@@ -55,7 +57,7 @@ extension JobRecord {
         case .atAwakeNs, .atBootNs: Accepted.bootNanoseconds
         case .activeNs, .maxLossNs: Accepted.spanNanoseconds
         case .accruedNs: Accepted.accruedNanoseconds
-        case .firings, .skips, .clockEpoch: Accepted.count
+        case .firings, .skips, .clockEpoch, .limitedRuns, .limitedSuccesses: Accepted.count
         case .lastScheduledUs: Accepted.scheduledMicroseconds
         case .instance: Accepted.instance
         case .name, .phase, .pauseBy, .pauseNote, .pauseWithRun, .counting, .configuredPaused,
@@ -120,7 +122,8 @@ extension JobRecord {
             awaitsEnd: (row.integer(.awaitsEnd) ?? 0) != 0,
             endedInPause: instant(.endedInPauseUs),
             lastSuccess: instant(.lastSuccessUs), watchedSince: instant(.watchedSinceUs),
-            chain: row.chainEnds ?? [])
+            chain: row.chainEnds ?? [],
+            tally: RunTally(runs: count(.limitedRuns), successes: count(.limitedSuccesses)))
     }
 }
 

@@ -226,8 +226,15 @@ enum Schema {
         CREATE UNIQUE INDEX run_caused ON run (cause_run, job, attempt) WHERE cause_run IS NOT NULL;
         """
 
-    /// The hold of the machine, in at most one row.
+    /// The hold of the machine, in at most one row. How many runs a job had, if their number is limited.
     private static let fourth = """
+        ALTER TABLE job ADD COLUMN limited_runs INTEGER NOT NULL DEFAULT 0 CHECK (limited_runs >= 0);
+        ALTER TABLE job ADD COLUMN limited_successes INTEGER NOT NULL DEFAULT 0
+            CHECK (limited_successes >= 0);
+        ALTER TABLE staged_job ADD COLUMN limited_runs INTEGER NOT NULL DEFAULT 0
+            CHECK (limited_runs >= 0);
+        ALTER TABLE staged_job ADD COLUMN limited_successes INTEGER NOT NULL DEFAULT 0
+            CHECK (limited_successes >= 0);
         CREATE TABLE hold (
             one INTEGER PRIMARY KEY CHECK (one = 1),
             since_us INTEGER NOT NULL, since_awake_ns INTEGER NOT NULL, since_boot_ns INTEGER NOT NULL,

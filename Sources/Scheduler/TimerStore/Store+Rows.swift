@@ -164,6 +164,8 @@ extension JobRecord {
         case .chain:
             chain.isEmpty
                 ? .null : .text(chain.map(\.description).joined(separator: "\n"))
+        case .limitedRuns: .integer(tally.runs.keepable)
+        case .limitedSuccesses: .integer(tally.successes.keepable)
         }
     }
 }

@@ -26,8 +26,28 @@ import TimerCore
             job.policy.concurrency = choices[random.int(below: choices.count)]
             job.policy.slots = slots(&random)
             job.execution.condition = condition(&random)
+            job.window = try window(&random)
+            job.limit = limit(&random)
             return job
         }
+    }
+
+    /// A course begins at 11:06:40 and takes some seconds.
+    private static func window(_ random: inout SeededRandom) throws -> JobWindow? {
+        guard random.int(below: 3) == 0 else { return nil }
+        let texts = ["11:06:40-11:06:41", "11:06:43-11:06:46", "11:06:45-11:06:40"]
+        var window = JobWindow(
+            WeekRanges([try WeekRanges.Part(texts[random.int(below: texts.count)])]), zone: .utc)
+        window.outside = random.int(below: 2) == 0 ? .wait : .skip
+        window.stopsAtEnd = random.int(below: 2) == 0
+        return window
+    }
+
+    private static func limit(_ random: inout SeededRandom) -> RunLimit? {
+        guard random.int(below: 3) == 0 else { return nil }
+        return random.int(below: 2) == 0
+            ? RunLimit(runs: 1 + random.int(below: 6))
+            : RunLimit(successes: 1 + random.int(below: 6))
     }
 
     private static func slots(_ random: inout SeededRandom) -> [RunSlot.Use] {
@@ -120,9 +140,11 @@ import TimerCore
                 if random.int(below: 2) == 0 { loop.writeWhatIsUnderWay() }
                 try world.checkCommands()
                 try world.checkHold()
+                try world.checkLimits(jobs)
                 counts.chains = try world.checkChains(followers)
             } else {
                 settle(loop, world)
+                try world.checkLimits(jobs)
                 counts.chains = try world.checkChains(followers)
             }
         }

@@ -149,7 +149,7 @@ final class SimulatedLoop {
         case .transactionSaved(let command, let writes, let refused):
             finish(command, writes, refused)
         case .runEnded(let run):
-            receive(.ended(run, .exited(0), RunUsage(), at: world.now.wall))
+            receive(.ended(run, World.outcome(of: run), RunUsage(), at: world.now.wall))
         case .checked(let run, let number, let answer):
             receive(.checked(run, number: number, answer))
         case .mountsChanged: receive(.machineChanged(.mounts))

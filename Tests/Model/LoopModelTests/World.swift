@@ -120,6 +120,40 @@ final class World {
         return count
     }
 
+    // MARK: - Limits
+
+    /// How a run ends, if nothing stops it before: some fail.
+    static func outcome(of run: Run.ID) -> RunOutcome {
+        .exited(run.firing.scheduled.microsecondsSinceEpoch % 7 == 0 ? 1 : 0)
+    }
+
+    /// What is stored at any moment: each run that counts for `max-runs` or `max-successes` is counted
+    /// once, and no further one was made.
+    func checkLimits(_ jobs: [Job]) throws {
+        let past = try store.history(of: nil, since: nil, failed: false, limit: .max)
+        let recovered = try store.recover()
+        for job in jobs {
+            guard let limit = job.limit else { continue }
+            let tally = recovered.records.first { $0.job == job.name }?.tally ?? RunTally()
+            let ended = past.filter { $0.job == job.name }
+            if let most = limit.runs {
+                let made =
+                    ended.count + recovered.openRuns.count { $0.job == job.name }
+                expect(
+                    made == tally.runs && made <= most,
+                    "\(job.name) has \(made) runs of at most \(most), and \(tally.runs) are counted"
+                )
+            }
+            if limit.successes != nil {
+                let succeeded = ended.count { $0.summary.result == .success }
+                expect(
+                    succeeded == tally.successes,
+                    "\(job.name) has \(succeeded) runs that succeeded, and \(tally.successes) are counted"
+                )
+            }
+        }
+    }
+
     // MARK: - Runs
 
     /// How many conditions the runner was asked for.
@@ -146,6 +180,10 @@ final class World {
             former.contains(run.id) ? EarlyFiring.lead + EarlyFiring.gathering : .microseconds(1)
         if let heldSince {
             expect(decided <= heldSince, "\(run.id) was decided while the machine is held")
+        }
+        if let window = run.job.window {
+            let at = now.wall + (decided - now.awake)
+            expect(window.isOpen(at: at), "\(run.id) was decided at \(at), outside its window")
         }
         let early = run.id.firing.scheduled - wall
         expect(early <= most, "\(run.id) starts \(early) early")
@@ -225,8 +263,12 @@ final class World {
     /// a command for many jobs is there for all of them or for none.
     func checkCommands() throws {
         former = recorded
+        let records = try store.recover().records
         let stored = Dictionary(
-            uniqueKeysWithValues: try store.recover().records.map { ($0.job, Self.state(of: $0)) })
+            uniqueKeysWithValues: records.map { ($0.job, Self.state(of: $0)) })
+        // Nothing pauses a job any more that has had all of its runs.
+        let finished = Set(records.filter { $0.phase == .finished }.map(\.job))
+        for job in finished { commands[job] = nil }
         var kept: [Job.Name: Int] = [:]
         for (job, given) in commands {
             let last = given.lastIndex { answers.contains($0.number) } ?? -1
@@ -242,7 +284,7 @@ final class World {
                 case .paused = given[index].state
             else { continue }
             let command = given[index]
-            for other in command.jobs {
+            for other in command.jobs where !finished.contains(other) {
                 let places = commands[other] ?? []
                 let place = places.firstIndex { $0.number == command.number } ?? .max
                 expect(

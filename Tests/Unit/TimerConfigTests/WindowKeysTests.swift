@@ -54,6 +54,33 @@ import TimerCore
         #expect(schedule.previous(before: noon)?.rfc3339 == "2026-12-01T05:00:00Z")
     }
 
+    @Test func theNumberOfRunsIsRead() throws {
+        let reading = try Self.read(Self.job + "max-runs = 10\nmax-successes = 1\n")
+        #expect(reading.errors.isEmpty)
+        #expect(reading.jobSet.jobs.first?.limit == RunLimit(runs: 10, successes: 1))
+        let follower = try Self.read(
+            Self.job + "[job.k]\nfollows = { job = \"j\" }\nshell = \"x\"\nmax-runs = 1\n")
+        #expect(follower.errors.isEmpty)
+        #expect(follower.jobSet.jobs.map(\.limit) == [nil, RunLimit(runs: 1)])
+    }
+
+    @Test(arguments: [
+        ("every = \"1h\"\nmax-runs = 0", "4:12: job \"j\": max-runs: "),
+        (
+            "on-demand = true\nmax-successes = 1",
+            "4:1: job \"j\": max-successes: a job with on-demand has no schedule"
+        ),
+        (
+            "every = \"1h\"\nmax-runs = 1\nfleet = \"one\"",
+            "4:1: job \"j\": max-runs does not go with fleet = \"one\": no machine counts"
+        ),
+    ])
+    func aNumberOfRunsIsRefused(lines: String, error: String) throws {
+        let reading = try Self.read("[job.j]\nshell = \"x\"\n\(lines)\n")
+        let texts = reading.errors.map(\.description)
+        #expect(texts.contains { $0.hasPrefix("f:" + error) }, "\(texts)")
+    }
+
     @Test func defaultsHaveWindows() throws {
         let reading = try Self.read(
             "[defaults]\nwindow = \"22:00-06:00\"\noutside-window = \"skip\"\n" + Self.job

@@ -30,7 +30,7 @@ import Testing
         world.pass(.nanoseconds(1))
         #expect(world.started.count == 1 && world.started[0].firing.missed == 0)
         #expect(world.show("boot").phase == .finished && world.show("boot").next == nil)
-        #expect(world.notices.contains(.finished("boot", firesAtBoot: true)))
+        #expect(world.notices.contains(.finished("boot", firesAtBoot: true, after: nil)))
         world.pass(.seconds(100_000))
         #expect(world.started.count == 1 && !world.agenda.isCounting)
     }

@@ -261,6 +261,35 @@ import Testing
         #expect(Set(world.started.dropFirst(2).map(\.job.name)) == ["backup", "asked"])
     }
 
+    /// A job that is finished or stopped has no pause, and a run of it may wait when the hold begins. What
+    /// waits of a stopped job ends with the daemon.
+    @Test(arguments: zip([false, false, true], [false, true, false]))
+    func whatWaitsOfAJobWithoutATimerStartsAfterTheHold(isStopped: Bool, isKilled: Bool) {
+        var world = World(concurrentRunsMax: 1)
+        world.hasRunner = true
+        let jobs = [
+            Job.every(.seconds(60)),
+            isStopped ? .every(.seconds(3600), "once") : .after(.seconds(60), "once"),
+        ]
+        world.load(jobs)
+        world.pass(.seconds(59))
+        if isStopped { _ = world.order(.stop, "once") }
+        world.pass(.seconds(1))
+        if isStopped { _ = world.order(.run, "once") }
+        #expect(world.started.map(\.job.name) == ["backup"])
+        #expect(world.show("once").phase == (isStopped ? .stopped : .finished))
+        world.hold()
+        world.endRuns()
+        if isKilled {
+            world.kill()
+            world.load(jobs)
+        }
+        world.pass(.seconds(1000))
+        #expect(world.started.count == 1)
+        world.release()
+        #expect(world.started.map(\.job.name) == ["backup", "once"])
+    }
+
     @Test func activeRunsAreSuspended_ifRequested() {
         var world = World()
         world.load([.every(.seconds(60)), .after(.seconds(60), "once")])

@@ -222,7 +222,7 @@ import Testing
                 switch notice {
                 case .resumed(_, _, _, _, remaining: nil): "resumed"
                 case .fired(_, _, remaining: nil): "fired"
-                case .finished("once", firesAtBoot: false): "finished"
+                case .finished("once", firesAtBoot: false, after: nil): "finished"
                 default: "\(notice)"
                 }
             } == ["resumed", "fired", "finished"])
@@ -236,6 +236,6 @@ import Testing
         world.pass(.seconds(60))
         _ = world.order(.resume, "once")
         #expect(world.started.isEmpty)
-        #expect(world.notices.last == .finished("once", firesAtBoot: false))
+        #expect(world.notices.last == .finished("once", firesAtBoot: false, after: nil))
     }
 }

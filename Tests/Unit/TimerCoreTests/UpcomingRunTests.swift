@@ -1,8 +1,10 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import SeededRandom
 import Testing
-import TimerCore
+
+@testable import TimerCore
 
 /// The next runs, compared with what then happens.
 @Suite struct UpcomingRunTests {
@@ -58,6 +60,68 @@ import TimerCore
             let late = happened.at - run.at.microsecondsSinceEpoch
             #expect((0...100_000).contains(late), "\(late)")
             #expect((run.kind == .skipped) == happened.isSkipped)
+        }
+    }
+
+    /// A job with all that can decide when it runs, around the begin of the world.
+    private static func draw(_ random: inout SeededRandom, at now: WallInstant) throws -> Job {
+        let lines = ["0 * * * *", "*/20 8-18 * * *", "30 2 * * *", "15 */5 * * 1-5"]
+        var job =
+            random.int(below: 2) == 0
+            ? try cron(lines[random.int(below: lines.count)], "j")
+            : Job.every(.seconds(600 + random.int(below: 30_000)), "j")
+        job.policy.concurrency = .allow
+        func instant() -> WallInstant { now + .seconds(random.int(below: 4 * 86_400) - 86_400) }
+        if random.int(below: 2) == 0 {
+            let times = ["22:00-06:00", "Mon..Fri 09:30-17:00", "12:00-12:01", "Thu 00:00-24:00"]
+            var window = JobWindow(
+                try WeekRanges([times[random.int(below: times.count)]]), zone: .utc)
+            window.outside = random.int(below: 2) == 0 ? .wait : .skip
+            job.window = window
+        }
+        if random.int(below: 3) == 0 {
+            job.validity = JobValidity(
+                notBefore: random.int(below: 2) == 0 ? instant() : nil,
+                notAfter: random.int(below: 2) == 0 ? instant() : nil)
+        }
+        if random.int(below: 3) == 0 { job.limit = RunLimit(runs: 1 + random.int(below: 9)) }
+        guard case .wall(var schedule) = job.schedule else { return job }
+        if job.window?.outside == .skip { schedule.window = job.window }
+        schedule.validity = job.validity
+        if random.int(below: 3) == 0 {
+            let day = CivilDate(daysSinceEpoch: Int(now.secondsSinceEpoch / 86_400) + 1)
+            let list = DateList(name: "closed", days: DaySet([.range(day, day)]))
+            schedule.rules = Boxed(
+                wrappedValue: random.int(below: 2) == 0
+                    ? FiringRules(except: [list]) : FiringRules(onlyOn: [list]))
+        }
+        job.schedule = .wall(schedule)
+        return job
+    }
+
+    private static func words(_ job: Job) -> String {
+        "\(job.schedule), window \(job.window?.ranges.texts ?? []) \(job.window?.outside as Any), "
+            + "\(job.validity as Any), \(job.limit as Any)"
+    }
+
+    /// Each run that is announced comes at its time, and no other one.
+    @Test func whatIsAnnouncedHappensWithAnyRules() throws {
+        var random = SeededRandom()
+        for number in 0..<400 {
+            var world = World(seed: 7)
+            let job = try Self.draw(&random, at: world.now.wall)
+            world.load([job])
+            let end = world.now.wall + .seconds(3 * 86_400)
+            let announced = world.show("j").upcomingRuns(until: end, most: 1000).map(\.at)
+            while world.now.wall < end {
+                world.pass(min(.seconds(600), end - world.now.wall))
+                world.endRuns()
+            }
+            let begun = world.started.compactMap { world.recorded[$0.id] }
+            try #require(
+                begun.count == announced.count
+                    && zip(begun, announced).allSatisfy { ($0 - $1).length <= .milliseconds(1) },
+                "job \(number): \(Self.words(job))\nannounced \(announced)\nbegun \(begun)")
         }
     }
 

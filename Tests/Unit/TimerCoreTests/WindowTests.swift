@@ -450,6 +450,18 @@ import Testing
         #expect(times == ["20:00:00Z", "21:06:40Z", "20:00:00Z", "22:06:40Z"])
     }
 
+    /// In a minute of each day there is no point of this interval for years: nothing is announced.
+    @Test func withoutAPointInTheWindowNothingIsNext() throws {
+        var world = start([
+            try Self.job(.every(.seconds(18_586)), ["12:00-12:01"], outside: .skip)
+        ])
+        #expect(world.show("backup").next == nil && world.show("backup").remaining == nil)
+        let end = world.now.wall + .seconds(9 * 86_400)
+        #expect(world.show("backup").upcomingRuns(until: end, most: 10).isEmpty)
+        world.pass(.seconds(9 * 86_400))
+        #expect(world.started.isEmpty && world.rings < 5)
+    }
+
     @Test func upcomingRunsSkipWhatIsOutside() throws {
         let job = try Self.job(.every(.seconds(5 * 3600)), ["20:00-24:00"], outside: .skip)
         let world = start([job])

@@ -72,7 +72,10 @@ extension StoreTests {
     private func copy(_ record: JobRecord, into old: Store) throws {
         let other = path + "-new"
         try Store(path: other).commit([.save(record)], durable: true)
-        let names = JobColumn.allCases.filter { $0 != .chain }.map(\.name).joined(separator: ", ")
+        let names = JobColumn.allCases.filter {
+            ![.chain, .limitedRuns, .limitedSuccesses].contains($0)
+        }
+        .map(\.name).joined(separator: ", ")
         for statement in [
             "ATTACH '\(other)' AS new", "INSERT INTO job (\(names)) SELECT \(names) FROM new.job",
             "DETACH new",

@@ -57,6 +57,7 @@ import TimerCore
         waiting.awaitsEnd = true
         waiting.endedInPause = now(6).wall
         waiting.lastSuccess = now(7).wall
+        waiting.tally = RunTally(runs: 3, successes: 2)
         let records = [
             record("a"), record("b", phase: .paused(pause)), record("c", phase: .paused(own)),
             record("d", phase: .finished), record("e", phase: .paused(silent)), gone,

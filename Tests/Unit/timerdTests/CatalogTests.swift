@@ -169,7 +169,7 @@ private enum Samples {
         .stopped(job, from: nil, by: initiator, dropped: .zero),
         .skipNextSet(job, 1, by: initiator),
         .renamed(job, from: Job.Name("rapport")!),
-        .finished(job, firesAtBoot: false),
+        .finished(job, firesAtBoot: false, after: nil),
         .reloaded(added: [], changed: [], removed: [], kept: 0),
         .zonesChanged([job]),
         .clockStepped(by: .seconds(1), isCorrection: false),

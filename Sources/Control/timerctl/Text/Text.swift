@@ -19,6 +19,11 @@ enum Text {
             ("Condition", job.condition.map(condition)),
             ("Window", job.window.map(window)), ("Not before", job.notBefore.map(instant)),
             ("Not after", job.notAfter.map(instant)),
+            ("Max runs", job.maxRuns.map { "\($0), of which it had \(job.countedRuns ?? 0)" }),
+            (
+                "Max successes",
+                job.maxSuccesses.map { "\($0), of which it had \(job.countedSuccesses ?? 0)" }
+            ),
             ("State", state(job.state, job.running)),
         ]
         if let pause = job.paused {

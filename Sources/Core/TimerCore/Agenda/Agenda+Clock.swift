@@ -160,7 +160,11 @@ extension Schedule {
 
 extension JobEntry {
     /// The notice about a job for which no more runs are scheduled, in this boot or at all.
-    var finished: Notice { .finished(job.name, firesAtBoot: job.schedule.isOncePerBoot) }
+    var finished: Notice {
+        .finished(
+            job.name, firesAtBoot: job.schedule.isOncePerBoot && !isSpent,
+            after: isSpent ? job.limit : nil)
+    }
 
     /// Restarts the search for occurrences after an instant of the new time, because the time
     /// before was wrong.

@@ -3,6 +3,15 @@
 
 /// What is asked of the agenda between events. None of it changes anything.
 extension Agenda {
+    /// A run that has not ended; nil if there is none of this identity.
+    public func activeRun(_ run: Run.ID) -> ActiveRun? { runs[run, of: jobKey(of: run)] }
+
+    /// The active runs of a job that was removed while they ran, oldest first. Empty for a job that
+    /// is there.
+    public func removedRuns(of job: Job.Name) -> [ActiveRun] {
+        slot(of: job) == nil ? runs[removed: job] : []
+    }
+
     /// The state of all jobs as of `now`.
     /// - Complexity: O(*n*) in the number of jobs.
     public func snapshot(at now: Now) -> Snapshot {

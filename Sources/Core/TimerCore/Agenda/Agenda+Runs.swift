@@ -10,6 +10,7 @@ extension Agenda {
         _ firing: Firing, late: Duration, _ slot: Int, _ entry: inout JobEntry,
         as candidate: Candidate, at now: Now, into batch: inout Batch
     ) {
+        guard !entry.isSpent else { return }
         if let left = SkipNext.left(of: entry.skips) {
             entry.skips = left
             return skip(firing, .byOrder(left: left), &entry, at: now, into: &batch)
@@ -21,6 +22,7 @@ extension Agenda {
         if let obstacle = recordAndStart(run, as: candidate, slot, &entry, at: now, into: &batch) {
             return skip(firing, obstacle.skipReason, &entry, at: now, into: &batch)
         }
+        if entry.count(run) { batch.timers += updateTimer(slot, &entry, at: now) }
         if case .schedule = firing.cause { counts.lateness.add(late) }
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
         batch.notices.append(.log(.fired(run, late: late, remaining: remaining)))
@@ -145,15 +147,6 @@ extension Agenda {
         return slot(of: job).map { .slot($0) } ?? .other(job)
     }
 
-    /// A run that has not ended; nil if there is none of this identity.
-    public func activeRun(_ run: Run.ID) -> ActiveRun? { runs[run, of: jobKey(of: run)] }
-
-    /// The active runs of a job that was removed while they ran, oldest first. Empty for a job that
-    /// is there.
-    public func removedRuns(of job: Job.Name) -> [ActiveRun] {
-        slot(of: job) == nil ? runs[removed: job] : []
-    }
-
     mutating func noteBegin(of run: Run.ID, at instant: WallInstant) -> [Action] {
         let key = jobKey(of: run)
         let change = runs.apply(.begin(at: instant), to: run, of: key)
@@ -198,7 +191,8 @@ extension Agenda {
         if let slot, var entry = entries[slot] {
             let willRetry = retry(change.run, after: outcome, slot, &entry, at: now, into: &batch)
             noteEnd(summary, change.run.firing.cause, willRetry: willRetry, in: &entry)
-            closing = notices(
+            closing = countEnd(of: summary, slot, &entry, at: now, into: &batch)
+            closing += notices(
                 of: summary, slot, &entry, willRetry: willRetry, hasOutput: hasOutput)
             entries[slot] = entry
             admitWaiting(at: now, into: &batch)
@@ -297,7 +291,7 @@ extension Agenda {
         }
         checkAgain(slot, &entry, at: now, into: &batch)
         stopOutsideWindow(slot, entry, at: now, into: &batch)
-        if !entry.phase.isPaused, isWaiting {
+        if !isSuspended(entry), isWaiting {
             let isClosed = entry.isOutsideWindow(at: now.wall)
             if !isClosed { releaseDelayed(slot, &entry, at: now, into: &batch) }
             while let first = firstInLine(slot, isClosed: isClosed),

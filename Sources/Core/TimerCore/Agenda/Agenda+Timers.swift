@@ -20,6 +20,7 @@ extension Agenda {
         if entries.isHeld, entry.phase == .armed, !entry.isShared, let hold = entries.hold {
             entry.phase = .paused(hold.pause(since: now.wall))
         }
+        if entry.isSpent, entry.phase == .armed { entry.phase = .finished }
         switch entry.phase {
         case .armed where !isShutDown && !entry.isShared: entry.ledger.open(at: counted)
         case .armed, .paused, .stopped, .finished: entry.ledger.close(at: counted)
@@ -90,7 +91,7 @@ extension Agenda {
     /// next check of a condition. In a pause it is only for what a user has requested.
     mutating func updateRetryTimer(_ slot: Int, _ entry: JobEntry) -> [Action] {
         var new: AwakeInstant?
-        if !isShutDown, !entry.phase.isPaused {
+        if !isShutDown, !isSuspended(entry) {
             new = runs[slot].compactMap(\.startsAt).min()
             if let due = entry.chainDue { new = min(new ?? due, due) }
         }

@@ -27,7 +27,7 @@ extension Agenda {
     private mutating func execute(
         _ order: Order, _ slot: Int, _ entry: inout JobEntry, at now: Now
     ) -> [Action] {
-        func unchanged(_ reason: String) -> [Action] { [.answer(.unchanged(reason))] }
+        func unchanged(_ reason: String) -> [Action] { .unchanged(reason) }
 
         switch (order.verb, entry.phase) {
         case (.pause, .armed): return pause(slot, &entry, order, at: now)
@@ -105,7 +105,7 @@ extension Agenda {
         wanted.until = order.pauseEnd(at: now) ?? pause.until
         wanted.withRun = pause.withRun || order.withRun
         guard wanted != pause else {
-            return [.answer(.unchanged("already paused by \(pause.by)"))]
+            return .unchanged("already paused by \(pause.by)")
         }
         wanted.by = order.by
         entry.phase = .paused(wanted)
@@ -187,6 +187,7 @@ extension Agenda {
     ) -> [Action] {
         entry.phase = .armed
         entry.firings = 0
+        entry.tally = RunTally()
         entry.progress.restart(after: now.wall)
         entry.isDueThisBoot = entry.job.schedule.isSinceBoot
         entry.dropAccrued(at: now)
@@ -223,7 +224,7 @@ extension Agenda {
     ) -> [Action] {
         guard order.count != entry.skips else {
             let count = plural(entry.skips, "run", "runs")
-            return [.answer(.unchanged("the next \(count) will be skipped already"))]
+            return .unchanged("the next \(count) will be skipped already")
         }
         entry.skips = SkipNext.accepted(order.count)
         return commit(slot, &entry, Batch(), at: now) { entry in
@@ -247,6 +248,14 @@ extension Agenda {
         entries[slot] = entry
         return timer + batch.actions
             + [.save([record], durable: true), .log(notice(entry)), .answer(answer)]
+    }
+}
+
+extension [Action] {
+    /// The answer to a command that has nothing to do. What it wants may be what an earlier command did a
+    /// moment ago: the answer waits until that is on the disk, so that no kill takes it back.
+    static func unchanged(_ reason: String) -> [Action] {
+        [.save([], durable: true), .answer(.unchanged(reason))]
     }
 }
 

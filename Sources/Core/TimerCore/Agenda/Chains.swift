@@ -102,9 +102,10 @@ extension Agenda {
         _ slot: Int, _ entry: inout JobEntry, at now: Now, into batch: inout Batch
     ) {
         guard !entry.chain.isEmpty else { return }
+        let wasFinished = entry.phase == .finished
         let awaitsWindow = entry.awaitsWindow(at: now.wall)
         if !awaitsWindow { entry.joinEndsOutsideWindow(at: now) }
-        while !isShutDown, !entry.phase.isPaused, !awaitsWindow,
+        while !isShutDown, !isSuspended(entry), !awaitsWindow,
             let follows = entry.job.follows, let item = entry.chain.takeDue(follows, at: now)
         {
             let delay = follows.cause(of: item.end.job)?.delay ?? .zero
@@ -119,6 +120,7 @@ extension Agenda {
                 begin(firing, late: .zero, slot, &entry, as: .due, at: now, into: &batch)
             }
         }
+        if entry.phase == .finished, !wasFinished { batch.notices.append(.log(entry.finished)) }
         batch.records.append(entry.record(at: now, ahead: ahead, instance: instance))
     }
 

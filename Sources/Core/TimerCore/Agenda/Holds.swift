@@ -20,7 +20,7 @@ extension Agenda {
         hold.until = until ?? hold.until
         hold.withRun = hold.withRun || terms.withRun
         if let before, hold == before {
-            return [.answer(.unchanged("already held by \(before.by)"))]
+            return .unchanged("already held by \(before.by)")
         }
         hold.by = terms.by
         entries.hold(hold)
@@ -35,7 +35,7 @@ extension Agenda {
     /// - Complexity: O(*n* log *n*) in the number of jobs.
     mutating func releaseMachine(by initiator: Initiator, at now: Now) -> [Action] {
         guard !isShutDown else { return [.answer(.refused("the daemon is stopping"))] }
-        guard let hold = entries.hold else { return [.answer(.unchanged("not held"))] }
+        guard let hold = entries.hold else { return .unchanged("not held") }
         return end(hold, by: initiator, at: now) + [.answer(.done)]
     }
 
@@ -68,8 +68,9 @@ extension Agenda {
                 if hold.withRun, !entry.isShared, !entry.phase.isPausedWithRun {
                     batch.ends += startedRuns(slot).map { .resume($0) }
                 }
-                // What a user had requested may wait.
+                // What was made before it was finished or stopped may wait.
                 release(slot, at: now, into: &batch)
+                runDueChain(slot, at: now, into: &batch)
                 continue
             }
             count += 1

@@ -3,15 +3,17 @@
 
 extension JobEntry {
     func snapshot(at now: Now, _ runs: [ActiveRun]) -> JobSnapshot {
-        let remaining = remaining(at: now)
+        let next = next(at: now)
+        let hasNext = next != nil || phase != .armed || !job.hasLimitedPoints
         var snapshot = JobSnapshot(
             at: now, job: job, phase: phase, active: max(.zero, active(at: now)),
-            accrued: max(.zero, accrued(at: now)), remaining: remaining,
-            next: next(at: now), offset: offset,
+            accrued: max(.zero, accrued(at: now)), remaining: hasNext ? remaining(at: now) : nil,
+            next: next, offset: offset,
             lastScheduled: lastScheduled, firings: firings, live: runs, lastRun: lastRun,
             lastSkip: outcomes.lastSkip, skips: skips, maxLoss: maxLoss, checkpoint: checkpoint,
             incidents: watch?.wrappedValue.notifiedIncidents ?? [])
         snapshot.chain = chainView(at: now)
+        if job.limit != nil { snapshot.tally = tally }
         if job.hasLimitedPoints { snapshot.nextPoint = nextPoint(at: now) }
         if job.schedule == .onDemand, !phase.isPaused, let due = snapshot.chain?.due {
             snapshot.remaining = due - now.wall
@@ -23,11 +25,15 @@ extension JobEntry {
     /// When the next firing is due if nothing changes until then. For a pause with an end, that is
     /// after the pause, as `on-resume` says.
     func next(at now: Now) -> WallInstant? {
+        guard !isSpent else { return nil }
         if case .paused(let pause) = phase {
             return pause.until.flatMap { next(after: pause, $0, now) }
         }
         if let due = dueOccurrence { return start(ofDue: due, at: now) }
-        return ledger.isOpen ? remaining(at: now).map { now.wall + $0 } : nil
+        guard ledger.isOpen, let left = remaining(at: now) else { return nil }
+        // For years, no point of its interval may be in its window.
+        if let window = job.window, nextPoint(at: now).map(window.isOutside) == true { return nil }
+        return now.wall + left
     }
 
     private func next(after pause: Pause, _ until: WallInstant, _ now: Now) -> WallInstant? {

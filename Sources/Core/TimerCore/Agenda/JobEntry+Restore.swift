@@ -9,6 +9,7 @@ extension JobEntry {
         ledger = Ledger(active: record.active, accrued: record.accrued)
         maxLoss = record.maxLoss
         skips = record.skips
+        tally = record.tally
         clockEpoch = record.clockEpoch
         phase = hold == nil ? record.phase.withoutHold : record.phase
         firings = record.firings
@@ -114,7 +115,7 @@ extension JobEntry {
             return
         case .every, .wall, .onDemand: break
         }
-        guard phase == .finished else { return }
+        guard phase == .finished, !isSpent else { return }
         phase = .armed
         firings = 0
         dropAccrued(at: now)

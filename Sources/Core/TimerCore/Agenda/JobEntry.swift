@@ -167,7 +167,8 @@ struct JobEntry: Sendable {
             processedThrough: processedThrough(at: real), clockEpoch: clockEpoch,
             isDueThisBoot: isDueThisBoot, awaitsEnd: endWait.isWaiting, endedInPause: endedInPause,
             lastSuccess: boxedOutcomes?.wrappedValue.lastSuccess,
-            watchedSince: watch == nil ? nil : watchedSince(at: real.wall), chain: chain.ends)
+            watchedSince: watch == nil ? nil : watchedSince(at: real.wall), chain: chain.ends,
+            tally: tally)
     }
 
     /// From when on the time without a success counts, for a job with `stale-after`.
@@ -219,6 +220,7 @@ extension JobEntry {
         var isDueThisBoot = false
         var endWait = EndWait()
         var chain = ChainWait()
+        var tally = RunTally()
     }
 
     /// How often the wall clock was corrected backwards. It distinguishes occurrences with the same
@@ -262,6 +264,12 @@ extension JobEntry {
     var chain: ChainWait {
         get { uncommon?.wrappedValue.chain ?? ChainWait() }
         set { if newValue != chain { change { $0.chain = newValue } } }
+    }
+
+    /// How many runs it had, if their number is limited.
+    var tally: RunTally {
+        get { uncommon?.wrappedValue.tally ?? RunTally() }
+        set { if newValue != tally { change { $0.tally = newValue } } }
     }
 
     private mutating func change(_ body: (inout UncommonFields) -> Void) {

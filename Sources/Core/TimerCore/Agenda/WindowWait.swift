@@ -84,7 +84,13 @@ extension Agenda {
     /// Whether the runs of a job that wait must go on waiting, except those that a user requested: it is
     /// paused, or its window is closed.
     func isHeldBack(_ entry: JobEntry, at now: Now) -> Bool {
-        entry.phase.isPaused || entry.isOutsideWindow(at: now.wall)
+        isSuspended(entry) || entry.isOutsideWindow(at: now.wall)
+    }
+
+    /// Whether no run of the job starts until its pause or the hold of the machine ends. A job that is
+    /// finished or stopped has no pause, and may have runs that wait.
+    func isSuspended(_ entry: JobEntry) -> Bool {
+        entry.phase.isPaused || entries.isHeld && !entry.isShared
     }
 
     /// The first run that waits for the previous run; while the window is closed, only one that a user
@@ -101,7 +107,7 @@ extension Agenda {
         let now = clocks.last
         var next = next
         let isOpen = window.isOpen(at: now.wall)
-        if !isOpen, !entry.phase.isPaused {
+        if !isOpen, !isSuspended(entry) {
             let waits = runs[slot].contains { $0.wait != nil && !$0.isRequested }
             if next != nil || waits {
                 let opening = now.awake(at: window.opening(notBefore: now.wall))

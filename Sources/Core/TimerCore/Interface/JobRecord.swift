@@ -167,7 +167,7 @@ public struct JobRecord: Hashable, Sendable {
         skips: Int = 0, processedThrough: WallInstant? = nil, clockEpoch: Int = 0,
         isDueThisBoot: Bool = false, awaitsEnd: Bool = false,
         endedInPause: WallInstant? = nil, lastSuccess: WallInstant? = nil,
-        watchedSince: WallInstant? = nil, chain: [ChainEnd] = []
+        watchedSince: WallInstant? = nil, chain: [ChainEnd] = [], tally: RunTally = RunTally()
     ) {
         self.job = job
         self.phase = phase
@@ -189,8 +189,9 @@ public struct JobRecord: Hashable, Sendable {
         self.awaitsEnd = awaitsEnd
         self.lastSuccess = lastSuccess
         self.watchedSince = watchedSince
-        if endedInPause != nil || !chain.isEmpty {
-            rare = Boxed(wrappedValue: RareFields(endedInPause: endedInPause, chain: chain))
+        if endedInPause != nil || !chain.isEmpty || tally != RunTally() {
+            rare = Boxed(
+                wrappedValue: RareFields(endedInPause: endedInPause, chain: chain, tally: tally))
         }
     }
 }
@@ -200,6 +201,7 @@ extension JobRecord {
     private struct RareFields: Hashable, Sendable {
         var endedInPause: WallInstant?
         var chain: [ChainEnd] = []
+        var tally = RunTally()
     }
 
     /// When the interval restarted during the pause that the job is in, by the wall clock; nil if
@@ -213,6 +215,12 @@ extension JobRecord {
     public var chain: [ChainEnd] {
         get { rare?.wrappedValue.chain ?? [] }
         set { change { $0.chain = newValue } }
+    }
+
+    /// How many runs it had, if their number is limited.
+    public var tally: RunTally {
+        get { rare?.wrappedValue.tally ?? RunTally() }
+        set { change { $0.tally = newValue } }
     }
 
     private mutating func change(_ body: (inout RareFields) -> Void) {

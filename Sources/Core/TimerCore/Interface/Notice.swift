@@ -64,8 +64,8 @@ public enum Notice: Hashable, Sendable {
     /// A job took over the saved state of the name that it had before.
     case renamed(Job.Name, from: Job.Name)
     /// No more runs of a job are scheduled, at all or, if it fires again in the next boot, in this
-    /// boot.
-    case finished(Job.Name, firesAtBoot: Bool)
+    /// boot; because it had this many runs, if there is such a limit.
+    case finished(Job.Name, firesAtBoot: Bool, after: RunLimit?)
     /// The configuration was read again; how many jobs did not change.
     case reloaded(added: [Job.Name], changed: [Job.Name], removed: [Job.Name], kept: Int)
     /// The rules of time zones changed, and the occurrences of these jobs with them.

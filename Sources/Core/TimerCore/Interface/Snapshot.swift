@@ -47,6 +47,8 @@ public struct JobSnapshot: Hashable, Sendable {
     public var awaitedSlots: [Run.ID: RunSlot.Name] = [:]
     /// What it waits for if it follows other jobs; nil if it follows none.
     public var chain: ChainView?
+    /// How many runs it had, if their number is limited.
+    public var tally = RunTally()
     /// The jobs that follow it.
     public var followers: [Job.Name] = []
     /// The latest run that ended, also of an earlier instance; nil if none is known.

@@ -43,8 +43,10 @@ extension JobSnapshot {
         }
         var number = 0
         var due = next
-        while let at = due, at <= end, found.count < most {
+        var left = job.limit?.runs.map { $0 - tally.runs } ?? .max
+        while let at = due, at <= end, found.count < most, left > 0 {
             let kind: UpcomingRun.Kind = number < skips ? .skipped : .run
+            if kind == .run { left -= 1 }
             found.append(UpcomingRun(at: at, job: job.name, kind: kind))
             number += 1
             due = occurrence(after: at)
@@ -61,7 +63,9 @@ extension JobSnapshot {
             case .after, .onBoot, .onDemand: nil
             case .wall(let schedule): schedule.next(after: instant - offset).map { $0 + offset }
             }
-        guard let found, job.validity?.allows(found) ?? true else { return nil }
+        guard let found, job.validity?.allows(found) ?? true,
+            job.window?.isOutside(found) != true
+        else { return nil }
         return job.window?.start(of: found) ?? found
     }
 

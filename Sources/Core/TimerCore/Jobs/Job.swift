@@ -68,6 +68,7 @@ extension Job {
         var follows: Follows?
         var window: JobWindow?
         var validity: JobValidity?
+        var limit: RunLimit?
     }
 
     /// Whether it runs once and is then removed together with its definition. A command created it
@@ -111,6 +112,12 @@ extension Job {
     public var validity: JobValidity? {
         get { uncommon.validity }
         set { if newValue != validity { uncommon.validity = newValue } }
+    }
+
+    /// After how many runs it is finished; nil: its runs are not counted.
+    public var limit: RunLimit? {
+        get { uncommon.limit }
+        set { if newValue != limit { uncommon.limit = newValue } }
     }
 
     /// The first point of its interval from this one on at which it may be due.

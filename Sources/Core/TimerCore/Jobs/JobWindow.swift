@@ -65,8 +65,8 @@ public struct JobWindow: Hashable, Sendable {
         return opening(notBefore: opening(notBefore: instant) + delay)
     }
 
-    /// The first of a row of instants that is not outside the window, if that skips the others. The first
-    /// of all if none is found.
+    /// The first of a row of instants that is not outside the window, if that skips the others. If none is
+    /// found, the one at which the search ended: it continues there.
     ///
     /// - Parameter span: how much time is between two of them, above zero.
     /// - Complexity: O(*n*) in the openings until then, at most `openingsMax`.
@@ -78,8 +78,11 @@ public struct JobWindow: Hashable, Sendable {
             guard opening > point else { return point }
             point = point.next(notBefore: opening, every: span)
         }
-        return first
+        return point
     }
+
+    /// Whether a point of an interval is one at which the search ended, and no run comes.
+    func isOutside(_ point: WallInstant) -> Bool { outside == .skip && !isOpen(at: point) }
 
     /// How many openings are looked at before a search ends.
     private static let openingsMax = 1000

@@ -60,8 +60,16 @@ extension LogEntry {
         return "\(what), requested by \(initiator)"
     }
 
-    static func finished(firesAtBoot: Bool) -> String {
-        firesAtBoot
+    static func finished(firesAtBoot: Bool, after limit: RunLimit?) -> String {
+        if let limit {
+            let limits = [
+                limit.runs.map { "max-runs = \($0)" },
+                limit.successes.map { "max-successes = \($0)" },
+            ]
+            let words = limits.compactMap(\.self).joined(separator: ", ")
+            return "no more runs are scheduled (\(words)); `timerctl start` counts from zero again"
+        }
+        return firesAtBoot
             ? "no more runs are scheduled in this boot of the machine; it runs again after the next boot"
             : "no more runs are scheduled; `timerctl start` restarts the timer"
     }

@@ -39,7 +39,8 @@ extension LogEntry {
             (.notice, "stopped by \(by); \(span(dropped)) of elapsed time dropped")
         case .skipNextSet(_, let count, let by): (.notice, skipNextSet(count, by: by))
         case .renamed(_, let old): (.notice, "renamed from \(old); its saved state was kept")
-        case .finished(_, let firesAtBoot): (.info, finished(firesAtBoot: firesAtBoot))
+        case .finished(_, let firesAtBoot, let limit):
+            (.info, finished(firesAtBoot: firesAtBoot, after: limit))
         case .skipped(let firing, let reason): skipped(firing, reason)
         case .incidentBegan(let one): (.warning, incidentBegan(one))
         case .incidentEnded(let one): (.notice, incidentEnded(one))

@@ -86,7 +86,7 @@ extension Notice {
             return about(.skipNextSet, job, [.number("TIMERD_SKIPS", count), .by(by)])
         case .renamed(let job, let old):
             return about(.renamed, job, [.text("TIMERD_RENAMED_FROM", old)])
-        case .finished(let job, _): return about(.finished, job)
+        case .finished(let job, _, _): return about(.finished, job)
         case .skipped(let firing, let reason):
             return about(.skipped, firing.id.job, Facts.skip(firing, reason))
         case .incidentBegan(let one): return about(.incidentBegan, one.job, Facts.incident(one))

@@ -91,7 +91,7 @@ final class Counter: Sendable {
         for job in jobs {
             feed.append(
                 RecordedEvent(
-                    content: .notice(.finished(Job.Name(job)!, firesAtBoot: false)),
+                    content: .notice(.finished(Job.Name(job)!, firesAtBoot: false, after: nil)),
                     time: WallInstant(secondsSinceEpoch: 0)))
         }
     }

@@ -69,7 +69,7 @@ import TimerCore
     private func event(_ text: String) -> RecordedEvent {
         let job = Job.Name(text)!
         return RecordedEvent(
-            content: .notice(.finished(job, firesAtBoot: false)),
+            content: .notice(.finished(job, firesAtBoot: false, after: nil)),
             time: WallInstant(secondsSinceEpoch: 0))
     }
 
