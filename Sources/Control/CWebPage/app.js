@@ -193,11 +193,6 @@ const isPaused = (job) => job.state === 'paused';
 const hasEnded = ({ state }) => state === 'stopped' || state === 'finished';
 const hasFailed = (job) => job.last?.failed === true;
 
-const ERRORS = {
-  ENOENT: 'no such file or directory', EACCES: 'permission denied', EPERM: 'operation not permitted',
-  ENOEXEC: 'exec format error', ENOMEM: 'cannot allocate memory', ENOTDIR: 'not a directory', E2BIG: 'argument list too long',
-};
-const LOST = { reboot: 'the machine', daemon: 'timerd', runner: 'the runner' };
 const SKIPPED = {
   'still-running': 'the previous run had not ended', 'concurrency-max': 'concurrency-max was reached',
   'queue-full': 'another run was waiting already', 'slot-busy': 'a slot of it was taken', 'outside-window': 'its window was closed', missed: 'it was missed', 'catch-up-max': 'too many were missed',
@@ -207,31 +202,11 @@ const SKIPPED = {
   away: 'it was due while no machine was connected to the fleet',
 };
 
-/** Says how a run ended: `exit status 1`, `killed by SIGKILL`. */
-function ending(run) {
-  if (run.succeeded) return 'succeeded';
-  switch (run.reason) {
-    case 'exited': return `exit status ${run.exit_code}`;
-    case 'signalled': return `killed by ${run.signal}`;
-    case 'spawn-failed': {
-      const [, code, what] = /^(\w+)(?:, (.*))?$/s.exec(run.detail ?? '') ?? [];
-      return `failed to start: ${ERRORS[code] ?? run.detail ?? ''}${what ? ` (${what})` : ''}`;
-    }
-    case 'lost':
-      if (run.detail === 'deadline') return 'never started: later than starting-deadline allows';
-      if (run.detail === 'unstarted') return 'never started: too late after the claim for the fleet';
-      if (run.detail === 'machine') return 'lost: its machine disappeared from the fleet';
-      return LOST[run.detail] ? `lost: ${LOST[run.detail]} went down while it ran` : 'lost';
-    case 'skipped':
-      if (run.exit_code !== undefined) return `skipped: exit status ${run.exit_code}`;
-      return `skipped: condition not met: ${(run.detail ?? '').replace(/^condition /, '')}`;
-    case 'stopped': return run.detail === 'window' ? 'stopped because its window closed' : 'stopped on request';
-    default: return { 'timed-out': 'timed out', replaced: 'replaced by a newer run' }[run.reason] ?? run.outcome ?? 'unknown';
-  }
-}
+/** Says how a run ended, as the daemon does: `exit 1`, `killed by SIGKILL`. */
+const ending = (run) => run.result ?? run.outcome ?? 'unknown';
 
 /** The same in few words, for a narrow column. */
-const shortEnding = (run) => ({ 'spawn-failed': 'failed to start', lost: 'lost', replaced: 'replaced', stopped: 'stopped', skipped: 'skipped' }[run.reason] ?? ending(run));
+const shortEnding = (run) => ({ 'spawn-failed': 'could not start', lost: 'lost', replaced: 'replaced', stopped: 'stopped', skipped: 'skipped' }[run.reason] ?? ending(run));
 
 /** The result of a run as the letter that `/v1/recent` uses: `s` succeeded, `f` failed, `i` stopped, replaced or skipped. */
 const verdict = (run) => (run.failed ? 'f' : run.succeeded ? 's' : 'i');

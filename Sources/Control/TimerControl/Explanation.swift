@@ -152,20 +152,9 @@ public struct Explanation {
 
     private mutating func explainLast(of job: JobStatus) {
         if let last = job.last {
-            let took = last.elapsedUsec.map { $0 > 0 ? ", after \(span($0))" : "" } ?? ""
-            let place = last.machine.map { " on \(Printable.text($0))" } ?? ""
-            let outcome = last.outcome ?? "?"
-            let end =
-                last.reason == "skipped"
-                ? "was\(place) \(Printable.text(RunWords.end(outcome)))"
-                : "ended\(place) with \(Printable.text(outcome))"
             add(
-                .lastRun,
-                "Its last run, \(last.id), \(end)\(took)."
-                    + (last.outcome == "lost(deadline)"
-                        ? " It was never started: it was later than starting-deadline allows."
-                        : ""),
-                at: last.ended, run: last.id)
+                .lastRun, "Its last run, \(last.id), \(Self.ending(of: last)).", at: last.ended,
+                run: last.id)
         } else if job.running.isEmpty {
             add(.neverRan, "It has never run.")
         }
@@ -174,7 +163,21 @@ public struct Explanation {
             skip.skippedCount == 1
             ? "Its run of \(show(skip.scheduled)) was"
             : "\(skip.skippedCount) runs from \(show(skip.scheduled)) on were"
-        add(.skipped, "\(which) skipped: \(Self.reason(skip.reason)).", at: skip.scheduled)
+        add(.skipped, "\(which) skipped: \(RunWords.skip(skip.reason)).", at: skip.scheduled)
+    }
+
+    /// How a run ended, as the end of a sentence about it.
+    private static func ending(of run: RunStatus) -> String {
+        let place = run.machine.map { " on \(Printable.text($0))" } ?? ""
+        let words = Printable.text(RunWords.ending(of: run) ?? "ended")
+        if run.succeeded == true { return words + place }
+        // "was skipped: …", "was lost: …", "was replaced by a newer run", "was stopped on request"
+        let isDone = ["skipped", "lost: ", "replaced", "stopped"].contains { words.hasPrefix($0) }
+        if isDone { return "was\(place) \(words)" }
+        let isUnstarted = ["could not start", "never started", "its condition"].contains {
+            words.hasPrefix($0)
+        }
+        return isUnstarted ? words + place : "ended\(place): \(words)"
     }
 
     private mutating func explainIncidents(of job: JobStatus) {
@@ -183,23 +186,6 @@ public struct Explanation {
                 .incident,
                 "Since \(show(incident.since)), \(incident.words) (\(incident.kind)); notifier "
                     + "\(incident.notifier) sent a message.", at: incident.since)
-        }
-    }
-
-    private static func reason(_ word: String) -> String {
-        switch word {
-        case "still-running": "the previous run had not ended (concurrency)"
-        case "concurrency-max":
-            "as many of its runs as concurrency-max allows were still running"
-        case "queue-full": "another run was already waiting (concurrency)"
-        case "slot-busy": "a slot that it needs was taken (on-busy-slot = \"skip\")"
-        case "missed": "it was missed (on-missed = \"skip\")"
-        case "outside-window": "its window was closed (outside-window = \"skip\")"
-        case "clock-set": "the wall clock was set past it"
-        case "catch-up-max": "too many runs were missed to catch up with all of them"
-        case "deadline": "it was later than starting-deadline allows"
-        case "by-order": "as requested (skip-next)"
-        default: word
         }
     }
 
@@ -216,8 +202,7 @@ public struct Explanation {
     }
 
     func span(_ microseconds: Int64) -> String {
-        let accuracy: Duration = microseconds >= 60_000_000 ? .seconds(1) : .milliseconds(1)
-        return TimeSpan.text(.microseconds(microseconds), accuracy: accuracy)
+        TimeSpan.roundedText(.microseconds(microseconds))
     }
 }
 

@@ -28,12 +28,16 @@ extension JobStatus {
         }
         if !snapshot.phase.isPaused { followsAt = snapshot.chain?.due?.rfc3339Micros }
         if !snapshot.followers.isEmpty { followers = snapshot.followers.map(\.description) }
-        next = snapshot.next?.rfc3339Micros
+        let next = snapshot.nextRun
+        self.next = next?.rfc3339Micros
         if let wait = snapshot.nextAttempt {
             nextAttempt = (snapshot.at.wall + wait).rfc3339Micros
             nextAttemptUsec = wait.wholeMicroseconds
         }
         remainingUsec = snapshot.remaining?.wholeMicroseconds
+        if snapshot.skips > 0 {
+            remainingUsec = next.map { ($0 - snapshot.at.wall).wholeMicroseconds }
+        }
         elapsedUsec = snapshot.accrued.wholeMicroseconds
         activeUsec = snapshot.active.wholeMicroseconds
         firings = snapshot.firings

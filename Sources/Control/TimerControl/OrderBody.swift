@@ -72,8 +72,12 @@ extension OrderBody {
         guard words.count <= RunArguments.countMax else {
             return "arguments: has \(words.count) words; at most \(RunArguments.countMax)"
         }
-        return words.lazy.compactMap { RunArguments.fault(inWord: $0) }.first
-            .map { "arguments: \($0)" }
+        if let fault = words.lazy.compactMap({ RunArguments.fault(inWord: $0) }).first {
+            return "arguments: \(fault)"
+        }
+        return RunArguments(words).repeated.map {
+            "arguments: \($0.debugDescription) is there twice"
+        }
     }
 
     /// The part before the first `=`. It is found by bytes, because `=` may form one character with

@@ -23,6 +23,8 @@ public struct RunStatus: Codable, Hashable, Sendable {
     public var reason: String?
     /// Of `spawn-failed`, `lost`, `skipped` and `stopped`: what is within the parentheses of `outcome`.
     public var detail: String?
+    /// How it ended, for people: `exit 1`, `killed by SIGKILL`. The words may change, those of `outcome` do not.
+    public var result: String?
     /// The exit code, 0 to 255, of a process that exited by itself.
     public var exitCode: Int32?
     /// The name of the signal that ended its process, such as `SIGKILL`.
@@ -84,7 +86,8 @@ public struct RunStatus: Codable, Hashable, Sendable {
         case alone, arguments, began, cause, causeResult, causeRun, checkedAgain, detail,
             elapsedUsec, ended, exitCode, failed, forced, id, job, machine, missed,
             outcome
-        case output, peakBytes, reason, requestedBy, scheduled, signal, slot, startsAt, succeeded
+        case output, peakBytes, reason, requestedBy, result, scheduled, signal, slot, startsAt,
+            succeeded
         case systemUsec, unmet, userUsec, waits, waitsUntil
     }
 }
@@ -172,6 +175,7 @@ extension RunStatus {
         systemUsec = run.usage.system.wholeMicroseconds
         // 0 means that it is not known, because it was not more than the runner itself had.
         peakBytes = run.usage.peakResidentBytes > 0 ? run.usage.peakResidentBytes : nil
+        result = RunWords.end(of: self)
     }
 
     /// The API's form of a run on a machine of the fleet, from what the fleet has of it. Its output and
@@ -195,5 +199,6 @@ extension RunStatus {
         elapsedUsec = run.began.flatMap { began in
             run.ended.map { max(0, ($0 - began).wholeMicroseconds) }
         }
+        result = RunWords.end(of: self)
     }
 }

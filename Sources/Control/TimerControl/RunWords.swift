@@ -6,42 +6,42 @@ import TimerCore
 
 /// Runs in plain words, for the commands and the notifications alike.
 public enum RunWords {
-    /// The end of a run in words, from the word of the API: `exit status 1` for `exited(1)`. An
-    /// unknown text is not changed.
-    public static func end(_ outcome: String) -> String {
-        guard let known = RunOutcome(outcome) else { return outcome }
-        return switch known {
-        case .exited(let code): "exit status \(code)"
-        case .signalled(let name): "killed by \(name)"
-        case .timedOut: "stopped because it ran longer than its timeout"
-        case .replaced: "replaced by a newer run"
-        case .stopped: "stopped on request"
-        case .windowEnded: "stopped because its window closed"
-        case .spawnFailed(let errno, let what) where what.hasPrefix(conditionPart):
-            "its condition was not checked: \(what.dropFirst(conditionPart.count)) (\(error(errno)))"
-        case .spawnFailed(let errno, let what): "failed to start: \(failure(errno, what))"
-        case .lost(.reboot): "lost: the machine went down while it ran"
-        case .lost(.daemon): "lost: timerd went down while it ran"
-        case .lost(.runner): "lost: the runner went down while it ran"
-        case .lost(.deadline): "never started: later than starting-deadline allows"
-        case .lost(.unstarted): "never started: too late after the claim for the fleet"
-        case .lost(.machine): "lost: its machine disappeared from the fleet"
-        case .skipped(.exit(let code)): "skipped: exit status \(code)"
-        case .skipped(.condition(let what)): "skipped: condition not met: \(what)"
-        }
+    /// How a run ended, in the words of `RunOutcome.words`; nil if it has not ended. An outcome that this
+    /// version does not know is not changed.
+    public static func end(of run: RunStatus) -> String? {
+        guard run.result == nil, let text = run.outcome else { return run.result }
+        guard let outcome = RunOutcome(text) else { return text }
+        return outcome.words(
+            failed: run.failed ?? outcome.isFailure(),
+            after: run.began == nil ? nil : run.elapsedUsec.map { .microseconds($0) })
     }
 
-    /// What begins the reason if a condition could not be checked.
-    private static let conditionPart = "condition: "
+    /// The same with how long it took: `exit 1, after 4.100 s`.
+    public static func ending(of run: RunStatus) -> String? {
+        guard let end = end(of: run) else { return nil }
+        // The words for a timeout say it already.
+        let hasProcess = run.outcome.flatMap { RunOutcome($0) }?.hasProcess ?? true
+        guard hasProcess, run.reason != "timed-out", let elapsed = run.elapsedUsec, elapsed > 0
+        else { return end }
+        return "\(end), after \(TimeSpan.roundedText(.microseconds(elapsed)))"
+    }
 
-    /// Why a process was not started. The error of a look-up speaks of a file, and means a name.
-    private static func failure(_ errno: String, _ what: String) -> String {
-        for kind in ["user", "group"] {
-            let step = "look up the \(kind) "
-            guard errno == "ENOENT", what.hasPrefix(step) else { continue }
-            return "there is no \(kind) \(what.dropFirst(step.count)) on this machine"
+    /// Why a run was skipped before it was made, from the word of the API.
+    public static func skip(_ reason: String) -> String {
+        switch reason {
+        case "still-running": "the previous run had not ended (concurrency)"
+        case "concurrency-max":
+            "as many of its runs as concurrency-max allows were still running"
+        case "queue-full": "another run was already waiting (concurrency)"
+        case "slot-busy": "a slot that it needs was taken (on-busy-slot)"
+        case "missed": "it was missed (on-missed)"
+        case "outside-window": "its window was closed (outside-window)"
+        case "clock-set": "the wall clock was set past it"
+        case "catch-up-max": "too many runs were missed to catch up with all of them"
+        case "deadline": "it was later than starting-deadline allows"
+        case "by-order": "as requested (skip-next)"
+        default: reason
         }
-        return "\(error(errno)) (\(what))"
     }
 
     /// Why a run was made, with the attempt if it is not the first.
@@ -101,21 +101,4 @@ public enum RunWords {
     /// The number of a signal on this machine, if it ends processes by default; nil for another
     /// name.
     public static func number(ofSignal name: String) -> Int32? { signals[name] }
-
-    /// The most frequent errors when a process is started.
-    private static let errors: [String: Int32] = [
-        "EPERM": EPERM, "ENOENT": ENOENT, "EIO": EIO, "E2BIG": E2BIG, "ENOEXEC": ENOEXEC,
-        "EAGAIN": EAGAIN, "ENOMEM": ENOMEM, "EACCES": EACCES, "EBUSY": EBUSY, "ENOTDIR": ENOTDIR,
-        "EISDIR": EISDIR, "EINVAL": EINVAL, "ENFILE": ENFILE, "EMFILE": EMFILE, "ETXTBSY": ETXTBSY,
-        "EFBIG": EFBIG, "ENOSPC": ENOSPC, "EROFS": EROFS, "ENAMETOOLONG": ENAMETOOLONG,
-        "ELOOP": ELOOP, "ETIMEDOUT": ETIMEDOUT, "EDQUOT": EDQUOT, "ESRCH": ESRCH,
-    ]
-
-    /// Such as `no such file or directory` for `ENOENT`. The name of an unknown error is not
-    /// changed.
-    private static func error(_ name: String) -> String {
-        guard let number = errors[name] else { return name }
-        let text = String(cString: strerror(number))
-        return text.prefix(1).lowercased() + text.dropFirst()
-    }
 }

@@ -19,12 +19,14 @@ struct Timerctl: ParsableCommand {
 
     /// The commands, in the order of the help and of timerctl(1).
     static let verbs: [any Verb.Type] = [
-        ListVerb.self, TopVerb.self, UpcomingVerb.self, FailuresVerb.self, ShowVerb.self,
+        ListVerb.self, StatusVerb.self, TopVerb.self, UpcomingVerb.self, FailuresVerb.self,
+        ShowVerb.self, CatVerb.self,
         PauseVerb.self, ResumeVerb.self, HoldVerb.self, ReleaseVerb.self,
         StartVerb.self, StopVerb.self, RunVerb.self,
         RetryVerb.self, SkipNextVerb.self, WhyVerb.self, NextVerb.self, HistoryVerb.self,
         LogVerb.self, EventsVerb.self, KillVerb.self, AtVerb.self, InVerb.self, CancelVerb.self,
-        ReloadVerb.self, EditVerb.self, ImportVerb.self, NotifyVerb.self, WebVerb.self,
+        ReloadVerb.self, EditVerb.self, AddVerb.self, RemoveVerb.self, ImportVerb.self,
+        NotifyVerb.self, WebVerb.self,
         SlotsVerb.self, FleetVerb.self, APIVerb.self, MetricsVerb.self,
     ]
 
@@ -84,9 +86,29 @@ struct Timerctl: ParsableCommand {
             } + ["help"]
         guard let word = verbFirst(arguments).first, !word.hasPrefix("-"), !names.contains(word)
         else { return nil }
+        if let other = otherWords[word] {
+            return "timerctl: there is no command \"\(word)\": \(other)"
+        }
         let near = nearestName(word, among: names).map { " (did you mean \"\($0)\"?)" } ?? ""
         return "timerctl: unknown command \"\(Printable.text(word))\"\(near); see `timerctl --help`"
     }
+
+    /// What to type in place of commands that other programs have.
+    private static let otherWords = [
+        "enable":
+            "a job is enabled by its definition; `timerctl start JOB` starts a job that was stopped",
+        "disable":
+            "`timerctl stop JOB` stops the timer of a job, and `timerctl pause JOB` keeps its elapsed time",
+        "restart": "`timerctl run JOB` runs a job now, and `timerctl kill JOB` stops its runs",
+        "daemon-reload": "`timerctl reload` reads the configuration again",
+        "trigger": "`timerctl run JOB` runs a job now", "exec": "`timerctl run JOB` runs a job now",
+        "delete":
+            "`timerctl remove JOB` removes a job with a file of its own, `timerctl edit JOB` any other",
+        "create": "`timerctl add NAME --every 6h -- COMMAND` adds a job",
+        "logs": "`timerctl log JOB` shows the output of a job",
+        "journal": "`timerctl log JOB` shows the output of a job",
+        "ps": "`timerctl list --state running` lists the jobs that are running",
+    ]
 
     /// The arguments with a space before a time such as `-2h` of `at` and `in`: the parser would take
     /// it for options, and the `h` in it for --help, and would exit with 0.
@@ -114,12 +136,12 @@ struct Timerctl: ParsableCommand {
         var rest = arguments
         while let first = rest.first {
             switch first {
-            case "--socket":
+            case "--socket", "--color":
                 guard rest.count > 2 else { return Array(arguments) }
                 options += rest.prefix(2)
                 rest = rest.dropFirst(2)
-            case "--user", "--system", "--json",
-                _ where first.hasPrefix("--socket="):
+            case "--user", "--system", "--json", "--full", "--no-pager",
+                _ where first.hasPrefix("--socket=") || first.hasPrefix("--color="):
                 options.append(first)
                 rest = rest.dropFirst()
             default:

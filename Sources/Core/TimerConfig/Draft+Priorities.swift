@@ -51,7 +51,8 @@ extension Draft {
             guard let companion = Self.companions[entry.key], !companion.isThere(self, entries),
                 !entry.removesDefault, refused.isDisjoint(with: companion.keys)
             else { continue }
-            faults.append(Fault(entry.mark, "\(entry.key) goes with \(companion.partner) alone"))
+            faults.append(
+                Fault(entry.mark, "\(entry.key) can only be used with \(companion.partner)"))
         }
         return faults + conditionFaults(among: entries) + dateFaults(among: entries)
             + countFaults(among: entries)

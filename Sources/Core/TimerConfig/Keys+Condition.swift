@@ -71,7 +71,7 @@ extension Draft {
             condition.values.otherwise != .wait
         else { return [] }
         return [
-            Fault(waitMax.mark, "condition: wait-max goes with otherwise = \"wait\" alone")
+            Fault(waitMax.mark, "condition: wait-max can only be used with otherwise = \"wait\"")
         ]
     }
 

@@ -69,7 +69,7 @@ extension Draft {
         func entry(_ key: String) -> TomlEntry? { entries.first { $0.key == key } }
         guard let nth = entry("every-nth") else {
             return entry("counted-from").map {
-                [Fault($0.mark, "counted-from goes with every-nth alone")]
+                [Fault($0.mark, "counted-from can only be used with every-nth")]
             } ?? []
         }
         var faults: [Fault] = []
@@ -86,7 +86,7 @@ extension Draft {
             calendar.map { WallSchedule.Source.calendar($0.spec, .utc) }
             + cron.map { .cron($0.spec.spec, .utc) }
         if sources.isEmpty || cron.contains(where: \.spec.spec.isReboot) {
-            refuse("goes with calendar and cron alone, and not with @reboot")
+            refuse("can only be used with calendar and cron, and not with @reboot")
         } else if sources.count > 1 {
             refuse(
                 "goes with one calendar event or crontab line, and this job has \(sources.count)")
@@ -121,7 +121,7 @@ extension Draft {
             guard refused.isDisjoint(with: JobKey.schedules) else { return nil }
             return Fault(
                 entry.mark,
-                "\(key) goes with calendar and cron alone: other schedules have no dates; "
+                "\(key) can only be used with calendar and cron: other schedules have no dates; "
                     + "for an interval by the wall clock use calendar, such as \"*:0/15\"")
         }
     }

@@ -24,7 +24,8 @@ extension Draft: KeyTarget {
             default: false
         ) { node, _ throws(Fault) in
             throw Fault(
-                node.mark, "goes with a table whose name ends in @ alone, such as [job.\"dump@\"]")
+                node.mark,
+                "can only be used in a table whose name ends in @, such as [job.\"dump@\"]")
         },
         JobKey(
             \.description, "description", .text,

@@ -70,7 +70,7 @@ struct NotifierDraft: Sendable {
         case .webhook, .ping: break
         case .mail, .job:
             found += faults(["proxy"]) { _ in
-                "proxy goes with webhook, ping and url-credential alone"
+                "proxy can only be used with webhook, ping and url-credential"
             }
         }
         if transport.isPing {
@@ -84,7 +84,7 @@ struct NotifierDraft: Sendable {
             }
         }
         if !transport.canBatch {
-            found += faults(["batch"]) { _ in "batch goes with mail and webhook alone" }
+            found += faults(["batch"]) { _ in "batch can only be used with mail and webhook" }
         }
         return found
     }
@@ -109,7 +109,8 @@ struct NotifierDraft: Sendable {
         }
         if format != nil {
             throw Fault(
-                marks["format"] ?? mark, "format goes with webhook, ping and url-credential alone")
+                marks["format"] ?? mark,
+                "format can only be used with webhook, ping and url-credential")
         }
         if let job { return .job(job) }
         return .mail(to: mail ?? [], from: mailFrom, contentType: mailContentType)

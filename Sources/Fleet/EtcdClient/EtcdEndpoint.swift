@@ -23,7 +23,7 @@ struct EtcdEndpoint: Hashable, Sendable {
         defer { curl_url_cleanup(parser) }
         let code = curl_url_set(parser, CURLUPART_URL, text, 0)
         guard code == CURLUE_OK else {
-            throw .invalid(text, "it is no URL; write it as https://10.0.0.1:2379")
+            throw .invalid(text, "it is not a URL; write it as https://10.0.0.1:2379")
         }
         let scheme = Self.part(CURLUPART_SCHEME, of: parser)
         guard scheme == "http" || scheme == "https" else {

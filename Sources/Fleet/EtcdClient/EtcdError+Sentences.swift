@@ -19,7 +19,7 @@ extension EtcdError {
         case .connectionLost: "the connection was lost before the answer was complete"
         case .replyTooLarge: "the answer is too large"
         case .notJSON: "the answer is not JSON"
-        case .notEtcd: "this is no answer of etcd"
+        case .notEtcd: "this is not an answer of etcd"
         case .redirected: "the answer is a redirect, which timerd never follows"
         case .full: "the database of etcd is full"
         case .wrongPassword: "etcd does not know this user with this password"

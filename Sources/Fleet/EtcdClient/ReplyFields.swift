@@ -39,7 +39,7 @@ struct ReplyFields {
         switch members[name] {
         case nil: return ""
         case .string(let text)?: return text
-        case _?: throw Fault(message: "'\(name)' is no text")
+        case _?: throw Fault(message: "'\(name)' is not a text")
         }
     }
 
@@ -54,7 +54,7 @@ struct ReplyFields {
         case .string(let text)?: number = Number(text)
         case _?: number = nil
         }
-        guard let number else { throw Fault(message: "'\(name)' is no number of 64 bits") }
+        guard let number else { throw Fault(message: "'\(name)' is not a number of 64 bits") }
         return number
     }
 
@@ -102,7 +102,7 @@ struct ReplyFields {
         switch members[name] {
         case nil: return []
         case .array(let values)?: return values
-        case _?: throw Fault(message: "'\(name)' is no array")
+        case _?: throw Fault(message: "'\(name)' is not an array")
         }
     }
 }

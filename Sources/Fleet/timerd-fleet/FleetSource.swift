@@ -40,7 +40,7 @@ enum FleetSource: Hashable {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
             let bytes = Descriptor.read(descriptor, upTo: passwordBytesMax + 2)
-        else { throw StartFailure("password-file in [fleet]: \(path): it is no file") }
+        else { throw StartFailure("password-file in [fleet]: \(path): it is not a file") }
         let line = bytes.prefix { $0 != 0x0a && $0 != 0x0d }
         guard (1...passwordBytesMax).contains(line.count),
             let password = String(validating: line, as: UTF8.self)

@@ -93,26 +93,17 @@ struct MessageSheet {
         notification.since.map { "due at \(time($0)), not started" } ?? "not started"
     }
 
-    /// How the run ended, in the words of `RunWords.end`.
+    /// How the run ended, in the words that all commands have for it.
     func outcome(_ notification: JobNotification) -> String {
-        notification.outcome.map { Printable.text(RunWords.end("\($0)")) } ?? "it did not end well"
+        guard let outcome = notification.outcome else { return "it did not end well" }
+        return Printable.text(
+            outcome.words(
+                failed: outcome.isFailure() || notification.kind == .failure,
+                after: outcome.hasProcess ? notification.usage?.elapsed : nil))
     }
 
     private func skipReason(_ notification: JobNotification) -> String {
-        switch notification.skipReason {
-        case "still-running": "the previous run has not ended"
-        case "concurrency-max": "as many runs are active as concurrency-max allows"
-        case "queue-full": "another run is already waiting"
-        case "slot-busy": "a slot that it needs is taken"
-        case "outside-window": "its window is closed (outside-window)"
-        case "missed": "it was missed"
-        case "catch-up-max": "too many runs were missed"
-        case "deadline": "it was too late to start (starting-deadline)"
-        case "clock-set": "the wall clock was set past it"
-        case "by-order": "as requested (skip-next)"
-        case let other?: Printable.text(other)
-        case nil: "see the command below"
-        }
+        notification.skipReason.map { Printable.text(RunWords.skip($0)) } ?? "see the command below"
     }
 
     /// The commands with which a reader can find out more, or act.

@@ -50,7 +50,8 @@ extension TimerdRunner {
         settings.unchangedFor = { trace.unchangedFor }
         settings.discard = { jobs in
             do throws(Directory.Failure) {
-                try OneOffDirectory(besideConfig: path).remove(jobs.map(\.description))
+                try DefinitionDirectory(DefinitionDirectory.oneOffs, besideConfig: path).remove(
+                    jobs.map(\.description))
             } catch { Self.log("\(error)") }
         }
         settings.didApply = { trace.take() }

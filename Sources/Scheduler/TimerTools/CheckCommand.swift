@@ -44,13 +44,24 @@ package struct CheckCommand: ParsableCommand {
             valueName: "job"))
     var origin: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Print the definition of a job instead as it is written, with its file and line.",
+            valueName: "job"))
+    var text: String?
+
     func validate() throws {
-        if origin != nil, !files.isEmpty {
-            throw ValidationError("--origin reads all files; name the main one with --config")
+        if origin != nil || text != nil, !files.isEmpty {
+            let option = origin == nil ? "--text" : "--origin"
+            throw ValidationError("\(option) reads all files; name the main one with --config")
+        }
+        if origin != nil, text != nil {
+            throw ValidationError("--origin and --text exclude each other; keep one")
         }
     }
 
     func run() throws {
+        if let text { return try showText(of: text) }
         if let origin {
             return try showOrigin(of: origin)
         }
@@ -69,6 +80,26 @@ package struct CheckCommand: ParsableCommand {
             }
         }
         if !isGood { throw ExitCode(1) }
+    }
+
+    private func showText(of name: String) throws {
+        let main = config ?? Standard.config
+        guard let job = Job.Name(name) else {
+            throw ValidationError("--text: \(Job.Name.fault(in: name) ?? "not a job name")")
+        }
+        let found: DefinitionText?
+        do throws(ConfigError) {
+            found = try ConfigReader.definition(of: job, path: main, ownerUID: geteuid())
+        } catch {
+            Output.complain(FileCheckRun.text(error))
+            throw ExitCode(1)
+        }
+        guard let found else {
+            Output.complain("no file of \(main) has a job \"\(job)\"")
+            throw ExitCode(1)
+        }
+        print("# \(Printable.text(found.file)):\(found.line)")
+        for line in found.lines { print(Printable.text(line)) }
     }
 
     /// Shows where each value of a job comes from. The values themselves may be secret.

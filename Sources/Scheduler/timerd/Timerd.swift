@@ -16,7 +16,8 @@ struct Timerd: ParsableCommand {
         abstract: "A scheduler that can pause a job and lose nothing.",
         version: versionNumber,
         subcommands: [
-            RunCommand.self, CheckCommand.self, SimulateCommand.self, RestoreCommand.self,
+            RunCommand.self, InitCommand.self, CheckCommand.self, SimulateCommand.self,
+            RestoreCommand.self,
             SchemaCommand.self, EditCommand.self, WebCommand.self,
         ])
 

@@ -71,7 +71,7 @@ struct MessageDiskTests {
         let host = try #require(mails(folder).first?.split(separator: " ").dropFirst(3).first)
         #expect(
             mails(folder) == [
-                "loud failed on \(host) exit status 1",
+                "loud failed on \(host) exit 1",
                 "loud recovered on \(host.dropLast()) after 1 failure",
             ])
         #expect(try fixture.column("SELECT id FROM message").count == 2)

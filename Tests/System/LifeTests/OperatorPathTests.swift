@@ -31,7 +31,7 @@ import TimerControl
         let daemon = try LiveDaemon("")
         try daemon.write(Self.jobs(daemon.folder))
         try daemon.start()
-        #expect(daemon.waitForLog(" failed: exited(1)"))
+        #expect(daemon.waitForLog(" failed: exit 1"))
         let tmux = try Tmux(in: daemon.folder, ["TIMERD_SOCKET": daemon.socket])
         var commands = 0
         /// Enters a command and waits for its output, which is on the screen together with the
@@ -57,7 +57,7 @@ import TimerControl
         #expect(!upcoming.contains { $0.contains("report") })
         let list = try enter("timerctl list", ["12 jobs: 1 paused; next is ", "report "])
         func row(_ job: String) -> String { list.first { $0.hasPrefix("\(job) ") } ?? "" }
-        #expect(row("nightly-copy").contains("exited(0)") && row("report").contains("paused"))
+        #expect(row("nightly-copy").contains("succeeded") && row("report").contains("paused"))
         #expect(list.allSatisfy { $0.count <= 80 })
         #expect(try daemon.show("report").paused?.note == "waits for Ann")
         #expect(commands <= 5)

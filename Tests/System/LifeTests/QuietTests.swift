@@ -56,7 +56,7 @@ import TimerControl
             """)
         daemon.options = ["--log", "json"]
         try daemon.start()
-        #expect(daemon.waitForLog("failed: exited(3)"))
+        #expect(daemon.waitForLog("failed: exit 3"))
         #expect(daemon.stop() == 0)
         let entries = try daemon.log.split(separator: "\n").map { line in
             try #require(

@@ -19,16 +19,16 @@ extension RunVerbTests {
         #expect(reply.runStatus.cause == "requested" && reply.runStatus.requestedBy != nil)
         let name = reply.runStatus.id
         let shown = try run(daemon, "show", name).out
-        #expect(shown.contains("Result: exit status 7") && shown.contains("    | trying"))
-        #expect(shown.contains("Cause: requested by ") && shown.contains("Verdict: failed"))
+        #expect(shown.contains("Result: exit 7") && shown.contains("    | trying"))
+        #expect(shown.contains("Cause: requested by "))
         let log = try run(daemon, "log", name).out
         #expect(log.hasPrefix("── run \(name) began ") && log.contains(" | trying\n"))
-        #expect(log.contains("exit status 7, after "))
+        #expect(log.contains("exit 7, after "))
         #expect(try run(daemon, "log", "bad", "-o", "cat").out == "trying\n")
         _ = try run(daemon, "run", "quiet", "--wait")
         #expect(try run(daemon, "log", "quiet").out.contains("(it printed nothing)"))
         _ = try run(daemon, "run", "none")
-        #expect(try run(daemon, "log", "none").out.contains("failed to start: no such file"))
+        #expect(try run(daemon, "log", "none").out.contains("could not start: no such program"))
         #expect(try run(daemon, "log", "bad", "-n", "1").out.contains("| trying"))
         let unknown = try run(daemon, "show", "bad:20200101T000000.000000Z:1")
         #expect(unknown.status == 4 && unknown.err.contains("nothing is known of run"))
@@ -74,7 +74,7 @@ extension RunVerbTests {
             #expect(log.out.contains("no run of bad ended ") == !isIn, "\(log.out)")
             #expect(try run(daemon, "history", period).out.contains(status.id) == isIn)
             let failures = try run(daemon, "failures", period).out
-            #expect(failures.contains("bad: exit status 7") == isIn, "\(failures)")
+            #expect(failures.contains("bad: exit 7") == isIn, "\(failures)")
             #expect(failures.contains("No job's last run failed ") == !isIn, "\(failures)")
         }
         let reversed = try run(daemon, "history", "--since", after, "--until", at)

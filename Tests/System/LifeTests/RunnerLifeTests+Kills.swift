@@ -102,7 +102,7 @@ extension RunnerLifeTests {
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "b 0")
         try "go\n".write(toFile: "\(daemon.folder)/go", atomically: false, encoding: .utf8)
         #expect(try wait { try daemon.show("a").last?.outcome == "lost(runner)" })
-        #expect(daemon.log.split(separator: "\n").count { $0.contains("is lost(runner)") } == 1)
+        #expect(daemon.log.split(separator: "\n").count { $0.contains("is lost: the runner") } == 1)
         #expect(daemon.stop() == 0)
     }
 
@@ -163,7 +163,7 @@ extension RunnerLifeTests {
         try daemon.start()
         #expect(try wait { try daemon.show("b").last?.outcome == "lost(runner)" })
         #expect(try wait { try daemon.show("a").last?.outcome == "lost(runner)" })
-        #expect(daemon.log.split(separator: "\n").count { $0.contains("is lost(runner)") } == 2)
+        #expect(daemon.log.split(separator: "\n").count { $0.contains("is lost: the runner") } == 2)
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 0.5) == nil)
         #expect(daemon.stop() == 0)
     }

@@ -157,10 +157,10 @@ import TimerCore
         let all = try daemon.timerctl("history", "a")
         let results = all.text.split(separator: "\n").filter { $0.hasPrefix("a ") }
         #expect(results.count == 4)
-        #expect(results[1].contains("exited(7)") && results[3].contains("exited(0)"))
-        #expect(results[0].contains("skipped(exit 75)"))
+        #expect(results[1].contains("exit 7") && results[3].contains("succeeded"))
+        #expect(results[0].contains("skipped: exit 75"))
         let why = try daemon.timerctl("why", "a").text
-        #expect(why.contains(", was skipped: exit status 75, after "))
+        #expect(why.contains(", was skipped: exit 75, after "))
         let waited = try daemon.timerctl("run", "a", "--wait")
         #expect(waited.status == 75 && waited.text.contains("one"))
         #expect(all.text.contains("    | one\n") && all.text.contains("    | two\n"))

@@ -77,9 +77,9 @@ import TimerCore
         _ = tmux.waitFor("the end of the run") { Self.row("beta", $0).contains("stopped") }
         // The failure is shown, and the output of a job does not clear the screen.
         try tmux.press("End", "R")
-        _ = tmux.waitFor("the failure") { Self.row("gamma", $0).contains("exited(3)") }
+        _ = tmux.waitFor("the failure") { Self.row("gamma", $0).contains("exit 3") }
         try tmux.press("Home", "R")
-        _ = tmux.waitFor("the success") { Self.row("alpha", $0).contains("exited(0)") }
+        _ = tmux.waitFor("the success") { Self.row("alpha", $0).contains("succeeded") }
         try tmux.press("Enter")
         _ = tmux.waitFor("its output") {
             $0[0].hasPrefix("Output of alpha") && $0[2] == "two\\x1b[2J"
@@ -109,7 +109,7 @@ import TimerCore
         }
         try tmux.resize(columns: 100, rows: 30)
         _ = tmux.waitFor("a large table") {
-            $0.count >= 30 && $0[3].hasSuffix("ACTIVE") && $0[29].hasPrefix("?:help")
+            $0.count >= 30 && $0[3].hasSuffix("RESULT") && $0[29].hasPrefix("?:help")
         }
         // If the daemon is killed, top waits for it.
         _ = daemon.kill()

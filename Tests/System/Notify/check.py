@@ -316,7 +316,7 @@ def a_hundred_failures_are_one_mail_and_one_recovery():
     (sender, failure), (_, recovery) = mails.to("admin@example.org")
     assert sender == "timerd@example.org", sender
     assert failure["Subject"].startswith("flap failed on "), failure["Subject"]
-    assert failure["Subject"].endswith(": exit status 1"), failure["Subject"]
+    assert failure["Subject"].endswith(": exit 1"), failure["Subject"]
     assert failure["From"] == "timerd@example.org" and failure["To"] == "admin@example.org"
     assert failure["Auto-Submitted"] == "auto-generated" and failure["Date"]
     text = text_of(failure)
@@ -477,7 +477,7 @@ def hostile_texts_stay_in_their_places():
         if recipients == ["raw@example.org"]:
             assert mail.get_payload(decode=True) == one.output, (one.output, mail.as_string())
             continue
-        assert re.fullmatch(f"{re.escape(one.name)} failed on [^ ]+: exit status 3", mail["Subject"]), mail["Subject"]
+        assert re.fullmatch(f"{re.escape(one.name)} failed on [^ ]+: exit 3", mail["Subject"]), mail["Subject"]
         text = mail.get_content()
         assert f" {one.name} ({printable(one.description)})\n" in text, (one.description, text)
         assert text == printable(text, "\t\n"), text

@@ -197,7 +197,7 @@ class PageTests(unittest.TestCase):
         self.daemon.post("/v1/jobs/once/pause", {"note": "waits for Ann"})
         self.addCleanup(self.daemon.post, "/v1/jobs/once/resume")
         page = self.open()
-        expect(self.row(page, "broken").locator(".c-last")).to_contain_text("exit status 3")
+        expect(self.row(page, "broken").locator(".c-last")).to_contain_text("exit 3")
         failed = page.get_by_role("region", name="failed")
         expect(failed).to_contain_text("broken")
         expect(page.get_by_role("region", name="paused")).to_contain_text("waits for Ann")
@@ -222,7 +222,7 @@ class PageTests(unittest.TestCase):
         expect(self.row(page, "steady")).to_be_visible()
         # Its own page says it first of all.
         self.row(page, "broken").get_by_role("link").click()
-        expect(page.locator(".job .heading")).to_contain_text("last run: exit status 3")
+        expect(page.locator(".job .heading")).to_contain_text("last run: exit 3")
 
     def test_a_pause_stops_the_bar_and_resuming_moves_it(self):
         page = self.open()
@@ -366,7 +366,7 @@ class PageTests(unittest.TestCase):
         expect(page.get_by_role("button", name="7\u00a0d")).to_have_attribute("aria-pressed", "true")
         expect(lane("broken").locator(".run-f")).to_have_count(1)
         page.get_by_text("The same as a table").click()
-        expect(table.get_by_role("row", name=re.compile("broken run .* exit status 3")).first).to_be_visible()
+        expect(table.get_by_role("row", name=re.compile("broken run .* exit 3")).first).to_be_visible()
         expect(table.get_by_role("row", name=re.compile("once pause .* see the hatching")).first).to_be_visible()
 
     def test_what_others_do_is_seen_at_once(self):
@@ -732,7 +732,7 @@ class PageTests(unittest.TestCase):
                     expect(row).to_contain_text(note)
                 else:
                     expect(self.row(tab, "broken").locator(".c-state")).to_contain_text("armed")
-                    expect(self.row(tab, "broken").locator(".c-last")).to_contain_text("exit status 3")
+                    expect(self.row(tab, "broken").locator(".c-last")).to_contain_text("exit 3")
             elif view == "job":
                 expect(tab.locator(".heading .word")).to_have_text("paused" if note else "armed")
                 expect(tab.locator(".hero .note")).to_have_text(f"“{note}”" if note else "")

@@ -144,7 +144,7 @@ import TimerCore
         ),
         (
             "condition = { ac-power = true, wait-max = \"1h\" }",
-            "5:32: job \"j\": condition: wait-max goes with otherwise = \"wait\" alone"
+            "5:32: job \"j\": condition: wait-max can only be used with otherwise = \"wait\""
         ),
     ])
     func aJobIsRefused(line: String, error: String) throws {

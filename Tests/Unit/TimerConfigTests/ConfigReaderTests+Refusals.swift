@@ -240,15 +240,15 @@ extension ConfigReaderTests {
         ),
         (
             #"after = "1h"\#nshell = "x"\#nfirst = "1s""#,
-            #"4:1: job "j": first goes with every alone"#
+            #"4:1: job "j": first can only be used with every"#
         ),
         (
             #"cron = "@daily"\#nshell = "x"\#nfrom = "end""#,
-            #"4:1: job "j": from goes with every alone"#
+            #"4:1: job "j": from can only be used with every"#
         ),
         (
             #"on-boot = "1h"\#nshell = "x"\#nfrom = "start""#,
-            #"4:1: job "j": from goes with every alone"#
+            #"4:1: job "j": from can only be used with every"#
         ),
         (
             #"every = "1h"\#nshell = "x"\#nfrom = "stop""#,
@@ -282,7 +282,7 @@ extension ConfigReaderTests {
         ),
         (
             #"cron = "@daily"\#nshell = "x"\#nfirst = "1s""#,
-            #"4:1: job "j": first goes with every alone"#
+            #"4:1: job "j": first can only be used with every"#
         ),
         (
             #"every = "1h"\#nshell = "a\u0000b""#,
@@ -294,7 +294,7 @@ extension ConfigReaderTests {
         ),
         (
             #"every = "1h"\#nshell = "x"\#nconcurrency-max = 2"#,
-            #"4:1: job "j": concurrency-max goes with concurrency = "allow" alone"#
+            #"4:1: job "j": concurrency-max can only be used with concurrency = "allow""#
         ),
         (
             #"every = "1h"\#nshell = "x"\#nconcurrency = "allow"\#nconcurrency-max = 0"#,

@@ -175,8 +175,8 @@ import TimerCore
             ("fleet = \"one\"\nrenamed-from = \"x\"", "renamed-from does not go with"),
             ("fleet = \"one\"\ntakeover-delay = \"9ms\"", "takeover-delay: is shorter than 100 ms"),
             ("fleet = \"one\"\nprefer = [\"a\", \"a\"]", "prefer: \"a\" is there twice"),
-            ("on = [\"db\"]", "on goes with fleet alone"),
-            ("on-lost = \"retry\"", "on-lost goes with fleet alone"),
+            ("on = [\"db\"]", "on can only be used with fleet"),
+            ("on-lost = \"retry\"", "on-lost can only be used with fleet"),
         ])
     func whatAJobOfAFleetCannotHaveIsRefused(keys: String, fault: String) throws {
         let text = Self.fleet + "[job.j]\nshell = \"x\"\n" + keys

@@ -79,7 +79,7 @@ extension NotifyKeysTests {
             ),
             (
                 "[notify.x]\nmail = \"a\"\nformat = \"json\"",
-                "3:10: notifier \"x\": format goes with webhook"
+                "3:10: notifier \"x\": format can only be used with webhook"
             ),
             (
                 "[notify.x]\nurl-credential = \"a\"",
@@ -99,7 +99,7 @@ extension NotifyKeysTests {
             ),
             (
                 "[notify.x]\nping = \"https://a/\"\nbatch = \"1s\"",
-                "3:9: notifier \"x\": batch goes with mail and webhook alone"
+                "3:9: notifier \"x\": batch can only be used with mail and webhook"
             ),
             (
                 "[notify.x]\nmail = \"a\"\non = [\"test\"]",
@@ -143,7 +143,7 @@ extension NotifyKeysTests {
             ),
             (
                 "[notify.x]\nmail = \"a\"\nproxy = \"http://p:1\"",
-                "3:9: notifier \"x\": proxy goes with webhook, ping and url-credential alone"
+                "3:9: notifier \"x\": proxy can only be used with webhook, ping and url-credential"
             ),
             (
                 "[notify.x]\nwebhook = \"https://a.b\"\nproxy = \"http://u:p@p:1\"",

@@ -78,7 +78,7 @@ import TimerCore
         ("io-priority = 8", #"4:15: job "j": io-priority: 8 is out of range; from 0 to 7"#),
         (
             "io-priority = 3\nio-class = \"none\"",
-            #"4:1: job "j": io-priority goes with io-class = "best-effort" or "realtime" alone"#
+            #"4:1: job "j": io-priority can only be used with io-class = "best-effort" or "realtime""#
         ),
         (
             #"cpu-policy = "deadline""#,
@@ -90,11 +90,11 @@ import TimerCore
         ),
         (
             "cpu-priority = 1",
-            #"4:1: job "j": cpu-priority goes with cpu-policy = "fifo" or "rr" alone"#
+            #"4:1: job "j": cpu-priority can only be used with cpu-policy = "fifo" or "rr""#
         ),
         (
             "cpu-policy = \"batch\"\ncpu-priority = 1",
-            #"5:1: job "j": cpu-priority goes with cpu-policy = "fifo" or "rr" alone"#
+            #"5:1: job "j": cpu-priority can only be used with cpu-policy = "fifo" or "rr""#
         ),
         (
             "oom-score = -1001",

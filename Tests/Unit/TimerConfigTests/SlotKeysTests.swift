@@ -60,7 +60,7 @@ import TimerCore
         ),
         (
             "on-busy-slot = \"skip\"",
-            "5:1: job \"j\": on-busy-slot goes with slots alone"
+            "5:1: job \"j\": on-busy-slot can only be used with slots"
         ),
     ])
     func aJobIsRefused(line: String, error: String) throws {

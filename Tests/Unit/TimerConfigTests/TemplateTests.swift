@@ -160,7 +160,7 @@ import TimerCore
         (
             "[job.a]\nevery = \"1h\"\nshell = \"x\"\ninstances = [\"a\"]\n",
             [
-                "f:4:13: job \"a\": instances: goes with a table whose name ends in @ alone, such as [job.\"dump@\"]"
+                "f:4:13: job \"a\": instances: can only be used in a table whose name ends in @, such as [job.\"dump@\"]"
             ]
         ),
         // An error of the template is reported once, in the place of the character.

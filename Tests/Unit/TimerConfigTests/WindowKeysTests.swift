@@ -108,10 +108,13 @@ import TimerCore
             "window = 22:00:00",
             "5:10: job \"j\": window: must be a range in quotes, such as \"22:00-06:00\""
         ),
-        ("outside-window = \"skip\"", "5:1: job \"j\": outside-window goes with window alone"),
+        (
+            "outside-window = \"skip\"",
+            "5:1: job \"j\": outside-window can only be used with window"
+        ),
         (
             "stop-at-window-end = true",
-            "5:1: job \"j\": stop-at-window-end goes with window alone"
+            "5:1: job \"j\": stop-at-window-end can only be used with window"
         ),
         (
             "window = \"Sat\"\noutside-window = \"run\"",

@@ -125,6 +125,6 @@ import TimerCore
         ),
     ])
     func theEndOfARunIsInWords(outcome: RunOutcome, words: String) {
-        #expect(RunWords.end(outcome.description) == words)
+        #expect(outcome.words(failed: true) == words)
     }
 }

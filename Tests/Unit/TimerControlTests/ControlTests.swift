@@ -145,6 +145,10 @@ enum SeenPauses {
             .badBody("arguments: a word is empty")
         ),
         (
+            "POST", "/v1/jobs/a/run", #"{"arguments": ["full", "x", "full"]}"#,
+            .badBody(#"arguments: "full" is there twice"#)
+        ),
+        (
             "POST", "/v1/jobs/a/run", #"{"arguments": ["a\nb"]}"#,
             .badBody(#"arguments: "a\nb" has a control character"#)
         ),

@@ -97,7 +97,10 @@ extension ExplanationTests {
         }
         let texts = reply.reasons.map(\.text)
         #expect(texts.contains { $0.contains("has been running on web2 since") })
-        #expect(texts.contains { $0.contains("ended on web2 with lost(machine)") })
+        #expect(
+            texts.contains {
+                $0.contains("was on web2 lost: its machine disappeared from the fleet")
+            })
         #expect(reply.status?.last?.failed == true && reply.status?.running.count == 1)
     }
 

@@ -131,7 +131,7 @@ extension ExplanationTests {
                     "Its last run failed; the next attempt, run backup:20261118T111700.000000Z:2, starts at"
                 ) && $0.contains("(in 10 s). ")
             }, "\(why)")
-        #expect(why.contains { $0.hasSuffix("ended with exited(1), after 2 s.") })
+        #expect(why.contains { $0.hasSuffix("ended: exit 1, after 2 s.") })
     }
 
     @Test func skippedByOrder() {
@@ -182,7 +182,7 @@ extension ExplanationTests {
             "\(why)")
         #expect(
             why.contains {
-                $0.contains("It was never started: it was later than starting-deadline allows.")
+                $0.hasSuffix(", never started: later than starting-deadline allows.")
             }
         )
         #expect(

@@ -10,34 +10,68 @@ import TimerCore
 /// Runs in plain words.
 @Suite struct RunWordsTests {
     @Test(arguments: [
-        ("exited(0)", "exit status 0"), ("exited(3)", "exit status 3"),
-        ("signalled(SIGKILL)", "killed by SIGKILL"),
-        ("timed-out", "stopped because it ran longer than its timeout"),
+        ("exited(0)", "succeeded"), ("exited(3)", "exit 3"),
+        ("signalled(SIGKILL)", "killed by SIGKILL"), ("timed-out", "timed out after 2 h"),
         ("replaced", "replaced by a newer run"), ("stopped", "stopped on request"),
+        ("stopped(window)", "stopped because its window closed"),
+        ("spawn-failed(ENOENT, exec /bin/x)", "could not start: no such program /bin/x"),
         (
-            "spawn-failed(ENOENT, exec /bin/x)",
-            "failed to start: no such file or directory (exec /bin/x)"
+            "spawn-failed(EACCES, exec /bin/x)",
+            "could not start: /bin/x may not be executed (permission denied)"
         ),
+        ("spawn-failed(ENOENT, chdir /srv)", "could not start: no such directory /srv"),
         (
             "spawn-failed(ENOENT, look up the user \"nosuch\")",
-            "failed to start: there is no user \"nosuch\" on this machine"
+            "could not start: no such user \"nosuch\""
         ),
         (
             "spawn-failed(ENOENT, look up the group \"nosuch\")",
-            "failed to start: there is no group \"nosuch\" on this machine"
+            "could not start: no such group \"nosuch\""
         ),
-        ("spawn-failed(PAM_ACCT_EXPIRED, account)", "failed to start: PAM_ACCT_EXPIRED (account)"),
+        (
+            "spawn-failed(EMFILE, open /dev/null)",
+            "could not start: too many open files (open /dev/null)"
+        ),
+        ("spawn-failed(PAM_ACCT_EXPIRED, account)", "could not start: PAM_ACCT_EXPIRED (account)"),
         ("lost(reboot)", "lost: the machine went down while it ran"),
         ("lost(deadline)", "never started: later than starting-deadline allows"),
-        ("skipped(exit 75)", "skipped: exit status 75"),
+        ("skipped(exit 75)", "skipped: exit 75"),
         (
             "skipped(condition mounted /mnt/backup)",
             "skipped: condition not met: mounted /mnt/backup"
         ),
         ("of a later version", "of a later version"),
     ])
-    func anOutcomeHasASentence(outcome: String, words: String) {
-        #expect(RunWords.end(outcome) == words)
+    func anOutcomeHasWords(outcome: String, words: String) throws {
+        var run = try run(nil)
+        run.outcome = outcome
+        run.began = "2026-11-21T04:38:52Z"
+        run.elapsedUsec = 7_200_300_000
+        #expect(RunWords.end(of: run) == words)
+    }
+
+    /// What counts is how the run was judged, by the exit codes of its job.
+    @Test(arguments: [
+        ("exited(0)", true, "exit 0"), ("exited(3)", false, "succeeded (exit 3)"),
+        ("signalled(SIGTERM)", false, "succeeded (SIGTERM)"),
+    ])
+    func theVerdictIsSaid(outcome: String, failed: Bool, words: String) throws {
+        var run = try run(nil)
+        (run.outcome, run.failed) = (outcome, failed)
+        #expect(RunWords.end(of: run) == words)
+    }
+
+    @Test func howLongItTookIsSaidOnce() throws {
+        var run = try run(nil)
+        run.began = "2026-11-21T04:38:52Z"
+        (run.outcome, run.elapsedUsec) = ("exited(1)", 12_197_000)
+        #expect(RunWords.ending(of: run) == "exit 1, after 12 s")
+        (run.outcome, run.reason) = ("timed-out", "timed-out")
+        #expect(RunWords.ending(of: run) == "timed out after 12 s")
+        (run.outcome, run.reason, run.elapsedUsec) = ("lost(runner)", "lost", 0)
+        #expect(RunWords.ending(of: run) == "lost: the runner went down while it ran")
+        run.outcome = nil
+        #expect(RunWords.ending(of: run) == nil)
     }
 
     private func run(

@@ -17,7 +17,7 @@ import TimerCore
         #expect(
             try Night.mail([report]) == """
                 To: root, ops@example.org
-                Subject: backup failed on web1: exit status 3 (4 times in a row)
+                Subject: backup failed on web1: exit 3 (4 times in a row)
                 Date: Sun, 22 Nov 2026 03:00:42 +0100
                 Message-ID: <timerd.17.660d3d8354680.3f2a9c@web1>
                 Auto-Submitted: auto-generated
@@ -27,7 +27,7 @@ import TimerCore
                 Content-Type: text/plain; charset=utf-8
                 Content-Transfer-Encoding: quoted-printable
 
-                backup failed on web1: exit status 3 (4 times in a row)
+                backup failed on web1: exit 3 (4 times in a row)
 
                 Job            backup (N=C3=A4chtliche Sicherung)
                 Run            backup:20261122T020000.000000Z:1
@@ -76,11 +76,11 @@ import TimerCore
         #expect(
             unfolded(mail).contains(
                 """
-                TIME      JOB     WHAT                       RUN
-                03:00:12  job-1   exit status 3              job-1:20261122T020000.000000Z:1
-                03:00:12  job-2   exit status 3, 2 in a row  job-2:20261122T020000.000000Z:1
+                TIME      JOB     WHAT                RUN
+                03:00:12  job-1   exit 3              job-1:20261122T020000.000000Z:1
+                03:00:12  job-2   exit 3, 2 in a row  job-2:20261122T020000.000000Z:1
                 """))
-        #expect(unfolded(mail).contains("03:00:12  report  late                       -\n"))
+        #expect(unfolded(mail).contains("03:00:12  report  late                -\n"))
         #expect(!mail.contains("X-Timerd-Job"))
     }
 
@@ -90,13 +90,16 @@ import TimerCore
     @Test(
         arguments: [
             (.start, "backup started on web1"), (.success, "backup succeeded on web1"),
-            (.failure, "backup failed on web1: exit status 3"),
+            (.failure, "backup failed on web1: exit 3"),
             (.recovery, "backup recovered on web1: it was late"),
             (.late, "backup is late on web1: due at 00:00:12, not started"),
             (.long, "backup is still running on web1 after 3 h"),
             (.stale, "backup has not succeeded on web1 for 3 h"),
-            (.lost, "backup failed on web1: exit status 3"),
-            (.skipped, "a run of backup was skipped on web1: the previous run has not ended"),
+            (.lost, "backup failed on web1: exit 3"),
+            (
+                .skipped,
+                "a run of backup was skipped on web1: the previous run had not ended (concurrency)"
+            ),
             (.pausedLong, "backup has been paused on web1 for 3 h"),
             (.output, "output of backup on web1"), (.test, "test of the notifier ops on web1"),
         ] as [(NotificationKind, String)])
@@ -114,10 +117,10 @@ import TimerCore
 
     @Test(arguments: [
         (RunOutcome.signalled("SIGKILL"), "killed by SIGKILL"),
-        (.timedOut, "stopped because it ran longer than its timeout"),
+        (.timedOut, "timed out after 12 s"),
         (
             .spawnFailed(errno: "ENOENT", what: "exec /bin/x"),
-            "failed to start: no such file or directory (exec /bin/x)"
+            "could not start: no such program /bin/x"
         ),
         (.lost(.reboot), "lost: the machine went down while it ran"),
     ])

@@ -38,7 +38,7 @@ import TimerCore
         notification.willRetry = true
         let ping = try Night.ping(.healthchecks, Report(notification))
         #expect(ping?.path == "/log")
-        #expect(ping?.text == "backup failed on web1: exit status 3; it will be tried again")
+        #expect(ping?.text == "backup failed on web1: exit 3; it will be tried again")
         #expect(try Night.ping(.cronitor, Report(notification)) == nil)
         #expect(try Night.ping(.kuma, Report(notification)) == nil)
     }
@@ -64,7 +64,7 @@ import TimerCore
                 .failure, .exited(3),
                 "state=fail&series=4f5baed5-1d25-58ad-af24-a237f551f442&host=web1&status_code=3"
                     + "&metric=duration%3A12.345"
-                    + "&message=backup%20failed%20on%20web1%3A%20exit%20status%203%0Aa%20%26%20%C3%A9"
+                    + "&message=backup%20failed%20on%20web1%3A%20exit%203%0Aa%20%26%20%C3%A9"
             ),
         ] as [(NotificationKind, RunOutcome?, String)])
     func cronitor(kind: NotificationKind, outcome: RunOutcome?, query: String) throws {
@@ -81,7 +81,7 @@ import TimerCore
             (.success, .exited(0), "status=up&msg=backup%20succeeded%20on%20web1&ping=12345"),
             (
                 .failure, .exited(3),
-                "status=down&msg=backup%20failed%20on%20web1%3A%20exit%20status%203&ping=12345"
+                "status=down&msg=backup%20failed%20on%20web1%3A%20exit%203&ping=12345"
             ),
             (.test, nil, "status=up&msg=test%20of%20the%20notifier%20ops%20on%20web1&ping="),
             (.start, nil, nil),

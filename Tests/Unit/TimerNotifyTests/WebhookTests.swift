@@ -31,8 +31,8 @@ import TimerCore
                 "job":"backup","kind":"failure","outcome":"exited(3)","output":"é\\u0000\\n",\
                 "output_is_cut":false,"peak_bytes":35651584,"run":"backup:20261122T020000.000000Z:1",\
                 "run_uuid":"4f5baed5-1d25-58ad-af24-a237f551f442",\
-                "since":"2026-11-21T23:00:12.000000Z","text":"backup failed on web1: exit status 3",\
-                "will_retry":false}],"notifier":"ops","text":"backup failed on web1: exit status 3",\
+                "since":"2026-11-21T23:00:12.000000Z","text":"backup failed on web1: exit 3",\
+                "will_retry":false}],"notifier":"ops","text":"backup failed on web1: exit 3",\
                 "version":1}
                 """)
     }
@@ -54,7 +54,7 @@ import TimerCore
         let request = try Night.request(.slack, [failure(output: "<!channel> & ```x\n")])
         #expect(
             request.text == """
-                {"text":"backup failed on web1: exit status 3\\n```\\n\
+                {"text":"backup failed on web1: exit 3\\n```\\n\
                 Run: backup:20261122T020000.000000Z:1\\n\
                 Took: 12.345 s, CPU 1.200 s, peak memory 34816 KiB\\n\\n\
                 &lt;!channel&gt; &amp; `\u{200b}`\u{200b}`x\\n\\n\
@@ -66,7 +66,7 @@ import TimerCore
         let request = try Night.request(.discord, [failure(output: "@everyone *x*\n")])
         #expect(
             request.text == """
-                {"allowed_mentions":{"parse":[]},"content":"backup failed on web1\\\\: exit status 3\\n\
+                {"allowed_mentions":{"parse":[]},"content":"backup failed on web1\\\\: exit 3\\n\
                 ```\\nRun: backup:20261122T020000.000000Z:1\\n\
                 Took: 12.345 s, CPU 1.200 s, peak memory 34816 KiB\\n\\n@everyone *x*\\n\\n\
                 timerctl log backup:20261122T020000.000000Z:1\\n```","flags":4,"username":"timerd"}
@@ -169,7 +169,7 @@ import TimerCore
                 .init("Content-Type", "text/plain; charset=utf-8"),
                 .init(
                     "Title",
-                    "=?UTF-8?Q?backup_failed_on_w=C3=A9b=5Cx0d=5Cx0aX:_y:_exit_status_3?="),
+                    "=?UTF-8?Q?backup_failed_on_w=C3=A9b=5Cx0d=5Cx0aX:_y:_exit_3?="),
                 .init("Priority", "high"), .init("Tags", "rotating_light"),
                 .init("X-Timerd-Message", "17"),
             ])

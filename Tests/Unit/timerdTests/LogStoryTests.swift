@@ -58,7 +58,7 @@ import TimerCore
     /// The items as text, without the times.
     private func text(_ items: [LogItem]) -> [String] {
         items.map { item in
-            var line = Text.log(item, now: Self.now)
+            var line = Text.log(item, now: Self.now).joined(separator: "\n")
             for (number, name) in [(1, "ONE"), (2, "TWO"), (3, "THREE")] {
                 line = line.replacing(id(number), with: name)
             }
@@ -80,7 +80,7 @@ import TimerCore
         #expect(
             text(items) == [
                 "── run ONE began DAY, by its schedule ──", "TIME | out", "TIME ! err",
-                "── ended DAY: exit status 1, after 4.100 s ──",
+                "── ended DAY: exit 1, after 4.100 s ──",
             ])
         // It is shown only once.
         #expect(story.items([try past(1)], log()).isEmpty)
@@ -104,7 +104,7 @@ import TimerCore
         #expect(
             try shown(past(1, "spawn-failed(ENOENT, exec /x)", began: nil), log())
                 == [
-                    "── run ONE DAY, by its schedule: failed to start: no such file or directory (exec /x) ──"
+                    "── run ONE DAY, by its schedule: could not start: no such program /x ──"
                 ])
         // After a restart, only the end of the output is known, without times.
         #expect(
@@ -153,7 +153,7 @@ import TimerCore
             log([(1, 2, "bye"), (2, 1, "hello")], active: [two], written: [1: 2, 2: 1]))
         #expect(
             text(next) == [
-                "TIME | bye", "── ended DAY: exit status 1, after 4.100 s ──",
+                "TIME | bye", "── ended DAY: exit 1, after 4.100 s ──",
                 "── run TWO began DAY, by its schedule ──", "TIME | hello",
             ])
         #expect(story.isClosed(id(1)) && story.open == [id(2)])
@@ -163,7 +163,7 @@ import TimerCore
         #expect(text(unseen) == ["── run THREE ──", "TIME | quick"])
         #expect(
             text(story.items([try past(3)], log(active: [two])))
-                == ["── ended DAY: exit status 1, after 4.100 s ──"])
+                == ["── ended DAY: exit 1, after 4.100 s ──"])
     }
 
     @Test func linesOfRunsAtTheSameTimeHaveTheirRun() throws {
@@ -181,7 +181,7 @@ import TimerCore
                 "── run TWO ──", "TIME | two", "── run ONE ──", "TIME | three",
             ])
         let end = story.items([try past(2)], log(active: [active[0]]))
-        #expect(text(end) == ["── run TWO ended DAY: exit status 1, after 4.100 s ──"])
+        #expect(text(end) == ["── run TWO ended DAY: exit 1, after 4.100 s ──"])
     }
 
     @Test(arguments: [(0, 0), (1, 3), (2, 4), (3, 6), (9, 6)])

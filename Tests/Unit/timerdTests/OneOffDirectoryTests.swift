@@ -60,7 +60,8 @@ import TimerCore
 
     @Test func aFileOfTheSameNameIsNotChanged_andNoOtherIsLeft() throws {
         let folder = try Folder()
-        let directory = OneOffDirectory(besideConfig: folder.config)
+        let directory = DefinitionDirectory(
+            DefinitionDirectory.oneOffs, besideConfig: folder.config)
         #expect(try directory.add("x", Array("first".utf8)))
         #expect(try !directory.add("x", Array("second".utf8)))
         #expect(folder.files == ["x.toml"])
@@ -73,7 +74,9 @@ import TimerCore
 
     @Test func withoutTheDirectoryNothingIsToBeRemoved() throws {
         let folder = try Folder()
-        try OneOffDirectory(besideConfig: folder.config).remove(["x"])
+        try DefinitionDirectory(DefinitionDirectory.oneOffs, besideConfig: folder.config).remove([
+            "x"
+        ])
         #expect(access(folder.path + "/one-off.d", F_OK) != 0)
     }
 
@@ -82,7 +85,9 @@ import TimerCore
         let folder = try Folder()
         let path = folder.path + "/one-off.d"
         mkdir(folder.path + "/.one-off.d.\(getpid()).new", 0o700)
-        #expect(try OneOffDirectory(besideConfig: folder.config).add("x", []))
+        #expect(
+            try DefinitionDirectory(DefinitionDirectory.oneOffs, besideConfig: folder.config).add(
+                "x", []))
         var status = stat()
         #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o750)
         for name in [".x.1.new", ".y.2.new", ".z.\(getpid()).new"] {
@@ -90,7 +95,9 @@ import TimerCore
         }
         var old = [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]
         utimes("\(path)/.x.1.new", &old)
-        #expect(try OneOffDirectory(besideConfig: folder.config).add("z", []))
+        #expect(
+            try DefinitionDirectory(DefinitionDirectory.oneOffs, besideConfig: folder.config).add(
+                "z", []))
         #expect(folder.files == [".y.2.new", "x.toml", "z.toml"])
         let above = try FileManager.default.contentsOfDirectory(atPath: folder.path)
         #expect(above.sorted() == ["one-off.d", "timerd.toml"])
@@ -103,7 +110,8 @@ import TimerCore
         mkdir(path, 0o755)
         try #require(mount("tmpfs", path, "tmpfs", UInt(MS_RDONLY), "size=4k,mode=755") == 0)
         defer { umount2(path, 0) }
-        let directory = OneOffDirectory(besideConfig: folder.config)
+        let directory = DefinitionDirectory(
+            DefinitionDirectory.oneOffs, besideConfig: folder.config)
         let error = #expect(throws: Directory.Failure.self) { try directory.add("x", [35]) }
         #expect(
             error?.description
@@ -114,7 +122,9 @@ import TimerCore
 
     @Test func theCopyIsAsPrivateAsTheConfiguration() throws {
         let folder = try Folder()
-        #expect(try OneOffDirectory(besideConfig: folder.config).add("x", []))
+        #expect(
+            try DefinitionDirectory(DefinitionDirectory.oneOffs, besideConfig: folder.config).add(
+                "x", []))
         var status = stat()
         stat(folder.path + "/one-off.d", &status)
         #expect(status.st_mode & 0o777 == 0o750)
@@ -128,7 +138,8 @@ import TimerCore
         let other = try Folder()
         func refuses(_ config: String, _ place: SourceLocation = #_sourceLocation) {
             #expect(throws: Directory.Failure.self, sourceLocation: place) {
-                try OneOffDirectory(besideConfig: config).add("x", [])
+                try DefinitionDirectory(DefinitionDirectory.oneOffs, besideConfig: config).add(
+                    "x", [])
             }
         }
         refuses(folder.path + "/other.toml")
@@ -152,7 +163,8 @@ import TimerCore
         let folder = try Folder()
         chown(folder.path, 65_534, 65_534)
         let error = #expect(throws: Directory.Failure.self) {
-            try OneOffDirectory(besideConfig: folder.config).add("x", [])
+            try DefinitionDirectory(DefinitionDirectory.oneOffs, besideConfig: folder.config).add(
+                "x", [])
         }
         #expect(error?.description.contains("do this as that user") == true)
     }
@@ -165,7 +177,8 @@ import TimerCore
         try #require(
             mount("tmpfs", folder.path + "/one-off.d", "tmpfs", 0, "size=4k,mode=755") == 0)
         defer { umount2(folder.path + "/one-off.d", 0) }
-        let directory = OneOffDirectory(besideConfig: folder.config)
+        let directory = DefinitionDirectory(
+            DefinitionDirectory.oneOffs, besideConfig: folder.config)
         let error = #expect(throws: Directory.Failure.self) {
             try directory.add("x", [UInt8](repeating: 35, count: 100_000))
         }

@@ -112,7 +112,7 @@ import TimerCore
         #expect(heard.out == ["one", "two", "three"] && heard.err == ["err"])
         #expect(heard.said == ["run \(Self.run) started"] && heard.pauses == 3)
         #expect(RunWatch.exitStatus(of: reply) == 3)
-        #expect(Text.ended(reply) == "a: run \(Self.run) ended: exit status 3")
+        #expect(Text.ended(reply) == "a: run \(Self.run) ended: exit 3")
     }
 
     @Test func theReasonToWaitIsPrintedOnce() throws {
@@ -198,7 +198,7 @@ import TimerCore
             try start("waiting", waits: "capacity")
                 == .waits("waits for max-concurrent: 4 of 4 runs are active"))
         let failure = try start("ended", outcome: "spawn-failed(EACCES, exec /x)").failure
-        #expect(failure == "failed to start: permission denied (exec /x)")
+        #expect(failure == "could not start: /x may not be executed (permission denied)")
         #expect(
             Text.requested("a", run: "\(Self.run)", .started, left: 5_000_000)
                 == "a: run \(Self.run) started; next run in 5 s")

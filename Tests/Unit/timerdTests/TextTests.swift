@@ -120,12 +120,12 @@ import TimerZones
     /// the last ended run.
     @Test(arguments: [
         (true, true, "07:30:00", "running"), (true, false, "07:30:00", "running"),
-        (false, true, "06:00:00", "exited(3)"), (false, false, "-", "-"),
+        (false, true, "06:00:00", "exit 3"), (false, false, "-", "-"),
     ])
     func lastOfAJob(isRunning: Bool, hasRun: Bool, last: String, result: String) throws {
         func instant(_ time: String) -> String {
             // The table is in the zone of the test.
-            Text.instant("2026-11-18T\(time)Z")
+            Text.when("2026-11-18T\(time)Z")
         }
         let ended =
             #"{"id":"a:1:1","job":"a","scheduled":"2026-11-18T06:00:00Z","began":"2026-11-18T06:00:00Z","outcome":"exited(3)"}"#
@@ -143,7 +143,7 @@ import TimerZones
         let row = Text.table(table, table.jobs).split(separator: "\n")[1]
         let cells =
             [
-                "a", isRunning ? "running" : "armed", "-", "-", last == "-" ? "-" : instant(last),
+                "a", isRunning ? "running" : "armed", "-", last == "-" ? "-" : instant(last),
                 result,
             ]
         let words = cells.joined(separator: " ").split(separator: " ")

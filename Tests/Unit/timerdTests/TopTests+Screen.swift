@@ -18,10 +18,10 @@ extension TopTests {
         #expect(lines[1].hasPrefix("12 jobs: 1 failed; next is job-0 in 3 min"))
         #expect(lines[3].hasPrefix("JOB ") && lines[3].contains(" RESULT"))
         #expect(lines[4].hasPrefix("\u{1b}[7mjob-0 ") && lines[4].hasSuffix(" \u{1b}[0m"))
-        #expect(lines[6].hasPrefix("job-2 ") && lines[6].contains("  exited(3)  "))
+        #expect(lines[6].hasPrefix("job-2 ") && lines[6].contains("  exit 3"))
         #expect(lines[23].hasPrefix("?:help q:quit p:pause"))
         let colored = Self.screen(try Self.state(), hasColor: true)
-        #expect(colored[6].contains("\u{1b}[31mexited(3)\u{1b}[0m"))
+        #expect(colored[6].contains("\u{1b}[31mexit 3\u{1b}[0m"))
     }
 
     /// For every size, there is a line for each row, none is wider than the screen, and the
@@ -49,6 +49,59 @@ extension TopTests {
                 #expect(lines.count { $0.hasPrefix("\u{1b}[7m") } == 1, "\(key): \(lines)")
             }
         }
+    }
+
+    private static func detail(_ job: String) throws -> TopDetail {
+        let run = try ControlJSON.decode(
+            RunStatus.self,
+            from: Array(
+                #"{"id":"b:1:1","job":"b","scheduled":"2026-11-18T11:00:00Z","began":"2026-11-18T11:00:00Z","ended":"2026-11-18T11:00:04Z","outcome":"exited(3)","failed":true,"elapsed_usec":4100000}"#
+                    .utf8))
+        return TopDetail(
+            job: job,
+            why: [
+                "It runs next at 11:10 (in 3 min), and this sentence is long enough to continue."
+            ],
+            runs: [run], output: (1...50).map { "line \($0)" })
+    }
+
+    /// On a wide screen, what is known of the selected job is beside the table.
+    @Test func aWideScreenShowsTheSelectedJob() throws {
+        let size = TopSize(rows: 30, columns: 160)
+        var state = try Self.state(12, size)
+        #expect(Self.screen(state, size)[3].contains(" │ waiting for timerd"))
+        state.take(try Self.detail("job-0"), size, now: Terminal.now)
+        var lines = Self.screen(state, size)
+        #expect(lines.count == 30 && lines[3].contains(" │ job-0"))
+        #expect(lines.contains { $0.contains(" │ It runs next at 11:10") })
+        #expect(lines.contains { $0.contains("exit 3") && $0.contains("4.100 s") })
+        #expect(
+            lines.contains { $0.hasSuffix(" │ line 50") }
+                && !lines.contains { $0.hasSuffix("line 1") })
+        for line in lines {
+            let text = line.replacing("\u{1b}[7m", with: "").replacing("\u{1b}[0m", with: "")
+            #expect(Screen.width(of: text) <= 160)
+        }
+        // Another job is selected, and the answer about the one before comes late.
+        #expect(state.press(.down, size) == .detail)
+        #expect(Self.screen(state, size)[3].contains(" │ waiting for timerd"))
+        state.take(try Self.detail("job-0"), size, now: Terminal.now)
+        lines = Self.screen(state, size)
+        #expect(lines[3].contains(" │ waiting for timerd"))
+        // A narrow screen has pages for it.
+        #expect(state.press(.character("w"), Self.size) == .detail)
+        #expect(
+            Self.screen(state)[0] == "Why: job-1" && Self.screen(state)[1] == "waiting for timerd")
+        state.take(try Self.detail("job-1"), Self.size, now: Terminal.now)
+        #expect(Self.screen(state)[1].hasPrefix("It runs next at 11:10"))
+        _ = state.press(.escape, Self.size)
+        _ = state.press(.character("H"), Self.size)
+        #expect(
+            Self.screen(state)[1].hasPrefix("ENDED") && Self.screen(state)[2].contains("exit 3"))
+        // A note is typed, and does nothing but that.
+        _ = state.press(.escape, Self.size)
+        for key in "P" + "qK" { _ = state.press(.character(key), Self.size) }
+        #expect(Self.screen(state).last == "Pause job-1, because: qK_")
     }
 
     @Test func aPageOfManyJobsIsShown() throws {

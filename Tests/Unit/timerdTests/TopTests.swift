@@ -102,9 +102,18 @@ import TimerCore
 
     @Test(
         arguments: [
-            ([Key.character("p")], [action(.pause, "job-0")]),
+            ([Key.character("p")], [action(.pause(note: nil), "job-0")]),
             ([.down, .character("r")], [action(.resume, "job-1")]),
             ([.character("R")], [action(.run, "job-0")]),
+            ([.character("t")], [action(.retry, "job-0")]),
+            (
+                [.character("P"), .paste("disk\nswap"), .character("!"), .enter],
+                [action(.pause(note: "diskswap!"), "job-0")]
+            ),
+            ([.character("P"), .enter], [action(.pause(note: nil), "job-0")]),
+            ([.character("P"), .character("K"), .escape, .character("y")], []),
+            ([.character("w"), .character("K"), .escape], [.detail]),
+            ([.down, .character("H"), .character("q"), .character("q")], [.detail, .quit]),
             // A command that cannot be undone has to be confirmed, and only `y` confirms it.
             ([.character("K")], []),
             ([.character("K"), .character("y")], [action(.kill, "job-0")]),
@@ -119,7 +128,7 @@ import TimerCore
             ),
             (
                 [.character("?"), .character("K"), .character("q"), .character("p")],
-                [action(.pause, "job-0")]
+                [action(.pause(note: nil), "job-0")]
             ),
             ([.character("/"), .character("q"), .character("K")], []), ([.character("q")], [.quit]),
             ([.control("l")], [.redraw]), ([.character("x")], []), ([.paste("Kyq")], []),
@@ -139,7 +148,7 @@ import TimerCore
 
     @Test func withoutAJobNothingIsDone() throws {
         var state = TopState(filter: try ListFilter.parse([]))
-        for key in "jkgGprRsKlfS".map({ Key.character($0) }) {
+        for key in "jkgGpPrRtsKlfSwH".map({ Key.character($0) }) {
             #expect(state.press(key, Self.size) == nil, "\(key)")
         }
         state.update(try Self.table([]), Self.size)

@@ -23,6 +23,18 @@ struct Connection: ParsableArguments {
     @Flag(help: "Print JSON, one line.")
     var json = false
 
+    @Flag(help: "Print exact times, and shorten and leave out nothing that is too wide.")
+    var full = false
+
+    @Option(help: ArgumentHelp("When to use colors.", valueName: "when"))
+    var color = Screen.ColorChoice.auto
+
+    @Flag(help: "Do not show what is longer than the screen with $PAGER, or less.")
+    var noPager = false
+
+    /// What standard output can show.
+    var screen: Screen { .standardOutput(color: color) }
+
     func validate() throws {
         guard [socket != nil, user, system].count(where: { $0 }) <= 1 else {
             throw ValidationError("--socket, --user and --system exclude each other")
@@ -46,12 +58,21 @@ struct Connection: ParsableArguments {
         }
         // The command line has priority over the environment.
         let named = socket ?? (user || system ? nil : Terminal.socket)
-        let path = named ?? standard(user ? .user : system ? .system : nil)
+        let path =
+            named ?? (user || system ? nil : Self.systemIfAlone(environment))
+            ?? standard(user ? .user : system ? .system : nil)
         var client = ControlClient(path: path)
         if path == standard(.user) {
             client.manager = "systemctl --user"
         }
         return client
+    }
+
+    /// The socket of the system's daemon, if a user who may connect to it has no daemon of their own.
+    private static func systemIfAlone(_ environment: [String: String]) -> String? {
+        let system = ControlPath.standard(of: .system, uid: geteuid(), environment: environment)
+        let own = ControlPath.standard(of: .user, uid: geteuid(), environment: environment)
+        return geteuid() != 0 && access(own, F_OK) != 0 && access(system, W_OK) == 0 ? system : nil
     }
 
     /// Sends a request and decodes the answer. An error is printed on standard error and becomes
@@ -177,7 +198,7 @@ struct Connection: ParsableArguments {
 
     /// Prints the value as JSON if the options ask for it, and otherwise as `text`.
     func show(_ value: some Encodable, _ text: () -> String) throws {
-        guard json else { return print(text()) }
+        guard json else { return Pager.print(text(), isAllowed: !noPager) }
         print(Printable.json(String(decoding: try ControlJSON.encode(value), as: UTF8.self)))
     }
 

@@ -10,20 +10,38 @@ enum JobColumn: String, CaseIterable, ExpressibleByArgument {
     case job, state, next, left, last, result, active, runs, skips, by, since, until, note
 
     /// The columns of `list` without the option `--columns`.
-    static let standard: [Self] = [.job, .state, .next, .left, .last, .result, .active]
-    /// Which of these columns are left out first if the screen is too narrow.
-    static let dispensable: [Self] = [.active, .left, .last]
-    /// The columns whose texts may be shortened to fit the screen.
-    static let flexible: Set<Self> = [.job, .note, .by]
+    static let standard: [Self] = [.job, .state, .next, .last, .result]
+    /// The same for programs, which read them as they always were.
+    static let standardFields: [Self] = [.job, .state, .next, .left, .last, .result, .active]
 
-    var heading: String {
-        switch self {
-        case .by: "PAUSED BY"
-        default: rawValue.uppercased()
+    /// - Parameter isRequested: whether it is there on the narrowest screen.
+    func column(isRequested: Bool) -> TextTable.Column {
+        let heading = self == .by ? "PAUSED BY" : rawValue.uppercased()
+        func column(
+            _ overflow: TextTable.Column.Overflow = .cut, _ importance: Int? = nil,
+            least: Int? = nil
+        ) -> TextTable.Column {
+            TextTable.Column(
+                heading, overflow, least: least, importance: isRequested ? nil : importance,
+                isNumber: [.runs, .skips].contains(self))
+        }
+        return switch self {
+        case .job: column(.ownLine, least: 20)
+        case .state: column()
+        case .result: column(.wrap, least: 16)
+        case .note: column(.wrap, 10, least: 12)
+        case .by: column(.wrap, 20, least: 8)
+        case .last: column(.cut, 30)
+        case .next, .left, .active, .runs, .skips, .since, .until: column(.cut, 40)
         }
     }
 
-    func cell(_ job: JobTable.Row, _ instant: (String?) -> String) -> TextTable.Cell {
+    func cell(_ job: JobTable.Row, _ now: WallInstant) -> TextTable.Cell {
+        func instant(_ text: String?) -> String { Text.when(text, now: now) }
+        return cell(job, instant)
+    }
+
+    private func cell(_ job: JobTable.Row, _ instant: (String?) -> String) -> TextTable.Cell {
         switch self {
         case .job: .init(job.job)
         case .state: .init(job.stateWord, job.stateStyle)
@@ -117,7 +135,9 @@ extension JobTable.Row {
 
     var lastBegan: String? { current?.began ?? last?.began ?? last?.scheduled }
 
-    var result: String { current == nil ? last?.outcome ?? "-" : "running" }
+    var result: String {
+        current == nil ? last.flatMap { RunWords.end(of: $0) } ?? "-" : "running"
+    }
 
     fileprivate var resultStyle: TextTable.Style {
         current != nil ? .good : hasFailed ? .bad : .plain

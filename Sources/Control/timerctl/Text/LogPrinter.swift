@@ -13,6 +13,8 @@ struct LogPrinter {
 
     var format: Format
     var job: Job.Name
+    /// Where it is shown, in the format `text`.
+    var screen = Screen()
     /// Writes a line to standard output, or a message to standard error.
     var put: (String) -> Void = { Terminal.put($0 + "\n") }
     var say: (String) -> Void = { Terminal.complain("timerctl: \($0)") }
@@ -20,7 +22,7 @@ struct LogPrinter {
     func print(_ items: [LogItem], now: WallInstant = Terminal.now) {
         for item in items {
             switch format {
-            case .text: put(Text.log(item, now: now))
+            case .text: put(Text.log(item, on: screen, now: now).joined(separator: "\n"))
             case .cat: putAlone(item, now)
             case .json:
                 guard let record = LogRecord(item, of: job),
@@ -94,20 +96,27 @@ struct LogRecord: Encodable, Hashable {
 
 extension Text {
     /// An item in the format `text`.
-    static func log(_ item: LogItem, now: WallInstant) -> String {
+    static func log(
+        _ item: LogItem, on screen: Screen = Screen(), now: WallInstant
+    ) -> [String] {
         switch item {
-        case .line(let line):
-            return self.line(line, line.isError ? "!" : "|")
-        case .unfinished(let line): return self.line(line, ">")
-        case .kept(let text, _): return "\(noTime) : \(Terminal.shown(text))"
-        case .note(let what): return "\(noTime)   (\(Printable.text(what)))"
-        case .begin, .again, .end: return "── \(Printable.text(marker(item, now) ?? "")) ──"
+        case .line(let line): return self.line(line, line.isError ? "!" : "|", on: screen)
+        case .unfinished(let line): return self.line(line, ">", on: screen)
+        case .kept(let text, _):
+            return screen.lines(Terminal.shown(text), after: "\(noTime) : ")
+        case .note(let what):
+            return screen.lines("(\(Printable.text(what)))", after: "\(noTime)   ")
+        case .begin, .again, .end:
+            return screen.lines(
+                "\(Printable.text(marker(item, now) ?? "")) ──", after: "── ")
         }
     }
 
-    private static func line(_ line: LogReply.Line, _ mark: String) -> String {
-        let time = line.at.flatMap { WallInstant(rfc3339: $0) }.map { local($0, as: "%H:%M:%S") }
-        return "\(time ?? noTime) \(mark) \(Terminal.shown(line.text))"
+    private static func line(
+        _ line: LogReply.Line, _ mark: String, on screen: Screen
+    ) -> [String] {
+        let time = line.at.flatMap { WallInstant(rfc3339: $0) }.map { local($0, as: "%T") }
+        return screen.lines(Terminal.shown(line.text), after: "\(time ?? noTime) \(mark) ")
     }
 
     private static let noTime = "        "
@@ -126,20 +135,13 @@ extension Text {
     }
 
     private static func end(of run: RunStatus, isLast: Bool, _ now: WallInstant) -> String {
-        let outcome = RunWords.end(run.outcome ?? "-")
+        let outcome = RunWords.ending(of: run) ?? "-"
         let when = run.ended.map { " \(day($0, now))" } ?? ""
         guard run.began != nil else {
             return "run \(run.id)\(when), \(RunWords.cause(of: run)): \(outcome)"
         }
         let which = isLast ? "" : "run \(run.id) "
-        return "\(which)ended\(when): \(outcome)\(took(run, ", after "))"
-    }
-
-    /// Such as `Mon 03:00:04` in the last days, and `2026-11-23 03:00:04` before.
-    static func day(_ text: String, _ now: WallInstant) -> String {
-        guard let instant = WallInstant(rfc3339: text) else { return text }
-        let isRecent = instant <= now && now - instant < .seconds(6 * 86_400)
-        return local(instant, as: isRecent ? "%a %H:%M:%S" : "%Y-%m-%d %H:%M:%S")
+        return "\(which)ended\(when): \(outcome)"
     }
 
     /// The sentence for a job that has no runs to show.

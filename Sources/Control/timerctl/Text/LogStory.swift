@@ -93,9 +93,11 @@ struct LogStory {
     }
 
     private static func nothing(by past: RunStatus, _ log: LogReply) -> String {
-        log.outputTailBytes == 0
-            ? "none of its output is kept (output-tail = 0); \(Text.journal(of: past.id))"
-            : "it printed nothing"
+        past.reason == "lost"
+            ? "what it printed was lost with it; \(Text.journal(of: past.id))"
+            : log.outputTailBytes == 0
+                ? "none of its output is kept (output-tail = 0); \(Text.journal(of: past.id))"
+                : "it printed nothing"
     }
 
     // MARK: - A run that has not ended

@@ -30,7 +30,7 @@ struct Screen {
         var rows: Int32 = 0
         let isTerminal = isatty(output) == 1
         if isTerminal, clinux_terminal_size(output, &columns, &rows) == 0 {
-            screen.columns = Int(columns)
+            screen.columns = Terminal.isFull ? nil : Int(columns)
             screen.rows = Int(rows)
         }
         screen.hasColor =
@@ -40,6 +40,11 @@ struct Screen {
             case .auto: isTerminal && !isSet("NO_COLOR") && text("TERM") != "dumb"
             }
         return screen
+    }
+
+    /// A sentence in lines that fit, as `hanging`.
+    func lines(_ text: String, after head: String = "", indent: Int? = nil) -> [String] {
+        Self.hanging(text, after: head, indent: indent, columns: columns)
     }
 
     private static func text(_ variable: String) -> String? {
@@ -79,6 +84,60 @@ struct Screen {
             used += width
         }
         return rows + [row]
+    }
+
+    /// The text in lines with at most this number of columns, each with as many words as fit. A word that
+    /// is wider than a line continues in the next one. At least one line.
+    ///
+    /// - Parameter first: how many columns the first line has, if it has less.
+    /// - Complexity: O(*n*).
+    static func wrappedAtWords(_ text: String, to columns: Int, first: Int? = nil) -> [String] {
+        var room = first ?? columns
+        guard columns > 0, room > 0, width(of: text) > room else { return [text] }
+        var lines: [String] = []
+        // Nil before the first word of a line.
+        var line: String?
+        func end() {
+            if let line { lines.append(line) }
+            (line, room) = (nil, columns)
+        }
+        for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+            let longer = line.map { "\($0) \(word)" } ?? String(word)
+            if width(of: longer) <= room {
+                // The spaces at which a line ends do not begin the next one.
+                if line != nil || !word.isEmpty || lines.isEmpty { line = longer }
+                continue
+            }
+            end()
+            for part in wrapped(String(word), to: room) {
+                end()
+                line = part
+            }
+        }
+        end()
+        return lines.isEmpty ? [""] : lines
+    }
+
+    /// A text after a beginning of its first line. What does not fit continues in further lines.
+    ///
+    /// - Parameters:
+    ///   - indent: how far these are indented; nil: as far as the text in the first line.
+    ///   - columns: how wide the terminal is; nil: it is none, and nothing is wrapped.
+    static func hanging(
+        _ text: String, after head: String = "", indent: Int? = nil, columns: Int?
+    ) -> [String] {
+        guard let columns else { return [head + text] }
+        let text = expanded(text)
+        let begin = width(of: head)
+        let indent = indent ?? begin
+        // Beside a long beginning there is no room for a text.
+        guard columns >= max(begin, indent) + 16 else {
+            return wrappedAtWords(head + text, to: columns)
+        }
+        let lines = wrappedAtWords(text, to: columns - indent, first: columns - begin)
+        return lines.enumerated().map { index, line in
+            index == 0 ? head + line : String(repeating: " ", count: indent) + line
+        }
     }
 
     /// The text with spaces instead of tabs, as a terminal shows them.

@@ -28,6 +28,9 @@ enum Terminal {
         write(Array(text.utf8), to: toError ? STDERR_FILENO : STDOUT_FILENO)
     }
 
+    /// Whether times are exact and nothing is left out of tables (--full).
+    static let isFull = CommandLine.arguments.dropFirst().prefix { $0 != "--" }.contains("--full")
+
     /// The errno of the first write to standard output that failed; 0: none did.
     private static let outputFault = Atomic<Int32>(0)
 

@@ -6,7 +6,7 @@ import TimerCore
 
 /// The texts of `timerctl fleet`.
 extension Text {
-    static func fleet(_ reply: FleetReply) -> String {
+    static func fleet(_ reply: FleetReply, on screen: Screen = Screen()) -> String {
         var lines = ["fleet \(reply.fleetName), machine \(reply.machine): \(state(of: reply))"]
         if let problem = reply.problem { lines.append("    \(Printable.text(problem))") }
         if let endpoint = reply.endpoint {
@@ -27,9 +27,13 @@ extension Text {
             ] as [TextTable.Cell]
         }
         lines.append("")
-        lines += TextTable(
-            ["MACHINE", "STATE", "CLOCK AHEAD", "LABELS", "DRIFTED JOBS", "VERSION"], rows
-        ).lines(color: Screen.standardOutput(color: .auto).hasColor)
+        let columns: [TextTable.Column] = [
+            .init("MACHINE", .ownLine, least: 16), .init("STATE", .wrap, least: 12),
+            .init("CLOCK AHEAD", importance: 30), .init("LABELS", .wrap, least: 12, importance: 20),
+            .init("DRIFTED JOBS", .wrap, least: 12, importance: 40),
+            .init("VERSION", importance: 10),
+        ]
+        lines += TextTable(columns, rows).fitted(to: screen.columns).lines(color: screen.hasColor)
         return lines.joined(separator: "\n")
     }
 

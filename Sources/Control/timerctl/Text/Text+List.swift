@@ -11,72 +11,54 @@ extension Text {
     ///   - shown: the jobs in the table, in their order.
     ///   - columns: the requested columns; nil for the standard ones, some of which are left out on
     ///     a narrow screen.
-    ///   - now: instants of the same day are written shorter on a narrow screen.
     static func table(
         _ status: JobTable, _ shown: [JobTable.Row], columns: [JobColumn]? = nil,
         on screen: Screen = Screen(), now: WallInstant = Terminal.now
     ) -> String {
         var lines: [String] = []
-        if !shown.isEmpty || status.jobs.isEmpty {
+        if status.jobs.isEmpty, status.rejected.isEmpty, status.refusal == nil {
+            lines = firstJob(status)
+        } else if !shown.isEmpty || status.jobs.isEmpty {
             lines = fitting(shown, columns, screen, now).lines(color: screen.hasColor)
             lines.append("")
         }
-        lines.append(summary(status, shown: shown.count, now: now))
+        let below = summary(status, shown: shown, now: now).split(separator: "\n")
+        lines += below.flatMap { screen.lines(String($0)) }
         return lines.joined(separator: "\n")
+    }
+
+    /// What to do with a configuration without jobs.
+    private static func firstJob(_ status: JobTable) -> [String] {
+        let config = Printable.text(status.config)
+        let folder = config.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+        return [
+            "There are no jobs yet. This adds one, which runs every 6 hours:", "",
+            "    timerctl add backup --every 6h -- restic backup /srv", "",
+            "Or write it to \((folder + ["jobs.d", "backup.toml"]).joined(separator: "/")), and run `timerctl reload`:",
+            "", "    [job.backup]", "    every = \"6h\"",
+            "    command = [\"restic\", \"backup\", \"/srv\"]", "",
+        ]
     }
 
     /// The table of some jobs, made to fit the screen.
     static func fitting(
         _ jobs: [JobTable.Row], _ wanted: [JobColumn]?, _ screen: Screen, _ now: WallInstant
     ) -> TextTable {
-        var columns = wanted ?? JobColumn.standard
-        var table = make(jobs, columns) { instant($0) }
-        guard let limit = screen.columns, table.width > limit else { return table }
-        table = make(jobs, columns) { short($0, now: now) }
-        func flexible() -> [Int] {
-            columns.indices.filter { JobColumn.flexible.contains(columns[$0]) }
-        }
-        for column in wanted == nil ? JobColumn.dispensable : [] where table.width > limit {
-            if column == .last {
-                // The time is more important than the end of a long name.
-                let fitted = table.fitted(to: limit, shortening: flexible(), least: nameWidth)
-                if fitted.width <= limit { return fitted }
-            }
-            columns.removeAll { $0 == column }
-            table = make(jobs, columns) { short($0, now: now) }
-        }
-        return table.fitted(to: limit, shortening: flexible())
-    }
-
-    /// This many columns are enough to distinguish most names.
-    private static let nameWidth = 24
-
-    private static func make(
-        _ jobs: [JobTable.Row], _ columns: [JobColumn], _ instant: (String?) -> String
-    ) -> TextTable {
-        TextTable(columns.map(\.heading), jobs.map { job in columns.map { $0.cell(job, instant) } })
-    }
-
-    /// `14:05:00` for the same day, `11-24 14:05` for the same year, otherwise `2027-01-01`.
-    static func short(_ text: String?, now: WallInstant) -> String {
-        guard let instant = text.flatMap({ WallInstant(rfc3339: $0) }) else { return text ?? "-" }
-        for (same, format) in [("%Y-%m-%d", "%H:%M:%S"), ("%Y", "%m-%d %H:%M")]
-        where local(instant, as: same) == local(now, as: same) {
-            return local(instant, as: format)
-        }
-        return local(instant, as: "%Y-%m-%d")
-    }
-
-    /// In whole seconds, if it is at least one second.
-    static func whole(_ left: Duration) -> String {
-        let microseconds = max(0, left.wholeMicroseconds)
-        return span(microseconds < 1_000_000 ? microseconds : microseconds / 1_000_000 * 1_000_000)
+        let columns = wanted ?? JobColumn.standard
+        return TextTable(
+            columns.map { $0.column(isRequested: wanted != nil) },
+            jobs.map { job in columns.map { $0.cell(job, now) } }
+        ).fitted(to: screen.columns)
     }
 
     /// Such as `12 jobs: 1 failed, 2 paused, 1 running; next is backup in 3 min`.
-    static func summary(_ status: JobTable, shown: Int, now: WallInstant) -> String {
-        let jobs = status.jobs
-        var line = plural(jobs.count, "job")
+    ///
+    /// - Parameter jobs: those that are shown, which it counts.
+    static func summary(
+        _ status: JobTable, shown jobs: [JobTable.Row], now: WallInstant
+    ) -> String {
+        let all = plural(status.jobs.count, "job")
+        var line = jobs.count < status.jobs.count ? "\(jobs.count) of \(all)" : all
         let counts = [
             (jobs.count { $0.hasFailed }, "failed"),
             (jobs.count { $0.state == "paused" }, "paused"),
@@ -86,13 +68,13 @@ extension Text {
             (jobs.count { $0.incidents != nil }, "with an incident"),
         ].filter { $0.0 > 0 }.map { "\($0) \($1)" }
         if !counts.isEmpty { line += ": " + counts.joined(separator: ", ") }
-        let starts = jobs.compactMap { job in
+        // While a run of a job is active, its next one is skipped or waits, mostly.
+        let starts = jobs.filter { !$0.isRunning }.compactMap { job in
             job.nextStart.flatMap { WallInstant(rfc3339: $0) }.map { (at: $0, job: job.job) }
         }
         if let next = starts.min(by: { $0.at < $1.at }) {
             line += "; next is \(next.job) in \(whole(next.at - now))"
         }
-        if shown < jobs.count { line = "\(shown) of \(line)" }
         return ([line] + faults(of: status)).joined(separator: "\n")
     }
 

@@ -6,7 +6,9 @@ import TimerCore
 
 /// The texts of `timerctl notify`.
 extension Text {
-    static func notifiers(_ notifiers: NotifiersReply, _ messages: NotificationsReply) -> String {
+    static func notifiers(
+        _ notifiers: NotifiersReply, _ messages: NotificationsReply, on screen: Screen = Screen()
+    ) -> String {
         guard !notifiers.notifiers.isEmpty || !messages.messages.isEmpty else {
             return
                 "no notifiers; a table such as [notify.ops] in the configuration makes one (timerd.toml(5))"
@@ -15,20 +17,25 @@ extension Text {
         if !notifiers.notifiers.isEmpty {
             let rows = notifiers.notifiers.map { one in
                 [
-                    .init(one.notifier), .init(receiver(of: one)), .init(instant(one.sent)),
+                    .init(one.notifier), .init(receiver(of: one)), .init(when(one.sent)),
                     .init("\(one.waitingCount)"), .init("\(one.deadCount)"), state(of: one),
                 ] as [TextTable.Cell]
             }
-            lines += TextTable(
-                ["NOTIFIER", "SENDS", "LAST SENT", "WAITING", "DEAD", "STATE"], rows
-            ).lines(color: Screen.standardOutput(color: .auto).hasColor)
+            let columns: [TextTable.Column] = [
+                .init("NOTIFIER", .ownLine, least: 16), .init("SENDS", .wrap, least: 12),
+                .init("LAST SENT", importance: 30),
+                .init("WAITING", importance: 20, isNumber: true),
+                .init("DEAD", importance: 10, isNumber: true), .init("STATE", .wrap, least: 16),
+            ]
+            lines += TextTable(columns, rows).fitted(to: screen.columns)
+                .lines(color: screen.hasColor)
             lines.append("")
         }
-        lines += self.messages(messages)
+        lines += self.messages(messages, on: screen)
         return lines.joined(separator: "\n")
     }
 
-    private static func messages(_ reply: NotificationsReply) -> [String] {
+    private static func messages(_ reply: NotificationsReply, on screen: Screen) -> [String] {
         let pending =
             reply.pendingCount > 0
             ? ["\(plural(reply.pendingCount, "notification")) collected for the next message"] : []
@@ -36,19 +43,25 @@ extension Text {
         let rows = reply.messages.map { message in
             [
                 .init("\(message.number)"), .init(message.notifier),
-                .init(instant(message.created)), state(of: message),
+                .init(when(message.created)), state(of: message),
                 .init("\(message.attempts)"), .init(subject(of: message)),
             ] as [TextTable.Cell]
         }
-        let headings = ["MESSAGE", "NOTIFIER", "CREATED", "STATE", "ATTEMPTS", "ABOUT"]
+        let columns: [TextTable.Column] = [
+            .init("MESSAGE", isNumber: true), .init("NOTIFIER", .ownLine, least: 12),
+            .init("CREATED", importance: 20), .init("STATE"),
+            .init("ATTEMPTS", importance: 10, isNumber: true), .init("ABOUT", .wrap, least: 16),
+        ]
         var lines: [String] = []
-        for (index, line) in TextTable(headings, rows).lines(
-            color: Screen.standardOutput(color: .auto).hasColor
-        ).enumerated() {
-            lines.append(line)
+        let blocks = TextTable(columns, rows).fitted(to: screen.columns)
+            .rowLines(color: screen.hasColor)
+        for (index, block) in blocks.enumerated() {
+            lines += block
             guard index > 0 else { continue }
             let message = reply.messages[index - 1]
-            if let error = message.error { lines.append("    \(Printable.text(error))") }
+            if let error = message.error {
+                lines += screen.lines(Printable.text(error), after: "    ")
+            }
             if let next = message.next, message.attempts > 0 {
                 lines.append("    next attempt at \(instant(next))")
             }

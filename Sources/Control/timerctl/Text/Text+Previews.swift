@@ -29,7 +29,7 @@ extension Text {
         if let normalized = preview.normalized { lines.append("Normal form: \(normalized)") }
         if let timezone = preview.timezone { lines.append("   Timezone: \(timezone)") }
         if let from { lines.append("      After: \(from)") }
-        let afterRun = preview.from == nil ? nil : preview.everyUsec.map { span($0) }
+        let afterRun = preview.from == nil ? nil : preview.everyUsec.map { exact($0) }
         let later =
             preview.afterBootUsec.map { "       Next: \(boot($0, "the next"))" }
             ?? afterRun.map {
@@ -42,11 +42,12 @@ extension Text {
                 separator: "\n")
         }
         var last: WallInstant?
-        for text in preview.instants {
+        for (index, text) in preview.instants.enumerated() {
             guard let instant = WallInstant(rfc3339: text) else { continue }
-            let gap = last.map { ", \(span((instant - $0).wholeMicroseconds)) later" } ?? ""
+            let gap = last.map { ", \(exact((instant - $0).wholeMicroseconds)) later" } ?? ""
             lines.append(
-                "       Next: \(local(instant, in: zone))  \(instant.rfc3339)\(gap)")
+                "       Next: \(local(instant, in: zone))  \(instant.rfc3339)\(gap)"
+                    + (index < preview.skips ?? 0 ? " (skipped, as requested)" : ""))
             last = instant
         }
         return (lines + [later].compactMap(\.self)).joined(separator: "\n")
@@ -54,7 +55,8 @@ extension Text {
 
     /// Such as `2 min after each boot of the machine`.
     static func boot(_ microseconds: Int64, _ which: String) -> String {
-        (microseconds == 0 ? "at" : "\(span(microseconds)) after") + " \(which) boot of the machine"
+        (microseconds == 0 ? "at" : "\(exact(microseconds)) after")
+            + " \(which) boot of the machine"
     }
 
     /// The lines with the changes of a reload.

@@ -9,7 +9,9 @@ extension Text {
     /// The lines of `timerctl show RUN`.
     ///
     /// - Parameter output: the output that the daemon has of it, if it was requested.
-    static func run(_ reply: RunReply, output: LogReply?, lines: Int) -> String {
+    static func run(
+        _ reply: RunReply, output: LogReply?, lines: Int, on screen: Screen = Screen()
+    ) -> String {
         let run = reply.runStatus
         var rows: [(String, String?)] = [
             ("Run", run.id), ("Job", run.job), ("Machine", run.machine),
@@ -19,41 +21,35 @@ extension Text {
                     ?? (reply.attempt > 1 ? "\(reply.attempt)" : nil)
             ),
             ("Cause", run.cause.map { _ in RunWords.cause(of: run) }),
-            ("Planned", instant(run.scheduled)), ("Began", began(run)),
+            ("Planned", date(run.scheduled)), ("Began", began(run)),
         ]
         if let ended = run.ended {
-            rows.append(("Ended", instant(ended) + took(run, ", after ")))
+            rows.append(("Ended", date(ended) + took(run, ", after ")))
         }
         rows += [
             ("State", reply.state == "ended" ? nil : state(reply)),
-            ("Result", run.outcome.map { RunWords.end($0) }),
-            ("Verdict", verdict(run)),
+            ("Result", RunWords.end(of: run)),
             ("CPU", cpu(run)),
-            ("Peak memory", run.peakBytes.map { "\($0 / 1024) KiB" }),
+            ("Peak memory", run.peakBytes.map { size($0) }),
             ("Next attempt", reply.followingAttempt.map { nextAttempt($0) }),
             ("Next run", reply.next.map { instant($0) }),
         ]
         for (index, run) in (reply.caused ?? []).enumerated() {
             rows.append((index == 0 ? "Caused" : "", nextAttempt(run)))
         }
-        let shown = rows.compactMap { name, value in value.map { (name, Printable.text($0)) } }
-        let width = shown.map(\.0.count).max() ?? 0
-        var text = shown.map { name, value in
-            String(repeating: " ", count: width - name.count)
-                + (name.isEmpty ? "  \(value)" : "\(name): \(value)")
-        }
-        text += last(lines, of: reply, output)
+        var text = TextPairs(rows).lines(columns: screen.columns)
+        text += last(lines, of: reply, output, on: screen)
         let log = "`timerctl log \(run.id)`"
         let hint =
             run.machine.map { "\(log) on \(Printable.text($0)) shows its output" }
             ?? "\(log) shows its output"
-        return (text + ["", hint]).joined(separator: "\n")
+        return (text + [""] + screen.lines(hint)).joined(separator: "\n")
     }
 
     private static func began(_ run: RunStatus) -> String? {
         guard let began = run.began else { return nil }
-        guard let late = late(run), late >= .milliseconds(1) else { return instant(began) }
-        return "\(instant(began)), \(span(late.wholeMicroseconds)) late"
+        guard let late = late(run), late >= .milliseconds(1) else { return date(began) }
+        return "\(date(began)), \(span(late.wholeMicroseconds)) late"
     }
 
     /// How late it started. For a retry this has no meaning.
@@ -88,18 +84,6 @@ extension Text {
         }
     }
 
-    private static func verdict(_ run: RunStatus) -> String? {
-        guard let failed = run.failed, let outcome = run.outcome.flatMap({ RunOutcome($0) }) else {
-            return nil
-        }
-        guard !failed else { return "failed" }
-        return switch outcome.result(failed: failed) {
-        case .success: "succeeded"
-        case .skipped: "skipped"
-        case .failed, .timedOut, .lost, .stopped, .replaced: "did not fail"
-        }
-    }
-
     private static func cpu(_ run: RunStatus) -> String? {
         guard let user = run.userUsec, let system = run.systemUsec, user + system > 0 else {
             return nil
@@ -109,18 +93,20 @@ extension Text {
 
     private static func nextAttempt(_ run: RunStatus) -> String {
         let how =
-            RunWords.wait(run, instant: instant) ?? run.outcome.map { RunWords.end($0) }
+            RunWords.wait(run, instant: instant) ?? RunWords.end(of: run)
             ?? run.began.map { "started \(instant($0))" } ?? "is being started"
         return "\(run.id), \(how)"
     }
 
-    private static func last(_ count: Int, of reply: RunReply, _ output: LogReply?) -> [String] {
+    private static func last(
+        _ count: Int, of reply: RunReply, _ output: LogReply?, on screen: Screen
+    ) -> [String] {
         let recent = output?.lines.filter { $0.run == reply.runStatus.id } ?? []
         let shown =
             recent.isEmpty
             ? lastLines(of: reply.runStatus.output ?? "", count)
             : recent.map(\.text).filter { !$0.isEmpty }.suffix(count).map { Terminal.shown($0) }
         guard !shown.isEmpty else { return [] }
-        return ["", "The end of its output:"] + shown.map { "    | \($0)" }
+        return ["", "The end of its output:"] + shown.flatMap { screen.lines($0, after: "    | ") }
     }
 }

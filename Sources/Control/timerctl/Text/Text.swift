@@ -9,7 +9,7 @@ import TimerZones
 /// The texts in which timerctl prints the values of the API.
 enum Text {
     /// The lines of `timerctl show JOB`.
-    static func details(_ job: JobStatus) -> String {
+    static func details(_ job: JobStatus, on screen: Screen = Screen()) -> String {
         var lines: [(String, String?)] = [
             ("Job", job.job), ("Description", job.description),
             ("Command", job.shell ?? job.command?.map(quoted).joined(separator: " ")),
@@ -33,17 +33,11 @@ enum Text {
             lines.append(
                 ("Paused", "since \(instant(pause.since)) by \(pause.by)\(note)\(end)\(runs)"))
         }
-        let unsure = job.uncertainUsec.map { ", up to \(span($0)) may be missing" } ?? ""
         lines += [
-            ("Next", job.next.map { instant($0) }),
-            ("Left", job.remainingUsec.map { span($0) }),
-            (
-                "Next attempt",
-                job.nextAttempt.map { "\(instant($0)) (in \(span(job.nextAttemptUsec)))" }
-            ),
-            ("Elapsed", job.count.map { "\(span(job.elapsedUsec)) of \($0) time\(unsure)" }),
-            ("Active", span(job.activeUsec)), ("Runs due", "\(job.firings)"),
-            ("To skip", job.skips.map { "the next \($0)" }),
+            ("Next", job.next.map { "\(instant($0))\(distance($0))" }),
+            ("Next attempt", job.nextAttempt.map { "\(instant($0))\(distance($0))" }),
+            ("Interval", interval(job)),
+            ("Will be skipped", job.skips.map { $0 == 1 ? "the next run" : "the next \($0) runs" }),
             ("Policy", job.policy.map { policy($0) }),
         ]
         for run in job.running {
@@ -57,12 +51,14 @@ enum Text {
             lines.append((run.waits == nil ? "Running" : "Waiting", what))
         }
         if let last = job.last {
-            lines.append(("Last run", "\(last.id), \(last.outcome ?? "-")\(place(of: last))"))
+            lines.append(
+                ("Last run", "\(last.id), \(RunWords.end(of: last) ?? "-")\(place(of: last))"))
             lines.append(("", resources(last)))
         }
         if let skip = job.skipped {
             let count = skip.skippedCount == 1 ? "" : ", \(skip.skippedCount) runs"
-            lines.append(("Skipped", "\(instant(skip.scheduled))\(count) (\(skip.reason))"))
+            lines.append(
+                ("Skipped", "\(instant(skip.scheduled))\(count): \(RunWords.skip(skip.reason))"))
         }
         for incident in job.incidents ?? [] {
             lines.append(
@@ -82,13 +78,32 @@ enum Text {
             lines.append(("Followers", followers.joined(separator: ", ")))
         }
         if let fleet = job.fleet { lines.append(("Fleet", self.fleet(fleet))) }
-        lines.append(("Saved", "\(instant(job.checkpoint))\(age(job.checkpoint))"))
-        let shown = lines.compactMap { name, value in value.map { (name, Printable.text($0)) } }
-        let width = shown.map(\.0.count).max() ?? 0
-        return shown.map { name, value in
-            String(repeating: " ", count: width - name.count) + name
-                + (name.isEmpty ? "  " : ": ") + value
-        }.joined(separator: "\n")
+        lines.append(("Saved", "\(instant(job.checkpoint))\(distance(job.checkpoint))"))
+        return TextPairs(lines).lines(columns: screen.columns).joined(separator: "\n")
+    }
+
+    /// How much of its interval has passed: `6 h: 4 h 12 min passed, 1 h 48 min left`; nil for a job
+    /// that does not count time.
+    private static func interval(_ job: JobStatus) -> String? {
+        guard let basis = job.count, job.state != "stopped", job.state != "finished",
+            let whole = job.everyUsec ?? job.afterUsec ?? job.onBootUsec
+        else { return nil }
+        let left = job.remainingUsec.map { ", \(span($0)) left" } ?? ""
+        let unsure = job.uncertainUsec.map { "; up to \(span($0)) may be missing (crash)" } ?? ""
+        let clock =
+            switch basis {
+            case "active": ""
+            case "uptime": ", while the machine is awake"
+            case "boottime": ", while the machine is on"
+            default: ", by the wall clock"
+            }
+        return "\(exact(whole))\(clock): \(span(job.elapsedUsec)) passed\(left)\(unsure)"
+    }
+
+    /// Such as ` (in 3 h 2 min)` or ` (12 s ago)`.
+    private static func distance(_ text: String) -> String {
+        guard let instant = WallInstant(rfc3339: text) else { return "" }
+        return " (\(distance(instant - Terminal.now)))"
     }
 
     private static func waiting(_ word: String, _ run: RunStatus) -> String {
@@ -105,7 +120,7 @@ enum Text {
     private static func policy(_ policy: PolicyStatus) -> String {
         func word(_ name: String, _ value: String?) -> String? { value.map { "\(name) \($0)" } }
         func length(_ name: String, _ value: Int64?) -> String? {
-            value.map { "\(name) \(span($0))" }
+            value.map { "\(name) \(exact($0))" }
         }
         return [
             word("on-missed", policy.onMissed),
@@ -124,7 +139,7 @@ enum Text {
     }
 
     private static func condition(_ condition: ConditionStatus) -> String {
-        let wait = condition.waitMaxUsec.map { "waits for at most \(span($0))" } ?? "is skipped"
+        let wait = condition.waitMaxUsec.map { "waits for at most \(exact($0))" } ?? "is skipped"
         return condition.checks.joined(separator: ", ") + "; otherwise a run \(wait)"
     }
 
@@ -140,25 +155,6 @@ enum Text {
 
     private static func slot(_ use: SlotUse) -> String {
         use.weight == 1 ? use.slot : "\(use.slot) (\(use.weight))"
-    }
-
-    /// Such as ` (12 s ago)`.
-    private static func age(_ text: String) -> String {
-        guard let instant = WallInstant(rfc3339: text) else { return "" }
-        return " (\(span(max(0, (Terminal.now - instant).wholeMicroseconds))) ago)"
-    }
-
-    /// Such as `Sat 2026-11-21 05:38:52 +01:00`, with a fraction only if it is not zero.
-    static func local(_ instant: WallInstant, in zone: ZoneRules) -> String {
-        let offset = zone.offset(at: instant)
-        let shifted = instant + .seconds(offset)
-        let days = Int((Double(shifted.secondsSinceEpoch) / 86_400).rounded(.down))
-        let weekday = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][((days + 3) % 7 + 7) % 7]
-        let text = shifted.rfc3339.dropLast().split(separator: "T").joined(separator: " ")
-        let minutes = abs(offset) / 60
-        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        return
-            "\(weekday) \(text) \(offset < 0 ? "-" : "+")\(two(minutes / 60)):\(two(minutes % 60))"
     }
 
     /// The line with the result of a command.
@@ -222,9 +218,9 @@ enum Text {
     private static func schedule(_ job: JobStatus) -> String? {
         if let every = job.everyUsec {
             return job.from == nil
-                ? "every \(span(every))" : "\(span(every)) after the end of each run"
+                ? "every \(exact(every))" : "\(exact(every)) after the end of each run"
         }
-        if let after = job.afterUsec { return "once, after \(span(after))" }
+        if let after = job.afterUsec { return "once, after \(exact(after))" }
         if let afterBoot = job.onBootUsec { return boot(afterBoot, "each") }
         if let at = job.at {
             return "once, at \(instant(at))" + (job.oneOff == true ? ", as a one-off job" : "")
@@ -257,47 +253,11 @@ enum Text {
     }
 
     private static func resources(_ run: RunStatus) -> String? {
-        guard let elapsed = run.elapsedUsec, let user = run.userUsec, let system = run.systemUsec
+        guard run.began != nil, let elapsed = run.elapsedUsec, let user = run.userUsec,
+            let system = run.systemUsec
         else { return nil }
-        let memory = run.peakBytes.map { ", peak memory \($0 / 1024) KiB" } ?? ""
+        let memory = run.peakBytes.map { ", peak memory \(size($0))" } ?? ""
         return "took \(span(elapsed)), CPU \(span(user + system))\(memory)"
-    }
-
-    static func span(_ microseconds: Int64?) -> String {
-        guard let microseconds else { return "-" }
-        let accuracy: Duration = microseconds >= 60_000_000 ? .seconds(1) : .milliseconds(1)
-        return TimeSpan.text(.microseconds(microseconds), accuracy: accuracy)
-    }
-
-    /// An instant of the API in the local time zone.
-    static func instant(_ text: String?) -> String { text.map { instant($0) } ?? "-" }
-
-    /// An instant of the API in the local time zone.
-    static func instant(_ text: String) -> String {
-        guard let instant = WallInstant(rfc3339: text) else { return text }
-        return local(instant, as: "%Y-%m-%d %H:%M:%S")
-    }
-
-    /// An instant with its weekday, its zone and its distance: `Mon 2026-11-23 09:00:00 CET (in 18h
-    /// 12min)`.
-    static func moment(_ instant: WallInstant, now: WallInstant = Terminal.now) -> String {
-        let times = TimeParser(now: now)
-        return "\(times.shortText(of: instant)) (\(times.distance(to: instant)))"
-    }
-
-    /// The same for an instant of the API.
-    static func moment(_ text: String) -> String {
-        WallInstant(rfc3339: text).map { moment($0) } ?? text
-    }
-
-    /// An instant in the local time zone, as strftime(3) writes it.
-    static func local(_ instant: WallInstant, as format: String) -> String {
-        var seconds = time_t(instant.secondsSinceEpoch)
-        var parts = tm()
-        localtime_r(&seconds, &parts)
-        var buffer = [CChar](repeating: 0, count: 64)
-        let count = strftime(&buffer, buffer.count, format, &parts)
-        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     private static func quoted(_ word: String) -> String {

@@ -31,19 +31,20 @@ struct RawTerminal {
     /// Switches to this mode, at the start or after a stop.
     ///
     /// Lines are not wrapped: if the terminal computes another width for a line, only its end is
-    /// wrong. Pasted text is marked, so that it is not taken for commands.
+    /// wrong. Pasted text is marked, so that it is not taken for commands, and the wheel of a mouse is the
+    /// same as the arrow keys, while text can still be selected with it.
     func enter() {
         var raw = before
         raw.c_lflag &= ~tcflag_t(ICANON | ECHO | IEXTEN)
         // Ctrl-S does not stop the output, and Enter differs from Ctrl-J.
         raw.c_iflag &= ~tcflag_t(IXON | ICRNL | INLCR | ISTRIP)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &raw)
-        Terminal.put("\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l\u{1b}[?2004h\u{1b}[2J")
+        Terminal.put("\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l\u{1b}[?2004h\u{1b}[?1007h\u{1b}[2J")
     }
 
     /// Restores the modes and the contents of the screen.
     func leave() {
-        Terminal.put("\u{1b}[0m\u{1b}[?2004l\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l")
+        Terminal.put("\u{1b}[0m\u{1b}[?1007l\u{1b}[?2004l\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l")
         var before = before
         tcsetattr(STDIN_FILENO, TCSADRAIN, &before)
     }

@@ -11,6 +11,8 @@ import TimerCore
 enum TopRequest: Sendable {
     case list
     case log(Job.Name, after: UInt64?)
+    /// What is shown beside the table, or on a page.
+    case detail(Job.Name)
     case command(TopCommand)
 }
 
@@ -19,6 +21,7 @@ enum TopAnswer: Sendable {
     case list(Result<JobTable, Connection.Failure>)
     /// The request for a log, and its result.
     case log(Job.Name, after: UInt64?, Result<LogReply, Connection.Failure>)
+    case detail(Result<TopDetail, Connection.Failure>)
     /// The result of a command, in a sentence.
     case command(Result<String, Connection.Failure>)
 }
@@ -34,6 +37,8 @@ extension Connection {
                 result { () throws(Failure) in
                     try value(LogReply.self, of: .log(job, LogQuery(after: after)))
                 })
+        case .detail(let job):
+            .detail(result { () throws(Failure) in try detail(of: job) })
         case .command(let command): .command(result { () throws(Failure) in try carryOut(command) })
         }
     }
@@ -52,9 +57,13 @@ extension Connection {
             return Text.order(reply, done: done)
         }
         switch command.verb {
-        case .pause: return try order(.pause, done: "paused")
+        case .pause(let note):
+            var body = OrderBody()
+            body.note = note
+            return try order(.pause, done: "paused", body)
         case .resume: return try order(.resume, done: "resumed")
         case .run: return try order(.run, done: "run requested")
+        case .retry: return try order(.retry, done: "run requested")
         case .skip(let count):
             return try order(
                 .skipNext, done: SkipNextVerb.done(count), OrderBody(count: count))

@@ -66,11 +66,15 @@ struct TopPage {
         [
             "up down j k      select a job (also PgUp, PgDn, Home, End)",
             "p                pause it until it is resumed",
+            "P                the same with a note, which is asked for",
             "r                resume it",
             "R                run it now",
+            "t                run it again, if its last run failed",
             "s                skip its next run, or one run more (asks)",
             "K                stop its runs (asks)",
             "l Enter          show its output; q or Esc goes back",
+            "w                show why it has not run, and when it will",
+            "H                show its last runs",
             "/                show only names with a text, or names that match a pattern such as db-*",
             "f                show only jobs whose last run failed, or all",
             "S                sort by state, next run, last run, name, or as configured",
@@ -78,7 +82,7 @@ struct TopPage {
             "? h              this list",
             "q                quit",
             "",
-            "timerctl pause can also set an end and a note: man timerctl",
+            "timerctl pause can also set an end: man timerctl",
         ].map { Line(text: $0) }, top: 0)
 }
 
@@ -100,7 +104,7 @@ struct TopLog {
     /// Adds the lines of an answer to the page.
     mutating func take(_ reply: LogReply, _ size: TopSize) {
         if let past = reply.past {
-            let outcome = past.outcome.map { "\($0), " } ?? ""
+            let outcome = RunWords.end(of: past).map { "\($0), " } ?? ""
             about = "\(outcome)ended \(Text.instant(past.ended))"
         } else if last == nil {
             about = reply.lines.isEmpty ? nil : "active"

@@ -23,6 +23,9 @@ struct TopSession {
     private var asked = ContinuousClock.now
     /// Whether to request the list again as soon as the answer arrives.
     private var isUrgent = false
+    /// Whether an answer about one job is awaited, and whether another one is wanted after it.
+    private var isDetailAwaited = false
+    private var isDetailWanted = false
     /// Why the program ends; nil while it does not.
     private var end: End?
 
@@ -82,6 +85,10 @@ struct TopSession {
         if count > 0 {
             if wanted[1].revents != 0 { take(signals) }
             if wanted[2].revents != 0 { for answer in worker.take() { take(answer) } }
+            if isDetailWanted, !isDetailAwaited {
+                isDetailWanted = false
+                askDetail(worker)
+            }
             if wanted[0].revents != 0 { readKeys(worker) }
         }
         askIfDue(worker)
@@ -111,6 +118,7 @@ struct TopSession {
             worker.ask(.log(job, after: log.last))
         } else {
             worker.ask(.list)
+            if showsDetail { askDetail(worker) }
         }
     }
 
@@ -132,10 +140,31 @@ struct TopSession {
             case .quit: leave()
             case .redraw: redraw()
             case .refresh, .log: askSoon()
+            case .detail: askDetail(worker)
             case .command(let command):
                 state.pending += 1
                 worker.ask(.command(command))
             }
+        }
+    }
+
+    /// Requests what is shown of the selected job, unless that is awaited already.
+    private mutating func askDetail(_ worker: TopWorker) {
+        guard let job = state.job.flatMap({ Job.Name($0.job) }) else { return }
+        guard !isDetailAwaited else {
+            isDetailWanted = true
+            return
+        }
+        isDetailAwaited = true
+        worker.ask(.detail(job))
+    }
+
+    /// Whether the screen has something about one job.
+    private var showsDetail: Bool {
+        switch state.mode {
+        case .page: true
+        case .log, .help: false
+        case .table, .filter, .question, .note: TopDetail.width(size) != nil
         }
     }
 
@@ -196,6 +225,14 @@ struct TopSession {
             case .success(let reply): state.take(reply, of: job, after: after, size)
             case .failure(let error) where error.isAway: state.problem = Self.problem(error)
             case .failure(let error): state.message = Self.message(error)
+            }
+        case .detail(let result):
+            isDetailAwaited = false
+            switch result {
+            case .success(let detail): state.take(detail, size, now: Terminal.now)
+            // A job that was removed is gone from the next list.
+            case .failure(let error) where error.isAway: state.problem = Self.problem(error)
+            case .failure: break
             }
         case .command(let result):
             state.pending -= 1

@@ -20,6 +20,14 @@ extension TopState {
             }
             log.page.press(key, pageSize(size))
             mode = .log(log)
+        case .page(var page, let kind):
+            guard !leaves(key) else {
+                mode = .table
+                return nil
+            }
+            page.press(key, pageSize(size))
+            mode = .page(page, kind)
+        case .note(let text, let job): return pressInNote(key, text, job)
         case .help(var page):
             guard !leaves(key), key != .character("?") else {
                 mode = .table
@@ -36,11 +44,15 @@ extension TopState {
     }
 
     private mutating func pressInTable(_ key: Key, _ size: TopSize) -> Action? {
-        if isMove(key, size) { return nil }
+        if isMove(key, size) { return TopDetail.width(size) == nil ? nil : .detail }
         message = nil
         switch key {
         case .character("q"): return .quit
-        case .character("p"): return command { _ in .pause }
+        case .character("p"): return command { _ in .pause(note: nil) }
+        case .character("P"): openNote()
+        case .character("t"): return command { _ in .retry }
+        case .character("w"): return open(.why, size)
+        case .character("H"): return open(.runs, size)
         case .character("r"): return command { _ in .resume }
         case .character("R"): return command { _ in .run }
         case .character("s"): return command { .skip(min(OrderBody.countMax, ($0 ?? 0) + 1)) }
@@ -94,6 +106,41 @@ extension TopState {
             mode = .table
             return .command(command)
         case .character("n"), .character("N"), .character("q"), .escape, .enter:
+            mode = .table
+            message = Message(text: "nothing was changed")
+        default: break
+        }
+        return nil
+    }
+
+    private mutating func open(_ page: DetailPage, _ size: TopSize) -> Action? {
+        guard job != nil else {
+            message = Message(text: "no job is selected", isError: true)
+            return nil
+        }
+        mode = .page(TopPage(lines(of: page, size, Terminal.now), top: 0), page)
+        return .detail
+    }
+
+    private mutating func openNote() {
+        guard let name = job.flatMap({ Job.Name($0.job) }) else {
+            message = Message(text: "no job is selected", isError: true)
+            return
+        }
+        mode = .note("", name)
+    }
+
+    private mutating func pressInNote(_ key: Key, _ text: String, _ job: Job.Name) -> Action? {
+        switch key {
+        case .character(let character): mode = .note(text + String(character), job)
+        case .paste(let pasted):
+            mode = .note(text + pasted.filter { !$0.isNewline }.prefix(200), job)
+        case .backspace: mode = .note(String(text.dropLast()), job)
+        case .control("u"): mode = .note("", job)
+        case .enter:
+            mode = .table
+            return .command(TopCommand(verb: .pause(note: text.isEmpty ? nil : text), job: job))
+        case .escape:
             mode = .table
             message = Message(text: "nothing was changed")
         default: break

@@ -26,7 +26,12 @@ extension TopState {
             lines =
                 [drawing.line("Keys of timerctl top", .heading)]
                 + page.rows(pageSize(size)).map { drawing.line($0.text, $0.style) }
-        case .table, .filter, .question: lines = tableLines(size, drawing, now)
+        case .page(let page, let kind):
+            let what = kind == .why ? "Why" : "Last runs"
+            lines =
+                [drawing.line(problem ?? "\(what): \(selected ?? "-")", .heading)]
+                + page.rows(pageSize(size)).map { drawing.line($0.text, $0.style) }
+        case .table, .filter, .question, .note: lines = tableLines(size, drawing, now)
         }
         lines = Array(lines.prefix(max(0, size.rows - 1)))
         lines += Array(repeating: "", count: max(0, size.rows - 1 - lines.count))
@@ -52,25 +57,52 @@ extension TopState {
             return header
                 + [drawing.line(isFiltered ? "no job matches; f and / change that" : "no jobs")]
         }
-        let table = Text.fitting(shown, nil, Screen(columns: size.columns), now)
+        let width = TopDetail.width(size)
+        let columns = size.columns - (width.map { $0 + Self.border.count } ?? 0)
+        let table = Text.fitting(shown, nil, Screen(columns: columns), now)
+        /// A row as wide as the table, if something is beside it.
         func row(_ index: Int) -> String {
-            guard index == place else {
-                return table.line(index + 1, color: drawing.hasColor, limit: size.columns)
+            let plain = table.line(index + 1, limit: columns)
+            let space = String(repeating: " ", count: columns - Screen.width(of: plain))
+            guard index != place else {
+                // Inverse video is no color, and every terminal has it.
+                return "\u{1b}[7m\(plain)\(space)\u{1b}[0m"
             }
-            let text = table.line(index + 1, limit: size.columns)
-            let space = String(repeating: " ", count: size.columns - Screen.width(of: text))
-            // Inverse video is no color, and every terminal has it.
-            return "\u{1b}[7m\(text)\(space)\u{1b}[0m"
+            let text = table.line(index + 1, color: drawing.hasColor, limit: columns)
+            return width == nil ? text : text + space
         }
-        return header + [table.line(0, color: drawing.hasColor, limit: size.columns)]
-            + shown.indices[top...].prefix(jobRows(size)).map(row)
+        let heading = row(-1)
+        let rows = [heading] + shown.indices[top...].prefix(jobRows(size)).map(row)
+        guard let width else { return header + rows }
+        return header + beside(rows, width, columns, size, drawing, now)
+    }
+
+    private static let border = " │ "
+
+    /// The rows of the table, with what is known of the selected job at their right.
+    private func beside(
+        _ rows: [String], _ width: Int, _ columns: Int, _ size: TopSize, _ drawing: Drawing,
+        _ now: WallInstant
+    ) -> [String] {
+        let count = jobRows(size) + 1
+        let known = detail.flatMap { $0.job == selected ? $0 : nil }
+        let lines =
+            known?.lines(columns: width, rows: count, now: now)
+            ?? [.init(text: "waiting for timerd")]
+        let pane = Drawing(columns: width, hasColor: drawing.hasColor)
+        let empty = String(repeating: " ", count: columns)
+        return (0..<count).map { index in
+            let left = index < rows.count ? rows[index] : empty
+            let right = index < lines.count ? pane.line(lines[index].text, lines[index].style) : ""
+            return left + Self.border + right
+        }
     }
 
     /// The lines above the table; fewer on a small screen.
     private func header(_ size: TopSize, _ now: WallInstant) -> [TopPage.Line] {
         let title = TopPage.Line(
             text: title(size, now), style: problem == nil ? .heading : .bad)
-        let figures = table.map { Text.summary($0, shown: shown.count, now: now) } ?? ""
+        let figures = table.map { Text.summary($0, shown: shown, now: now) } ?? ""
         let summary = figures.split(separator: "\n").map { TopPage.Line(text: String($0)) }
         let room = headerRows(size)
         let all =
@@ -96,7 +128,7 @@ extension TopState {
         var left = problem ?? "timerd"
         if problem == nil, let table {
             left += table.version.map { " \($0)" } ?? ""
-            left += table.since.map { ", started \(Text.short($0, now: now))" } ?? ""
+            left += table.since.map { ", started \(Text.instant($0, now: now))" } ?? ""
         }
         if let order = filter.sort { left += "; sorted by \(order.rawValue)" }
         if filter.failed { left += "; only failed" }
@@ -110,22 +142,24 @@ extension TopState {
     }
 
     private static let hints =
-        "?:help q:quit p:pause r:resume R:run s:skip K:kill l:log /:find S:sort f:failed"
+        "?:help q:quit p:pause r:resume R:run t:retry K:kill l:log w:why H:runs /:find"
 
     private func lastLine(_ drawing: Drawing) -> String {
         switch mode {
         case .question(let command): return drawing.line(command.question ?? "", .waiting)
         case .filter: return filterLine(drawing)
-        case .table, .log, .help: break
+        case .note(let text, let job):
+            return drawing.line("Pause \(job), because: \(Printable.text(text))_", .waiting)
+        case .table, .log, .help, .page: break
         }
         if let message {
             return drawing.line(message.text, message.isError ? .bad : .plain)
         }
         if pending > 0 { return drawing.line("waiting for timerd", .waiting) }
         switch mode {
-        case .log: return drawing.line("q:back up down PgUp PgDn Home End:scroll")
+        case .log, .page: return drawing.line("q:back up down PgUp PgDn Home End:scroll")
         case .help: return drawing.line("q:back")
-        case .table, .filter, .question: return drawing.line(Self.hints)
+        case .table, .filter, .question, .note: return drawing.line(Self.hints)
         }
     }
 

@@ -11,6 +11,8 @@ struct TopState {
         case command(TopCommand)
         /// Show the output of the job with this name.
         case log(String)
+        /// Show another job beside the table, or on a page.
+        case detail
         /// Request the list now, and not after the interval.
         case refresh
         /// Draw the whole screen again, as another program may have written to it.
@@ -26,8 +28,15 @@ struct TopState {
         /// A question is asked in the last line.
         case question(TopCommand)
         case log(TopLog)
+        /// The reasons or the runs of the selected job.
+        case page(TopPage, DetailPage)
+        /// The note of a pause is being typed.
+        case note(String, Job.Name)
         case help(TopPage)
     }
+
+    /// A page about one job.
+    enum DetailPage: Hashable { case why, runs }
 
     struct Message: Hashable {
         var text: String
@@ -53,6 +62,8 @@ struct TopState {
     var message: Message?
     /// Why there is no new data; nil if the daemon answers.
     var problem: String?
+    /// What is known of the selected job; of another one for a moment after the selection moved.
+    private(set) var detail: TopDetail?
     /// How many commands the daemon has not answered yet.
     var pending = 0
     /// Whether the program ends as soon as these are answered.
@@ -70,6 +81,22 @@ struct TopState {
         table = new
         problem = nil
         select(size)
+    }
+
+    mutating func take(_ new: TopDetail, _ size: TopSize, now: WallInstant) {
+        problem = nil
+        guard new.job == selected else { return }
+        detail = new
+        if case .page(let page, let kind) = mode {
+            mode = .page(TopPage(lines(of: kind, size, now), top: page.top), kind)
+        }
+    }
+
+    /// The lines of a page about the selected job.
+    func lines(of page: DetailPage, _ size: TopSize, _ now: WallInstant) -> [TopPage.Line] {
+        guard let detail, detail.job == selected else { return [.init(text: "waiting for timerd")] }
+        return page == .why
+            ? detail.whyLines(size.columns) : detail.runLines(size.columns, now)
     }
 
     /// Adds output to the page that requested it.
@@ -138,7 +165,8 @@ struct TopState {
 /// A command for a job, as the keys give it.
 struct TopCommand: Hashable {
     enum Verb: Hashable {
-        case pause, resume, run
+        case pause(note: String?)
+        case resume, run, retry
         /// How many of the next runs are skipped, including those that are skipped already.
         case skip(Int)
         case kill
@@ -150,7 +178,7 @@ struct TopCommand: Hashable {
     /// The question before the command; nil for a command that can be undone.
     var question: String? {
         switch verb {
-        case .pause, .resume, .run: nil
+        case .pause, .resume, .run, .retry: nil
         case .skip(1): "Skip the next run of \(job)? (y/n)"
         case .skip(let count): "Skip the next \(count) runs of \(job)? (y/n)"
         case .kill: "Stop the runs of \(job)? (y/n)"

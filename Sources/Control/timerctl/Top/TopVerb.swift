@@ -27,11 +27,6 @@ struct TopVerb: Verb {
         transform: Self.span)
     var interval = Duration.seconds(1)
 
-    @Option(
-        help: ArgumentHelp(
-            "When to use colors.", valueName: "when"))
-    var color = Screen.ColorChoice.auto
-
     private static func span(_ text: String) throws -> Duration {
         let span: Duration?
         do throws(TimeSpanError) { span = try TimeSpan.parse(text) } catch {
@@ -66,7 +61,7 @@ struct TopVerb: Verb {
         }
         var session = TopSession(
             terminal, TopState(filter: filter), connection, interval: interval,
-            hasColor: Screen.standardOutput(color: color).hasColor)
+            hasColor: Screen.standardOutput(color: connection.color).hasColor)
         session.take(.list(first))
         try session.run()
     }

@@ -46,7 +46,7 @@ struct EventsVerb: Verb {
     }
 
     func run() throws {
-        let printer = EventPrinter(isJSON: connection.json)
+        let printer = EventPrinter(isJSON: connection.json, screen: connection.screen)
         var reader = EventReader(job: job, lines: lines ?? Self.linesShown, follows: follow)
         repeat {
             do throws(Connection.Failure) {
@@ -168,13 +168,17 @@ private struct EventLines: Decodable {
 /// Prints the events of `timerctl events`, as text or as JSON.
 struct EventPrinter {
     var isJSON: Bool
+    /// Where it is shown.
+    var screen = Screen()
     var put: (String) -> Void = { Terminal.put($0 + "\n") }
     var say: (String) -> Void = { Terminal.complain("timerctl: \($0)") }
 
     func print(_ item: EventItem, now: WallInstant = Terminal.now) {
         switch item {
         case .event(let event):
-            guard isJSON else { return put(Text.event(event, now: now)) }
+            guard isJSON else {
+                return put(Text.event(event, on: screen, now: now).joined(separator: "\n"))
+            }
             put(line(event))
         case .gap(let gap):
             guard isJSON else {
@@ -201,9 +205,12 @@ struct EventPrinter {
 }
 
 extension Text {
-    static func event(_ event: EventStatus, now: WallInstant) -> String {
+    static func event(
+        _ event: EventStatus, on screen: Screen = Screen(), now: WallInstant
+    ) -> [String] {
         let level = event.level.padding(8)
-        return "\(day(event.time, now)) \(level) \(Printable.text(event.message))"
+        return screen.lines(
+            Printable.text(event.message), after: "\(day(event.time, now)) \(level) ")
     }
 }
 

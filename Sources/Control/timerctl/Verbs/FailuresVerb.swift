@@ -56,7 +56,8 @@ struct FailuresVerb: Verb {
         }
         try connection.show(Failures(failures: found)) {
             // On a terminal, the latest failures must not scroll away.
-            let screen = limit == nil ? Screen.standardOutput(color: .never) : Screen()
+            var screen = connection.screen
+            if limit != nil { screen.rows = nil }
             return Text.failures(
                 found, others: max(0, failed.count - (limit ?? Self.standardLimit)),
                 rejected: table, lines: lines, period: period.text, on: screen,
@@ -99,8 +100,10 @@ struct JobFailure: Codable {
     ///
     /// - Parameter runs: the runs of the job, the latest first.
     init?(_ job: JobTable.Row, _ runs: [RunStatus]) {
-        // A skipped run says nothing about the failures before it.
-        let failed = runs.filter { $0.reason != "skipped" }.prefix { $0.failed == true }
+        // A run that was skipped, stopped or replaced says nothing about the failures before it.
+        let failed = runs.filter {
+            !["skipped", "stopped", "replaced"].contains($0.reason ?? "")
+        }.prefix { $0.failed == true }
         guard let last = failed.first, let since = failed.last?.ended else { return nil }
         self.job = job.job
         self.last = last
@@ -113,10 +116,19 @@ struct JobFailure: Codable {
 
 extension Text {
     /// The end of the output, or a note that says why there is none.
-    private static func output(of failure: JobFailure, _ lines: Int) -> [String] {
-        let last = lastLines(of: failure.last.output ?? "", lines).map { "    | \($0)" }
+    private static func output(
+        of failure: JobFailure, _ lines: Int, on screen: Screen
+    ) -> [String] {
+        let last = lastLines(of: failure.last.output ?? "", lines).flatMap {
+            screen.lines($0, after: "    | ")
+        }
         guard last.isEmpty, failure.last.began != nil else { return last }
-        return ["    (nothing of its output is kept: it printed nothing, or output-tail is 0)"]
+        // What a run wrote whose end was not seen is in the journal alone.
+        let reason =
+            failure.last.reason == "lost"
+            ? "its output was lost with it; \(journal(of: failure.last.id))"
+            : "nothing of its output is kept: it printed nothing, or output-tail is 0"
+        return screen.lines("(\(reason))", after: "    ")
     }
 
     /// The lines of `timerctl failures`.
@@ -138,17 +150,16 @@ extension Text {
             let ago = whole(now - ended)
             let next = failure.next.flatMap { WallInstant(rfc3339: $0) }
                 .map { ", next run in \(whole($0 - now))" }
-            let outcome = Printable.text(RunWords.end(failure.last.outcome ?? "-"))
-            return ["\(failure.job): \(outcome), \(ago) ago; \(times)"]
-                + (lines > 0 ? output(of: failure, lines) : [])
-                + ["    run \(failure.last.id); \(failure.state)\(next ?? "")"]
+            let outcome = Printable.text(RunWords.end(of: failure.last) ?? "-")
+            let first = screen.lines("\(failure.job): \(outcome), \(ago) ago; \(times)", indent: 4)
+            return first + (lines > 0 ? output(of: failure, lines, on: screen) : [])
+                + screen.lines(
+                    "run \(failure.last.id); \(failure.state)\(next ?? "")", after: "    ")
         }
         // Six rows are for the command itself, the summary, and the next prompt.
         var left = screen.rows.map { $0 - 6 } ?? .max
         let shown = blocks.prefix { block in
-            left -= block.reduce(0) {
-                $0 + Screen.wrapped($1, to: max(1, screen.columns ?? .max)).count
-            }
+            left -= block.count
             return left >= 0
         }.count
         var text = blocks.prefix(max(1, shown)).flatMap(\.self)
@@ -156,13 +167,12 @@ extension Text {
         if failures.isEmpty {
             text.append("No job's last run failed" + (period.map { " \($0)" } ?? ""))
         } else {
-            text += [
-                "",
-                "`timerctl log JOB` shows the output, `timerctl retry --failed` runs them again",
-            ]
+            text += [""]
+            text += screen.lines(
+                "`timerctl log JOB` shows the output, `timerctl retry --failed` runs them again")
         }
         if others > 0 { text.append("\(plural(others, "more job")) failed; --limit shows them") }
-        text += faults(of: table)
+        text += faults(of: table).flatMap { screen.lines($0) }
         return text.joined(separator: "\n")
     }
 }

@@ -35,7 +35,7 @@ struct FleetVerb: Verb {
         guard let verb else { return nil }
         guard let known = FleetOrder.Verb(rawValue: verb) else {
             let names = FleetOrder.Verb.allCases.map(\.rawValue).joined(separator: ", ")
-            throw ValidationError("\"\(verb)\" is no command for a fleet; one of \(names)")
+            throw ValidationError("\"\(verb)\" is not a command for a fleet; one of \(names)")
         }
         guard known.namesJob == (job != nil) else {
             throw ValidationError(
@@ -59,7 +59,7 @@ struct FleetVerb: Verb {
             return try connection.show(reply) { "fleet \(reply.verb): done" }
         }
         let reply = try connection.ask(.fleet, for: FleetReply.self)
-        try connection.show(reply) { Text.fleet(reply) }
+        try connection.show(reply) { Text.fleet(reply, on: connection.screen) }
     }
 }
 

@@ -45,11 +45,21 @@ struct HistoryVerb: Verb {
     func run() throws {
         let period = try times.period()
         let query = HistoryQuery(
-            job: job, failed: failed, since: period.since, until: period.until, limit: limit,
+            job: job, failed: failed, since: period.since, until: period.until,
+            limit: connection.json ? limit : min(limit + 1, HistoryQuery.limitMax),
             output: connection.json || lines > 0, skipped: !failed)
-        let reply = try connection.ask(.history(query), for: HistoryReply.self)
+        var reply = try connection.ask(.history(query), for: HistoryReply.self)
+        let hasMore = reply.runs.count > limit
+        if hasMore {
+            reply.runs.removeLast(reply.runs.count - limit)
+            // What was skipped before the runs that are shown is not shown either.
+            let first = reply.runs.last?.ended ?? ""
+            reply.skippedRuns?.removeAll { $0.at < first }
+        }
         try connection.show(reply) {
-            Text.history(reply, outputLines: lines, period: period.text)
+            Text.history(
+                reply, outputLines: lines, period: period.text, hasMore: hasMore,
+                on: connection.screen)
         }
     }
 }

@@ -4,14 +4,14 @@
 import ArgumentParser
 import Glibc
 import TimerControl
+import TimerCore
 
 struct ListVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "All jobs in a table.",
         discussion: """
-            On a terminal the table fits its width: times are written shorter, and the columns that matter least are \
-            left out.
-            """, aliases: ["status"])
+            On a terminal the table fits its width, and the columns that matter least are left out; --full shows all.
+            """)
     static let reading = Reading.all
 
     enum Format: String, ExpressibleByArgument, CaseIterable {
@@ -19,6 +19,13 @@ struct ListVerb: Verb {
     }
 
     @OptionGroup var connection: Connection
+
+    @Argument(
+        help: ArgumentHelp(
+            "Only these jobs, or jobs with such names, as \"db-*\".", valueName: "job|pattern"),
+        completion: .jobNames)
+    var jobs: [String] = []
+
     @OptionGroup var filter: ListFilter
 
     @Option(
@@ -40,11 +47,6 @@ struct ListVerb: Verb {
 
     @Flag(name: .shortAndLong, help: "Show the table again every 2 seconds, until interrupted.")
     var watch = false
-
-    @Option(
-        help: ArgumentHelp(
-            "When to use colors.", valueName: "when"))
-    var color = Screen.ColorChoice.auto
 
     private static func columns(_ text: String) throws -> [JobColumn] {
         try text.split(separator: ",", omittingEmptySubsequences: false).map { word in
@@ -72,11 +74,13 @@ struct ListVerb: Verb {
 
     func run() throws {
         switch format {
-        case .table: try watch ? runWatch() : print(table(on: .standardOutput(color: color)))
+        case .table:
+            if watch { return try runWatch() }
+            Pager.print(try table(on: connection.screen), isAllowed: !connection.noPager)
         case .json:
             // Prints the line of the daemon unchanged: it may contain members that this version
             // does not know.
-            guard !filter.isAll || filter.sort != nil else {
+            guard !isOfAll else {
                 return print(try connection.line(.list))
             }
             var (status, jobs) = try whole()
@@ -84,12 +88,12 @@ struct ListVerb: Verb {
             try printJSON(status)
         case .jsonl: for job in try whole().jobs { try printJSON(job) }
         case .csv:
-            let columns = columns ?? JobColumn.standard
+            let columns = columns ?? JobColumn.standardFields
             let jobs = try selected(connection.ask(.list, for: JobTable.self))
             print(CSV.line(columns.map(\.field)))
             for job in jobs { print(CSV.line(columns.map { $0.value(job) })) }
         case .names:
-            guard !filter.isAll || filter.sort != nil else {
+            guard !isOfAll else {
                 let found = try connection.ask(.list, for: JobNames.self)
                 return print(found.jobs.map { $0.job + "\n" }.joined(), terminator: "")
             }
@@ -97,7 +101,21 @@ struct ListVerb: Verb {
         }
     }
 
-    private func selected(_ table: JobTable) -> [JobTable.Row] { filter.apply(to: table.jobs) }
+    private var isOfAll: Bool { filter.isAll && filter.sort == nil && jobs.isEmpty }
+
+    private func selected(_ table: JobTable) throws -> [JobTable.Row] {
+        let found = filter.apply(to: table.jobs)
+        guard !jobs.isEmpty else { return found }
+        for job in jobs where !table.jobs.contains(where: { NamePatterns.admit($0.job, as: job) }) {
+            let near = nearestName(job, among: table.jobs.map(\.job))
+                .map { " (did you mean \"\($0)\"?)" }
+            throw Connection.fail(
+                4,
+                "no job is named \"\(Printable.text(job))\"\(near ?? ""); `timerctl list` shows the jobs"
+            )
+        }
+        return found.filter { row in jobs.contains { NamePatterns.admit(row.job, as: $0) } }
+    }
 
     /// The whole answer of the daemon, with the selected jobs.
     private func whole() throws -> (DaemonStatus, jobs: [JobStatus]) {
@@ -115,7 +133,7 @@ struct ListVerb: Verb {
 
     private func table(on screen: Screen) throws -> String {
         let status = try connection.ask(.list, for: JobTable.self)
-        return Text.table(status, selected(status), columns: columns, on: screen)
+        return Text.table(status, try selected(status), columns: columns, on: screen)
     }
 
     /// Draws over the old lines, one by one, to avoid flicker. If the daemon does not answer, tries
@@ -124,11 +142,14 @@ struct ListVerb: Verb {
         let isTerminal = isatty(STDOUT_FILENO) == 1
         if isTerminal { Terminal.put("\u{1b}[2J") }
         while true {
-            let screen = Screen.standardOutput(color: color)
+            let screen = connection.screen
             var lines: [String]
             do throws(Connection.Failure) {
                 let status = try connection.table()
-                let text = Text.table(status, selected(status), columns: columns, on: screen)
+                let shown = filter.apply(to: status.jobs).filter { row in
+                    jobs.isEmpty || jobs.contains { NamePatterns.admit(row.job, as: $0) }
+                }
+                let text = Text.table(status, shown, columns: columns, on: screen)
                 lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(
                     String.init)
             } catch {

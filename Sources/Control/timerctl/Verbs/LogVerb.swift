@@ -88,7 +88,8 @@ struct LogVerb: Verb {
         if let wanted, wanted.firing.job != job { try expect(wanted, of: job) }
         let period = try times.period()
         var reader = LogReader(connection: connection, job: job, run: meant)
-        let printer = LogPrinter(format: connection.json ? .json : output, job: job)
+        let printer = LogPrinter(
+            format: connection.json ? .json : output, job: job, screen: connection.screen)
         let items = try reader.first(
             runs: lines.map { min(max(1, $0), Self.runsMax) }, in: period)
         if let text = period.text { printer.print([.note("runs that ended \(text)")]) }

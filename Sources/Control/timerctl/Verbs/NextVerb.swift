@@ -132,7 +132,10 @@ struct NextVerb: Verb {
             }
             return try preview(of: status, from: next, first: next)
         }
-        return try preview(of: status, from: try instant(), first: nil)
+        var found = try preview(of: status, from: try instant(), first: nil)
+        // The next run of an interval is the first that is not skipped.
+        if from == nil, (status.calendar ?? status.cron) != nil { found.skips = status.skips }
+        return found
     }
 
     /// - Parameter first: the next firing, if it is known; it may differ from the schedule, for
@@ -293,6 +296,8 @@ struct SchedulePreview: Codable {
     var afterBootUsec: Int64?
     /// The instants, in UTC; none if it never fires.
     var instants: [String]
+    /// How many of the instants are skipped, because a user requested it; absent if none are.
+    var skips: Int?
     /// For a job that is paused without an end: the time left to its next firing, in words.
     var pause: String?
 

@@ -64,7 +64,9 @@ struct NotifyListVerb: ParsableCommand {
         let messages = try connection.ask(.messages(query), for: NotificationsReply.self)
         guard !connection.json else { return try connection.show(messages) { "" } }
         let notifiers = try connection.ask(.notifiers, for: NotifiersReply.self)
-        print(Text.notifiers(notifiers, messages))
+        Pager.print(
+            Text.notifiers(notifiers, messages, on: connection.screen),
+            isAllowed: !connection.noPager)
     }
 
     private static func state(_ text: String) throws -> NotificationQuery.State {

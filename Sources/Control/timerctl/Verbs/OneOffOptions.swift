@@ -126,32 +126,17 @@ struct OneOffDefinition {
     /// The text of the file with the definition, as TOML.
     func text(for job: Job.Name) -> String {
         func line(_ key: String, _ value: String?) -> String? {
-            value.map { "\(key) = \(Self.quoted($0))" }
+            value.map { "\(key) = \(TOMLText.quoted($0))" }
         }
         let lines = [
             "# Made by `timerctl at`; `timerctl cancel \(job)` removes it.", "[job.\"\(job)\"]",
             line("description", note),
-            "command = [\(command.map(Self.quoted).joined(separator: ", "))]",
+            "command = [\(command.map(TOMLText.quoted).joined(separator: ", "))]",
             line("at", at.rfc3339), line("working-directory", workingDirectory),
             line("user", user),
             line("starting-deadline", startingDeadline.map { TimeSpan.compactText($0) }),
         ]
         return lines.compactMap { $0 }.joined(separator: "\n") + "\n"
-    }
-
-    /// A text as a basic string of TOML, with escapes.
-    private static func quoted(_ text: String) -> String {
-        var result = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"", "\\": result += "\\\(scalar)"
-            case _ where scalar.value < 32 || scalar.value == 127:
-                let digits = String(scalar.value, radix: 16)
-                result += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result + "\""
     }
 
     /// The start of a generated name: the name of the program, without characters that the name of
@@ -169,14 +154,15 @@ struct OneOffDefinition {
     /// - Returns: false if there is a definition with this name.
     func write(as job: Job.Name, _ place: OneOffsReply) throws -> Bool {
         do throws(Directory.Failure) {
-            return try OneOffDirectory(besideConfig: place.config)
+            return try DefinitionDirectory(DefinitionDirectory.oneOffs, besideConfig: place.config)
                 .add(job.description, Array(text(for: job).utf8))
         } catch { throw Self.fail(error) }
     }
 
     static func remove(_ jobs: [Job.Name], _ place: OneOffsReply) throws {
         do throws(Directory.Failure) {
-            try OneOffDirectory(besideConfig: place.config).remove(jobs.map(\.description))
+            try DefinitionDirectory(DefinitionDirectory.oneOffs, besideConfig: place.config).remove(
+                jobs.map(\.description))
         } catch { throw fail(error) }
     }
 

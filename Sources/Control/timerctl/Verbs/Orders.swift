@@ -56,10 +56,36 @@ extension Connection {
         if json {
             try show(reply) { "" }
         } else if !carriedOut.isEmpty {
-            print(carriedOut.map { Text.order($0, done: done) }.joined(separator: "\n"))
+            print(Text.orders(carriedOut, done: done).joined(separator: "\n"))
         }
         guard !refused.isEmpty else { return }
-        let sentences = refused.map { "job \"\($0.job)\": \($0.reason ?? "refused")" }
+        var sentences = refused.prefix(Text.ordersMax).map {
+            "job \"\($0.job)\": \($0.reason ?? "refused")"
+        }
+        let more = refused.count - sentences.count
+        if more > 0 {
+            sentences.append("and \(plural(more, "more job was", "more jobs were")) refused")
+        }
         throw Self.fail(1, sentences.joined(separator: "\ntimerctl: "))
+    }
+}
+
+extension Text {
+    /// Of how many jobs the result of a command is shown one by one.
+    static let ordersMax = 20
+
+    /// The results of a command for many jobs: a line for each, or for very many how many there are.
+    static func orders(_ results: [OrdersReply.Result], done: String) -> [String] {
+        guard results.count > ordersMax, !Terminal.isFull else {
+            return results.map { order($0, done: done) }
+        }
+        let changed = results.filter(\.changed)
+        let others = results.filter { !$0.changed }
+        var lines: [String] = []
+        if !changed.isEmpty { lines.append("\(plural(changed.count, "job")): \(done)") }
+        lines += others.prefix(ordersMax).map { order($0, done: done) }
+        let more = others.count - ordersMax
+        if more > 0 { lines.append("\(plural(more, "more job")): nothing to do") }
+        return lines
     }
 }

@@ -165,9 +165,8 @@ struct RunStart {
     ///   - live: how many runs of all jobs are active; nil if that is not known.
     ///   - most: how many may be active.
     static func start(_ run: RunStatus, live: Int? = nil, of most: Int = 0) -> Start {
-        if let outcome = run.outcome {
+        if let words = RunWords.end(of: run) {
             guard run.began == nil else { return .started }
-            let words = RunWords.end(outcome)
             return run.failed == false && run.reason == "skipped" ? .skipped(words) : .failed(words)
         }
         let wait =
@@ -194,16 +193,16 @@ extension Text {
         return "\(job): run \(run) \(what)" + (left.map { "; next run in \(span($0))" } ?? "")
     }
 
-    /// Such as `backup: run … ended: exit status 1, after 4.1 s`.
+    /// Such as `backup: run … ended: exit 1, after 4.1 s`.
     static func ended(_ reply: RunReply) -> String {
         let run = reply.runStatus
-        let outcome = run.outcome.map { RunWords.end($0) } ?? "nothing is known of its end"
+        let outcome = RunWords.ending(of: run) ?? "nothing is known of its end"
         let next = reply.followingAttempt.map { next in
             "; \(next.id) is the next attempt"
                 + (next.startsAt.map { ", at \(instant($0))" } ?? "")
         }
         let ended = run.began == nil ? "" : "ended: "
         return
-            "\(run.job): run \(run.id) \(ended)\(outcome)\(took(run, ", after "))\(next ?? "")"
+            "\(run.job): run \(run.id) \(ended)\(outcome)\(next ?? "")"
     }
 }

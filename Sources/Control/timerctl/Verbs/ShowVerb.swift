@@ -42,7 +42,9 @@ struct ShowVerb: Verb {
     func run() throws {
         guard let run = target.run else {
             let status = try connection.ask(.show(target.job), for: JobStatus.self)
-            try connection.show(status) { Text.details(status) + (defaults ? "\n" : "") }
+            try connection.show(status) {
+                Text.details(status, on: connection.screen) + (defaults ? "\n" : "")
+            }
             if defaults { try showOrigins() }
             return
         }
@@ -52,7 +54,9 @@ struct ShowVerb: Verb {
         // better than the last bytes in the store.
         let output = try? connection.value(
             LogReply.self, of: .log(run.firing.job, LogQuery(run: run, after: 0)))
-        print(Text.run(reply, output: output, lines: lines))
+        Pager.print(
+            Text.run(reply, output: output, lines: lines, on: connection.screen),
+            isAllowed: !connection.noPager)
     }
 
     /// The daemon does not keep where values come from, so the files are read, with the rights of the

@@ -16,15 +16,10 @@ struct SlotsVerb: Verb {
 
     @OptionGroup var connection: Connection
 
-    @Option(
-        help: ArgumentHelp(
-            "When to use colors.", valueName: "when"))
-    var color = Screen.ColorChoice.auto
-
     func run() throws {
         let reply = try connection.ask(ControlRequest.slots, for: SlotsReply.self)
         try connection.show(reply) {
-            Text.slots(reply, on: Screen.standardOutput(color: color))
+            Text.slots(reply, on: connection.screen)
         }
     }
 }
@@ -47,14 +42,17 @@ extension Text {
                 .init(named(slot.waiting.map { Run.ID($0)?.firing.job.description ?? $0 })),
             ] as [TextTable.Cell]
         }
-        var table = TextTable(["SLOT", "TAKEN", "HELD BY", "WAITING"], rows)
-        if let columns = screen.columns { table = table.fitted(to: columns, shortening: [2, 3]) }
-        return table.lines(color: screen.hasColor).joined(separator: "\n")
+        let columns: [TextTable.Column] = [
+            .init("SLOT", .ownLine, least: 16), .init("TAKEN"), .init("HELD BY", .wrap, least: 16),
+            .init("WAITING", .wrap, least: 12),
+        ]
+        return TextTable(columns, rows).fitted(to: screen.columns).lines(color: screen.hasColor)
+            .joined(separator: "\n")
     }
 
     private static func holder(_ one: SlotHolder) -> String {
         let weight = one.weight == 1 ? "" : " (\(one.weight))"
-        let since = one.began.map { " since \(short($0, now: Terminal.now))" } ?? ""
+        let since = one.began.map { " since \(instant($0))" } ?? ""
         return one.job + weight + since
     }
 

@@ -40,11 +40,6 @@ struct UpcomingVerb: Verb {
 
     @OptionGroup var names: NamePatterns
 
-    @Option(
-        help: ArgumentHelp(
-            "When to use colors.", valueName: "when"))
-    var color = Screen.ColorChoice.auto
-
     func validate() throws {
         if span != nil, until != nil {
             throw ValidationError("--for and --until exclude each other")
@@ -56,7 +51,7 @@ struct UpcomingVerb: Verb {
         let horizon = try self.horizon()
         let now = Terminal.now
         let end = horizon.end ?? now + horizon.span
-        let screen = Screen.standardOutput(color: color)
+        let screen = connection.screen
         let upcoming = try connection.ask(
             .upcoming(
                 UpcomingQuery(
@@ -100,16 +95,18 @@ extension Text {
         if upcoming.upcoming.isEmpty {
             lines = ["Nothing is due \(range)"]
         } else {
-            var table = TextTable(
-                ["TIME", "IN", "JOB", "WHAT"],
+            let table = TextTable(
+                [
+                    .init("TIME"), .init("JOB", .ownLine, least: 20),
+                    .init("WHAT", .wrap, least: 16),
+                ],
                 upcoming.upcoming.map { run in
-                    let left = WallInstant(rfc3339: run.at).map { $0 - now } ?? .zero
-                    return [
-                        .init(instant(run.at)), .init(whole(left)), .init(run.job),
+                    [
+                        .init(when(run.at, now: now)), .init(run.job),
                         .init(what(run), run.kind == "run" ? .plain : .waiting),
                     ]
-                })
-            if let columns = screen.columns { table = table.fitted(to: columns, shortening: [2]) }
+                }
+            ).fitted(to: screen.columns)
             lines = table.lines(color: screen.hasColor)
             if upcoming.hasMore {
                 lines += ["", "There are more \(range); -n shows more of them"]

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Glibc
 import TimerControl
 
 struct WebVerb: Verb {
@@ -72,6 +73,29 @@ struct WebVerb: Verb {
         }
     }
 
+    /// Where the page is served on this machine, if no option and no configuration says it.
+    ///
+    /// - Throws: if nothing is there.
+    private func servedAddress() throws -> String {
+        let manager = connection.client.manager
+        let words = manager.split(separator: " ").map(String.init)
+        let unit = "timerd-web.socket"
+        // Such as `Listen=127.0.0.1:8321 (Stream)`.
+        let listens = Program.output(of: words + ["show", "--property=Listen", unit])?
+            .split(separator: "\n").compactMap { line -> Substring? in
+                guard line.hasPrefix("Listen="), line.hasSuffix("(Stream)") else { return nil }
+                return line.dropFirst(7).split(separator: " ").first
+            }
+        let address = listens?.first.map(String.init) ?? "127.0.0.1:8321"
+        guard LocalAddress.answers(address) else {
+            throw Connection.fail(
+                1,
+                "the status page is not served: nothing listens on \(address). `\(manager) enable --now \(unit)` "
+                    + "starts it; if it is served elsewhere, name that with --url")
+        }
+        return address
+    }
+
     /// A link as this command prints it.
     private struct Link: Encodable {
         var until: String
@@ -87,9 +111,37 @@ struct WebVerb: Verb {
             }
         }
         let reply = try connection.ask(.loginLink, for: LoginLinkReply.self)
-        var base = url ?? reply.url ?? "http://127.0.0.1:8321"
+        var base = try url ?? reply.url ?? "http://\(servedAddress())"
         while base.hasSuffix("/") { base.removeLast() }
         let link = Link(until: reply.until, url: base + reply.path)
         try connection.show(link) { link.url }
+    }
+}
+
+/// An address of this machine, such as `127.0.0.1:8321` or `[::1]:8321`.
+enum LocalAddress {
+    /// Whether a program listens there.
+    static func answers(_ address: String) -> Bool {
+        guard let colon = address.lastIndex(of: ":") else { return false }
+        let port = String(address[address.index(after: colon)...])
+        var host = String(address[..<colon])
+        if host.hasPrefix("[") { host = String(host.dropFirst().dropLast()) }
+        // A socket of all addresses is one of this machine, too.
+        if ["", "0.0.0.0", "::", "*"].contains(host) { host = "localhost" }
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var found: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(host, port, &hints, &found) == 0 else { return false }
+        defer { freeaddrinfo(found) }
+        var next = found
+        while let one = next?.pointee {
+            let descriptor = socket(one.ai_family, one.ai_socktype, one.ai_protocol)
+            defer { close(descriptor) }
+            if descriptor >= 0, connect(descriptor, one.ai_addr, one.ai_addrlen) == 0 {
+                return true
+            }
+            next = one.ai_next
+        }
+        return false
     }
 }

@@ -17,8 +17,10 @@ struct WhyVerb: Verb {
         let reply = try connection.ask(.why(argument.job), for: WhyReply.self)
         try connection.show(reply) {
             // An error in the configuration has several lines: the message, the place, and a caret.
-            Explanation(reply) { Text.instant($0) }.sentences.map(Printable.lines).joined(
-                separator: "\n")
+            Explanation(reply) { Text.instant($0) }.sentences.map(Printable.lines)
+                .flatMap { $0.split(separator: "\n", omittingEmptySubsequences: false) }
+                .flatMap { connection.screen.lines(String($0), indent: 2) }
+                .joined(separator: "\n")
         }
     }
 }

@@ -54,6 +54,19 @@ extension JobSnapshot {
         return found.sorted { $0.at < $1.at }
     }
 
+    /// When the next run starts that a user did not request to skip; nil if there is none, and if it is
+    /// not known.
+    ///
+    /// - Complexity: O(`skips`) searches of its schedule.
+    public var nextRun: WallInstant? {
+        var due = next
+        for _ in 0..<skips {
+            guard let at = due else { return nil }
+            due = occurrence(after: at)
+        }
+        return due
+    }
+
     /// The time of the run after one that is due at `instant`; nil if it is unknown. If it waits for the
     /// window, that opens then.
     private func occurrence(after instant: WallInstant) -> WallInstant? {

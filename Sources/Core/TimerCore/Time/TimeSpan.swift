@@ -61,6 +61,21 @@ public enum TimeSpan {
         return text.isEmpty ? "0 s" : text
     }
 
+    /// A measured span as a person says it: milliseconds only below 10 s, seconds below 10 min, minutes
+    /// below a day, hours below a week, and then days. What is smaller is cut off: `9.204 s`, `12 s`,
+    /// `4 min 5 s`, `12 min`, `4 h 12 min`, `3 d 4 h`.
+    public static func roundedText(_ span: Duration) -> String {
+        let accuracy: Duration =
+            switch span {
+            case ..<(.seconds(10)): .milliseconds(1)
+            case ..<(.seconds(600)): .seconds(1)
+            case ..<(.seconds(86_400)): .seconds(60)
+            case ..<(.seconds(7 * 86_400)): .seconds(3600)
+            default: .seconds(86_400)
+            }
+        return text(span, accuracy: accuracy)
+    }
+
     /// The span as systemd and a configuration write it, to the microsecond: `1h 30min`,
     /// `5.500000s`, `0`. It can be parsed, as `text` can.
     public static func compactText(_ span: Duration) -> String {

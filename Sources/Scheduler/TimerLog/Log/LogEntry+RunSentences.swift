@@ -32,29 +32,19 @@ extension LogEntry {
         _ run: Run.ID, _ outcome: RunOutcome, _ usage: RunUsage, failed: Bool
     ) -> (Logger.Level, String) {
         let level: Logger.Level = failed ? .error : outcome.isIntended ? .notice : .info
-        let took = "after \(span(usage.elapsed, .milliseconds(1)))"
+        let took = span(usage.elapsed, .milliseconds(1))
+        let words = outcome.words(failed: failed, after: outcome.hasProcess ? usage.elapsed : nil)
         switch outcome {
-        case .exited(0) where !failed:
-            return (level, "succeeded in \(span(usage.elapsed, .milliseconds(1)))")
-        case .spawnFailed: return (level, "run \(run) failed to start: \(outcome)")
-        case .lost(.reboot):
-            return (level, "run \(run) is \(outcome): the machine went down while it ran")
-        case .lost(.daemon):
-            return (level, "run \(run) is \(outcome): the daemon went down while it ran")
-        case .lost(.runner):
-            return (level, "run \(run) is \(outcome): the runner went down while it ran")
-        case .lost(.deadline):
-            return (level, "run \(run) is \(outcome): it did not start in time")
-        case .lost(.unstarted):
-            return (
-                level,
-                "run \(run) is \(outcome): the fleet may already have given up this machine"
-            )
-        case .skipped(.exit): return (level, "run \(run) is \(outcome) \(took)")
-        case .skipped(.condition):
-            return (level, "run \(run) is \(outcome): the condition is not met")
-        case .exited, .signalled, .timedOut, .replaced, .stopped, .windowEnded, .lost(.machine):
-            return (level, "run \(run) \(failed ? "failed" : "ended"): \(outcome) \(took)")
+        case .exited(0) where !failed: return (level, "succeeded in \(took)")
+        case .exited, .signalled:
+            return (level, "run \(run) \(failed ? "failed: \(words)" : words), after \(took)")
+        case .replaced, .stopped, .windowEnded:
+            return (level, "run \(run) ended: \(words), after \(took)")
+        case .timedOut: return (level, "run \(run) \(words)")
+        case .lost, .skipped:
+            let isUnstarted = words.hasPrefix("never")
+            return (level, "run \(run) \(isUnstarted ? "" : "is ")\(words)")
+        case .spawnFailed: return (level, "run \(run) \(words)")
         }
     }
 }

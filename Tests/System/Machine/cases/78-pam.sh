@@ -21,7 +21,7 @@ for user in in out; do
 done | configure
 inside systemctl reload timerd
 inside timerctl run in out || true
-ended() { inside timerctl history "$1" | grep -q "$2"; }
+ended() { inside timerctl history "$1" --json | grep -q "$2"; }
 wait_for 30 'the account that is good runs' ended in 'exited(0)'
 wait_for 30 'the one that has expired does not' ended out PAM_ACCT_EXPIRED
 expect_journal 'it runs: walker-in yes' -t in

@@ -74,7 +74,7 @@ run_refuses() {
     plant "$kind" "$path" stranger
     inside timerctl run careful >/dev/null || true
     wait_for 10 "$path: $kind is refused" \
-        in_journal "spawn-failed(E[A-Z]*, read the environment file $path" TIMERD_JOB=careful TIMERD_EVENT=run-ended
+        in_journal "could not start: .*read the environment file $path" TIMERD_JOB=careful TIMERD_EVENT=run-ended
     expect "$path: what $kind leads to is as it was" pull_up "$path"
 }
 

@@ -134,7 +134,7 @@ import TimerStore
         let lines = text.split(separator: "\n")
         #expect(lines[0].split(separator: " ").prefix(3) == ["JOB", "MACHINE", "ENDED"])
         #expect(lines[1].contains(" web1 ") && lines[2].contains(" web2 ") && lines.count == 3)
-        #expect(lines[2].contains("exited(3)") && lines[2].contains(" 2 s "))
+        #expect(lines[2].contains("exit 3") && lines[2].contains(" 2 s "))
         own.machine = nil
         #expect(!Text.history(HistoryReply(runs: [own]), outputLines: 3).contains("MACHINE"))
     }

@@ -108,8 +108,9 @@ import TimerZones
         ).split(separator: "\n")
         #expect(lines.count == 5)
         #expect(
-            lines[1].contains("skipped(still-running)") && lines[1].contains("3 runs, due from"))
-        #expect(lines[2].contains("exited(0)") && lines[3] == "    | hello")
+            lines[1].contains("skipped: the previous run had not ended (concurrency)")
+                && lines[1].contains("3 runs, due from"))
+        #expect(lines[2].contains("succeeded") && lines[3] == "    | hello")
         #expect(lines[4].contains("because of \(run.id)"))
     }
 }

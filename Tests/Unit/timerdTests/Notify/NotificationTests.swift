@@ -158,12 +158,12 @@ import TimerStore
         #expect(
             text == """
                 NOTIFIER  SENDS                     LAST SENT  WAITING  DEAD  STATE
-                chat      slack to credential hook  -          2        0     failing: HTTP status 503\\x1b
-                ops       mail to root              -          0        0     ok
+                chat      slack to credential hook  -                2     0  failing: HTTP status 503\\x1b
+                ops       mail to root              -                0     0  ok
 
                 1 notification collected for the next message
                 MESSAGE  NOTIFIER  CREATED  STATE    ATTEMPTS  ABOUT
-                17       chat      x        waiting  3         failure of backup, late of report, and 2 more
+                     17  chat      x        waiting         3  failure of backup, late of report, and 2 more
                     HTTP status 503
                     next attempt at y
                 """)

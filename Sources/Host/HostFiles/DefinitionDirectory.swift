@@ -3,11 +3,15 @@
 
 import Glibc
 
-/// The directory `one-off.d` beside a configuration file: a definition for each job that was made by a command,
+/// A directory beside a configuration file that has definitions which were made by commands, each in a file
 /// `NAME.toml`. Only root and the owner of the configuration can write to it.
-public struct OneOffDirectory: Sendable {
-    /// The name of the directory, in the one that has the configuration file.
-    public static let name = "one-off.d"
+public struct DefinitionDirectory: Sendable {
+    /// The directory of jobs that run once, in the one that has the configuration file.
+    public static let oneOffs = "one-off.d"
+    /// The directory of other jobs, which also has files that people write.
+    public static let jobs = "jobs.d"
+
+    private let name: String
 
     /// The directory that has the configuration file.
     private let parent: String
@@ -15,35 +19,38 @@ public struct OneOffDirectory: Sendable {
 
     /// The directory beside a configuration file.
     ///
-    /// - Parameter config: the path of the file.
-    public init(besideConfig config: String) {
+    /// - Parameters:
+    ///   - name: of the directory.
+    ///   - config: the path of the file.
+    public init(_ name: String, besideConfig config: String) {
+        self.name = name
         let slash = config.utf8.lastIndex(of: UInt8(ascii: "/"))
         parent = slash.map { $0 == config.startIndex ? "/" : String(config[..<$0]) } ?? "."
         self.config = slash.map { String(config[config.utf8.index(after: $0)...]) } ?? config
     }
 
     /// The path of the directory; relative if that of the configuration file is.
-    public var path: String { "\(parent == "/" ? "" : parent)/\(Self.name)" }
+    public var path: String { "\(parent == "/" ? "" : parent)/\(name)" }
 
     /// Puts a definition into the directory, which is made if there is none. It is on the disk when this returns.
     ///
-    /// - Parameter name: a job's name.
+    /// - Parameter job: its name.
     /// - Returns: false if there is one of this name; it is as it was.
     /// - Throws: `Directory.Failure`; then nothing is there.
-    public func add(_ name: String, _ bytes: [UInt8]) throws(Directory.Failure) -> Bool {
+    public func add(_ job: String, _ bytes: [UInt8]) throws(Directory.Failure) -> Bool {
         let above = try parentDirectory()
-        if try above.status(of: Self.name) == nil { try make(in: above) }
-        let directory = try above.existingSubdirectory(Self.name)
+        if try above.status(of: name) == nil { try make(in: above) }
+        let directory = try above.existingSubdirectory(name)
         removeStale(directory)
         // Who may enter the directory may read the file: the scheduler is another user.
         let isNew = try directory.create(
-            "\(name).toml", with: bytes, by: ".\(name).\(getpid()).new")
+            "\(job).toml", with: bytes, by: ".\(job).\(getpid()).new")
         guard isNew else { return false }
         do throws(Directory.Failure) {
             // The directory may be new, so its own entry must be on the disk as well.
             try above.sync()
         } catch {
-            unlinkat(directory.descriptor, "\(name).toml", 0)
+            unlinkat(directory.descriptor, "\(job).toml", 0)
             throw error
         }
         return true
@@ -53,8 +60,8 @@ public struct OneOffDirectory: Sendable {
     /// a directory that is not there.
     public func remove(_ names: [String]) throws(Directory.Failure) {
         let above = try parentDirectory()
-        guard try above.status(of: Self.name) != nil else { return }
-        let directory = try above.existingSubdirectory(Self.name)
+        guard try above.status(of: name) != nil else { return }
+        let directory = try above.existingSubdirectory(name)
         for name in names where try directory.status(of: "\(name).toml") != nil {
             try directory.remove("\(name).toml")
         }
@@ -97,7 +104,7 @@ public struct OneOffDirectory: Sendable {
     /// scheduler does not find a directory that it cannot read.
     private func make(in above: Directory) throws(Directory.Failure) {
         var status = stat()
-        let new = ".\(Self.name).\(getpid()).new"
+        let new = ".\(name).\(getpid()).new"
         guard fstat(above.descriptor, &status) == 0,
             mkdirat(above.descriptor, new, 0o700) == 0 || errno == EEXIST
         else {
@@ -105,7 +112,7 @@ public struct OneOffDirectory: Sendable {
         }
         fchownat(above.descriptor, new, uid_t.max, status.st_gid, AT_SYMLINK_NOFOLLOW)
         fchmodat(above.descriptor, new, status.st_mode & 0o755, 0)
-        guard renameat(above.descriptor, new, above.descriptor, Self.name) != 0 else { return }
+        guard renameat(above.descriptor, new, above.descriptor, name) != 0 else { return }
         let code = errno
         unlinkat(above.descriptor, new, AT_REMOVEDIR)
         // Another process may have made it at the same time.
