@@ -60,7 +60,7 @@ CASES ?=
 # The checks of test-fleet to make, such as CHECKS="owner-crashes etcd-away"; the default is all.
 CHECKS ?=
 
-.PHONY: help run status build test generated test-api test-readme test-etcd test-fleet test-metrics test-import test-notify test-page test-library test-mutations test-systemd test-vm test-container bench bench-guard docs format check-format setup clean \
+.PHONY: help run status build test generated test-api test-readme test-recipes test-etcd test-fleet test-metrics test-import test-notify test-page test-library test-mutations test-systemd test-vm test-container bench bench-guard docs format check-format setup clean \
     install install-fleet uninstall deb check-deb check-sizes
 
 help:
@@ -74,6 +74,7 @@ help:
 	@echo 'make test-vm       suspend a virtual machine, cut its power, set its clock, break its disk (a quarter of an hour, needs root; CASES="suspend power-cut")'
 	@echo 'make test-api      ask a daemon everything that its OpenAPI document describes, rightly and wrongly (a minute)'
 	@echo 'make test-readme   run the commands of README.md and docs/ as they are printed (half a minute)'
+	@echo 'make test-recipes  run each recipe of docs/RECIPES.md, with stand-ins for its programs (a minute)'
 	@echo 'make test-etcd     use a real etcd as a fleet does, and kill, stop, fill and wipe it (a minute)'
 	@echo 'make test-fleet    let three machines share jobs over three real etcds, and cut, kill and stop them (8 minutes, needs root)'
 	@echo 'make test-import   import the timers and crontabs of this machine and of some twenty packages (a minute)'
@@ -159,6 +160,11 @@ test-readme: PACKAGES += curl
 test-readme: setup
 	$(SWIFT) build
 	Tests/System/Readme/run .build/debug
+
+test-recipes: PACKAGES += iproute2
+test-recipes: setup
+	$(SWIFT) build
+	Tests/System/Recipes/run .build/debug
 
 test-etcd: PACKAGES += openssl
 test-etcd: setup

@@ -62,6 +62,10 @@ ELSEWHERE = {
         "make test-vm ": "needs root, a package and minutes; .ci/run does it",
         "Tests/System/VM/run ": "the same",
     },
+    "RECIPES.md": {
+        "timerd check": "needs /etc/timerd; Tests/System/Recipes checks all of them",
+        "timerctl ": "needs the job of the recipe; Tests/System/Recipes",
+    },
     "USING.md": {
         "journalctl ": "needs the journal; Tests/System/Machine/cases/20-journal.sh",
     },
