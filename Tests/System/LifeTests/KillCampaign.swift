@@ -20,6 +20,7 @@ final class KillCampaign {
     var most = 0.0
     private var ready = 0.0
     var kills = 0
+    var holds = HoldRecord()
     /// The note of the last acknowledged pause, or nil after a resume; and the requests without an
     /// answer.
     private var acknowledged: String?

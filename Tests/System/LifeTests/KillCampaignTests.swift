@@ -33,4 +33,22 @@ import TimerCore
         try campaign.end()
         campaign.check()
     }
+
+    /// The same while the machine is held and released again: no run is due in a hold, whatever is killed,
+    /// and no time counts in it.
+    @Test(arguments: [false, true]) func aHoldSurvivesKills(separateRunner: Bool) throws {
+        var random = SeededRandom()
+        let campaign = try KillCampaign(separateRunner: separateRunner)
+        try campaign.begin()
+        for _ in 0..<Self.rounds / 2 {
+            let pending = campaign.toggleHold()
+            let most = random.int(below: 2) == 0 ? 1_500_000 : 3000
+            usleep(UInt32(random.int(below: most)))
+            try campaign.strike(&random)
+            try campaign.settle(pending)
+        }
+        if campaign.holds.isHeld { try campaign.settle(campaign.toggleHold()) }
+        try campaign.end()
+        campaign.checkHolds()
+    }
 }
