@@ -51,6 +51,34 @@ import Testing
         }
     }
 
+    /// The report of a whole machine has a row for each source, and each command that it names does what
+    /// the row says.
+    @Test func aMachineHasOneReport() throws {
+        let report = try run("timerctl", ["import", "all"])
+        #expect(try run("timerctl", ["import", "--all"]).output == report.output)
+        guard report.status != 2 else {
+            #expect(report.output.isEmpty && report.errors.contains("there is no crontab"))
+            return
+        }
+        let lines = report.output.split(separator: "\n")
+        #expect(lines[0].hasPrefix("SOURCE ") && lines[0].hasSuffix("NOT IMPORTED"))
+        let commands = lines.compactMap { line -> (name: Substring, arguments: [String])? in
+            guard let colon = line.firstRange(of: ": timerctl ") else { return nil }
+            let words = line[colon.upperBound...].split(separator: " ").map(String.init)
+            return (line[..<colon.lowerBound], words)
+        }
+        #expect(!commands.isEmpty)
+        for (name, arguments) in commands {
+            let single = try run("timerctl", arguments)
+            let row = try #require(lines.first { $0.hasPrefix(name) && !$0.contains(": ") })
+            let numbers = row.split(separator: " ").suffix(3).compactMap { Int($0) }
+            let jobs = single.output.matches(of: #/(?m)^\[job\.[^.\]]*\]/#).count
+            #expect(numbers.count == 3 && numbers[0] == jobs, "\(row), \(jobs) jobs")
+            if single.status == 0 { #expect(numbers == [jobs, 0, 0], "\(row)") }
+        }
+        #expect(report.status == 0 || lines.contains { $0.hasPrefix("    ") })
+    }
+
     @Test func timerdAcceptsTheFile_whichIsNeverOverwritten() throws {
         let folder = try folder()
         defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -7,7 +7,7 @@ import TimerCore
 import TimerImport
 import TimerZones
 
-struct ImportAnacrontabVerb: ParsableCommand {
+struct ImportAnacrontabVerb: ImportSourceVerb {
     static let configuration = CommandConfiguration(
         commandName: "anacrontab", abstract: "Make jobs of the table of anacron.")
 
@@ -24,7 +24,7 @@ struct ImportAnacrontabVerb: ParsableCommand {
 
     static let spool = "/var/spool/anacron"
 
-    func run() throws {
+    func imported() throws -> (ImportResult, ImportOutput.Source) {
         let (bytes, isPublic) = try ImportInput.read(file)
         let source = CrontabSource(
             file: file, bytes: bytes, stem: "anacron", hasUserField: false,
@@ -36,13 +36,14 @@ struct ImportAnacrontabVerb: ParsableCommand {
             source, cron.importOptions, today: CivilDate(daysSinceEpoch: Int(seconds / 86_400)),
             lastRun: seed ? { Self.lastRun(of: $0) } : nil)
         let switching = CrontabSwitch(lines: [file: importer.importedLines], reader: "anacron")
-        try output.finish(
+        return (
             importer.result,
-            of: ImportOutput.Source(
+            ImportOutput.Source(
                 title:
                     "Imported from \(file == "-" ? "standard input" : file) by timerctl import anacrontab",
                 disabling: switching.commands, isPublic: isPublic,
-                compare: { try CronComparison.compare($0, []) }))
+                compare: { try CronComparison.compare($0, []) })
+        )
     }
 
     /// The day in a file of anacron, which has eight digits.

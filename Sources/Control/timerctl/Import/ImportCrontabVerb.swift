@@ -6,7 +6,7 @@ import Glibc
 import HostFiles
 import TimerImport
 
-struct ImportCrontabVerb: ParsableCommand {
+struct ImportCrontabVerb: ImportSourceVerb {
     static let configuration = CommandConfiguration(
         commandName: "crontab",
         abstract: "Make jobs of a crontab.",
@@ -49,7 +49,7 @@ struct ImportCrontabVerb: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func imported() throws -> (ImportResult, ImportOutput.Source) {
         var importer = CrontabImporter(cron.importOptions)
         var isPublic = true
         var headers: [String: Int] = [:]
@@ -72,12 +72,13 @@ struct ImportCrontabVerb: ParsableCommand {
         }
         let switching = CrontabSwitch(
             lines: importer.importedLines, headers: headers, user: user)
-        try output.finish(
+        return (
             importer.result,
-            of: ImportOutput.Source(
+            ImportOutput.Source(
                 title: "Imported from \(title) by timerctl import crontab",
                 disabling: switching.commands, isPublic: isPublic,
-                compare: { try CronComparison.compare($0, importer.times) }))
+                compare: { try CronComparison.compare($0, importer.times) })
+        )
     }
 
     private var title: String {

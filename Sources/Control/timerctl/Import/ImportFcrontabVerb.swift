@@ -5,7 +5,7 @@ import ArgumentParser
 import Glibc
 import TimerImport
 
-struct ImportFcrontabVerb: ParsableCommand {
+struct ImportFcrontabVerb: ImportSourceVerb {
     static let configuration = CommandConfiguration(
         commandName: "fcrontab", abstract: "Make jobs of a table of fcron.",
         discussion: "The table is what `fcrontab -l` prints.")
@@ -17,19 +17,20 @@ struct ImportFcrontabVerb: ParsableCommand {
     @OptionGroup var cron: CronOptions
     @OptionGroup var output: ImportOutput
 
-    func run() throws {
+    func imported() throws -> (ImportResult, ImportOutput.Source) {
         let (bytes, isPublic) = try ImportInput.read(file)
         let source = CrontabSource(
             file: file, bytes: bytes, stem: "fcron", hasUserField: false, owner: Account.own,
             namesOwner: geteuid() == 0)
         let importer = FcrontabImporter(source, cron.importOptions)
         let switching = CrontabSwitch(lines: [file: importer.importedLines], reader: "fcron")
-        try output.finish(
+        return (
             importer.result,
-            of: ImportOutput.Source(
+            ImportOutput.Source(
                 title:
                     "Imported from \(file == "-" ? "standard input" : file) by timerctl import fcrontab",
                 disabling: switching.commands, isPublic: isPublic,
-                compare: { try CronComparison.compare($0, importer.times) }))
+                compare: { try CronComparison.compare($0, importer.times) })
+        )
     }
 }

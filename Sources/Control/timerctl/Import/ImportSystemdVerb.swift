@@ -8,7 +8,7 @@ import TimerCore
 import TimerImport
 import TimerZones
 
-struct ImportSystemdVerb: ParsableCommand {
+struct ImportSystemdVerb: ImportSourceVerb {
     static let configuration = CommandConfiguration(
         commandName: "systemd",
         abstract: "Make jobs of timers of systemd and the services that they start.",
@@ -59,7 +59,7 @@ struct ImportSystemdVerb: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func imported() throws -> (ImportResult, ImportOutput.Source) {
         var search = UnitSearch(root: root)
         let names = all ? search.timers() : try units.map { try name($0, &search) }
         guard !names.isEmpty else {
@@ -74,12 +74,13 @@ struct ImportSystemdVerb: ParsableCommand {
         options.mounts += search.mounts()
         options.hasZone = { (try? ZoneFiles().rules(named: $0)) != nil }
         let imported = SystemdImport(names, options: options, load: search.load)
-        try output.finish(
+        return (
             imported.result,
-            of: ImportOutput.Source(
+            ImportOutput.Source(
                 title: "Imported from \(names.count == 1 ? "\(names[0])" : "timers of systemd")",
                 disabling: imported.timers.map { "systemctl disable --now \($0.shellWord)" },
-                compare: { try CalendarComparison.compare($0, after: Terminal.now) }))
+                compare: { try CalendarComparison.compare($0, after: Terminal.now) })
+        )
     }
 
     /// The unit that an argument names. The path of a file adds its directory to the search.

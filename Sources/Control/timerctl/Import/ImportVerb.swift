@@ -15,13 +15,15 @@ struct ImportVerb: Verb {
             """,
         subcommands: [
             ImportCrontabVerb.self, ImportAnacrontabVerb.self, ImportFcrontabVerb.self,
-            ImportSystemdVerb.self,
+            ImportSystemdVerb.self, ImportAllVerb.self,
         ])
     static let reading = Reading.all
 
     /// Parses the arguments after `import`. Timerctl itself would take `--user` and `--system`, which name a crontab
     /// here, for the daemon to ask.
     static func parse(after arguments: ArraySlice<String>) throws -> any ParsableCommand {
-        try parseAsRoot(Array(arguments))
+        // `import --all` is how one would ask for everything.
+        let isAll = arguments.first == "--all"
+        return try parseAsRoot(isAll ? ["all"] + arguments.dropFirst() : Array(arguments))
     }
 }
