@@ -28,7 +28,7 @@ extension Explanation {
     /// Says that its runs wait for the window, or how long that is open.
     mutating func explainWindow(of job: JobStatus) {
         guard let window = job.window, job.state != "stopped" else { return }
-        let times = window.times.joined(separator: ", ")
+        let times = window.times.joined(separator: ", ") + " in \(window.timezone)"
         if let opens = window.opens {
             add(
                 .outsideWindow,

@@ -104,6 +104,29 @@ extension TopTests {
         #expect(Self.screen(state).last == "Pause job-1, because: qK_")
     }
 
+    /// The page of the output begins with the last run: what is kept of the runs before it is not missing.
+    @Test func linesOfEarlierRunsAreNotSaidToBeMissing() throws {
+        let reply = try ControlJSON.decode(
+            LogReply.self,
+            from: Array(
+                #"""
+                {"active":[],"lines":[{"run":"a:20261118T060000.000000Z:1","number":1,"at":"2026-11-18T06:00:01Z",
+                "text":"hello","is_error":false}],"written":[{"run":"a:20261118T050000.000000Z:1","line_count":2},
+                {"run":"a:20261118T060000.000000Z:1","line_count":1}],"cursor":7}
+                """#.utf8))
+        var log = TopLog(job: "a")
+        log.take(reply, Self.size)
+        #expect(log.page.lines.map(\.text) == ["hello"])
+        // What is missing of a later run is said.
+        let later = try ControlJSON.decode(
+            LogReply.self,
+            from: Array(
+                #"{"active":[],"lines":[],"written":[{"run":"a:20261118T070000.000000Z:1","line_count":3}],"cursor":9}"#
+                    .utf8))
+        log.take(later, Self.size)
+        #expect(log.page.lines.count == 2 && log.page.lines[1].text.contains("the first 3 lines"))
+    }
+
     @Test func aPageOfManyJobsIsShown() throws {
         var state = try Self.state(1000)
         _ = state.press(.pageDown, Self.size)

@@ -230,6 +230,11 @@ struct Connection: ParsableArguments {
 extension CompletionKind {
     /// Completes the names of jobs in the shell.
     static var jobNames: CompletionKind { .shellCommand("timerctl list --names 2>/dev/null") }
+    /// The same for the latest runs, the latest first, and for the names of jobs.
+    static var runsAndJobs: CompletionKind {
+        .shellCommand("timerctl list --names 2>/dev/null; timerctl history --names 2>/dev/null")
+    }
+    static var runs: CompletionKind { .shellCommand("timerctl history --names 2>/dev/null") }
 }
 
 /// The name of a job as an argument.

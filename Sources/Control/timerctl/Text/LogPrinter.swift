@@ -103,7 +103,7 @@ extension Text {
         case .line(let line): return self.line(line, line.isError ? "!" : "|", on: screen)
         case .unfinished(let line): return self.line(line, ">", on: screen)
         case .kept(let text, _):
-            return screen.lines(Terminal.shown(text), after: "\(noTime) : ")
+            return screen.lines(Printable.text(text), after: "\(noTime) : ")
         case .note(let what):
             return screen.lines("(\(Printable.text(what)))", after: "\(noTime)   ")
         case .begin, .again, .end:
@@ -116,7 +116,7 @@ extension Text {
         _ line: LogReply.Line, _ mark: String, on screen: Screen
     ) -> [String] {
         let time = line.at.flatMap { WallInstant(rfc3339: $0) }.map { local($0, as: "%T") }
-        return screen.lines(Terminal.shown(line.text), after: "\(time ?? noTime) \(mark) ")
+        return screen.lines(Printable.text(line.text), after: "\(time ?? noTime) \(mark) ")
     }
 
     private static let noTime = "        "

@@ -105,7 +105,7 @@ extension Text {
         let shown =
             recent.isEmpty
             ? lastLines(of: reply.runStatus.output ?? "", count)
-            : recent.map(\.text).filter { !$0.isEmpty }.suffix(count).map { Terminal.shown($0) }
+            : recent.map(\.text).filter { !$0.isEmpty }.suffix(count).map { Printable.text($0) }
         guard !shown.isEmpty else { return [] }
         return ["", "The end of its output:"] + shown.flatMap { screen.lines($0, after: "    | ") }
     }

@@ -98,7 +98,7 @@ extension Text {
 
     /// The last lines of an output that are not empty.
     static func lastLines(of output: String, _ count: Int) -> [String] {
-        lines(of: output).filter { !$0.isEmpty }.suffix(count).map { Terminal.shown($0) }
+        lines(of: output).filter { !$0.isEmpty }.suffix(count).map { Printable.text($0) }
     }
 
     /// The lines of an output. They are split by bytes, because Swift combines CR and LF into one

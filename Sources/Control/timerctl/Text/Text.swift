@@ -38,7 +38,7 @@ enum Text {
             ("Next attempt", job.nextAttempt.map { "\(instant($0))\(distance($0))" }),
             ("Interval", interval(job)),
             ("Will be skipped", job.skips.map { $0 == 1 ? "the next run" : "the next \($0) runs" }),
-            ("Policy", job.policy.map { policy($0) }),
+            ("Policy", job.policy.map { policy($0) }.flatMap { $0.isEmpty ? nil : $0 }),
         ]
         for run in job.running {
             let since =

@@ -109,14 +109,23 @@ struct TopLog {
         } else if last == nil {
             about = reply.lines.isEmpty ? nil : "active"
         }
+        let items = items(of: reply)
         last = reply.cursor
-        page.add(
-            items(of: reply).compactMap { Self.line($0) }, most: Self.linesMax, size)
+        page.add(items.compactMap { Self.line($0) }, most: Self.linesMax, size)
     }
 
     /// For an ended run, the lines that are still in memory, or the stored end of its output if
     /// that is more.
     private mutating func items(of reply: LogReply) -> [LogItem] {
+        var reply = reply
+        if last == nil {
+            // The page begins with this run. The lines of those before it are not missing here.
+            let known = Set(
+                reply.lines.map(\.run) + reply.active.map(\.id)
+                    + [reply.past?.id].compactMap(\.self))
+            _ = progress.items(of: reply.only { !known.contains($0) })
+            reply = reply.only { known.contains($0) }
+        }
         let items = progress.items(of: reply)
         let bytes = reply.lines.reduce(0) { $0 + $1.text.utf8.count + 1 }
         guard let past = reply.past, let output = past.output, bytes < output.utf8.count else {

@@ -35,7 +35,13 @@ struct HistoryVerb: Verb {
             "How many lines of output to show of each run.", valueName: "count"))
     var lines = 3
 
+    @Flag(help: "Print the names of the runs alone, one a line.")
+    var names = false
+
     func validate() throws {
+        guard !names || !connection.json else {
+            throw ValidationError("--names and --json exclude each other")
+        }
         guard (1...HistoryQuery.limitMax).contains(limit) else {
             throw ValidationError("--limit: from 1 to \(HistoryQuery.limitMax)")
         }
@@ -47,7 +53,8 @@ struct HistoryVerb: Verb {
         let query = HistoryQuery(
             job: job, failed: failed, since: period.since, until: period.until,
             limit: connection.json ? limit : min(limit + 1, HistoryQuery.limitMax),
-            output: connection.json || lines > 0, skipped: !failed)
+            output: connection.json || (lines > 0 && !names),
+            skipped: !failed && !names)
         var reply = try connection.ask(.history(query), for: HistoryReply.self)
         let hasMore = reply.runs.count > limit
         if hasMore {
@@ -56,6 +63,7 @@ struct HistoryVerb: Verb {
             let first = reply.runs.last?.ended ?? ""
             reply.skippedRuns?.removeAll { $0.at < first }
         }
+        guard !names else { return print(reply.runs.map { $0.id + "\n" }.joined(), terminator: "") }
         try connection.show(reply) {
             Text.history(
                 reply, outputLines: lines, period: period.text, hasMore: hasMore,

@@ -24,7 +24,7 @@ struct KillVerb: Verb {
         help: ArgumentHelp(
             "The name of a job or a template, or a run as `timerctl show` names it.",
             valueName: "job|run"),
-        completion: .jobNames,
+        completion: .runsAndJobs,
         transform: RunTarget.read)
     var target: RunTarget
 

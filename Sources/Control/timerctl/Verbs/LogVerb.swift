@@ -30,7 +30,7 @@ struct LogVerb: Verb {
     @Argument(
         help: ArgumentHelp(
             "The job's name, or a run as `timerctl history` names it.", valueName: "job|run"),
-        completion: .jobNames,
+        completion: .runsAndJobs,
         transform: RunTarget.read)
     var target: RunTarget?
 
@@ -38,7 +38,7 @@ struct LogVerb: Verb {
         name: .customLong("run"),
         help: ArgumentHelp(
             "This run; the job need not be named.", valueName: "run"),
-        transform: RunTarget.run)
+        completion: .runs, transform: RunTarget.run)
     var wanted: Run.ID?
 
     @Option(

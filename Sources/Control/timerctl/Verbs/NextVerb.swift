@@ -85,7 +85,9 @@ struct NextVerb: Verb {
         let preview = try preview()
         let from = try from.map { _ in try times().shortText(of: instant()) }
         try connection.show(preview) {
-            Text.preview(preview, zone: (try? zone()) ?? .utc, from: from)
+            // The times of a job are those of its own clock, as its schedule is written.
+            let own = job == nil ? nil : preview.timezone.flatMap { try? rules(named: $0) }
+            return Text.preview(preview, zone: own ?? (try? zone()) ?? .utc, from: from)
         }
     }
 

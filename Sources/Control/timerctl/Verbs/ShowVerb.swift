@@ -16,7 +16,7 @@ struct ShowVerb: Verb {
     @Argument(
         help: ArgumentHelp(
             "The job's name, or a run as `timerctl history` names it.", valueName: "job|run"),
-        completion: .jobNames,
+        completion: .runsAndJobs,
         transform: RunTarget.read)
     var target: RunTarget
 

@@ -18,7 +18,8 @@ public struct Firing: Hashable, Sendable {
 
     /// Its identity, which contains the instant at which it was due.
     public var id: ID
-    /// How many further firings were missed before this one and are combined with it.
+    /// How many further firings after this one are combined with it: this one is the first of those that
+    /// were missed.
     public var missed: Int
     /// The total active time of the job when it fired.
     public var active: Duration

@@ -56,7 +56,8 @@ public enum TimeSpan {
     /// The span as a person reads it, with a space before each unit: `1 h 30 min`, `5.500000 s`,
     /// `0 s`. Units smaller than `accuracy` are not shown. A negative span is shown as `0 s`.
     public static func text(_ span: Duration, accuracy: Duration = .microseconds(1)) -> String {
-        let text = parts(of: span, accuracy: accuracy).map { "\($0) \($1)" }
+        let text = parts(of: span, accuracy: accuracy)
+            .map { "\($0) \($1)\($1 == "month" && $0 != "1" ? "s" : "")" }
             .joined(separator: " ")
         return text.isEmpty ? "0 s" : text
     }
