@@ -28,5 +28,5 @@ expect 'it is explained' sh -c 'echo "$1" | grep -q "Subject: root requested [a-
 expect_status 1 'no field of it is left open' sh -c 'echo "$1" | grep "@[A-Z_]*@"' sh "$command"
 wait_for 10 'an end of a run' in_journal 'tick: succeeded in' TIMERD_JOB=tick TIMERD_EVENT=run-ended
 ended=$(journal -x TIMERD_JOB=tick TIMERD_EVENT=run-ended -n 1)
-expect 'the outcome is in it' sh -c 'echo "$1" | grep -q "succeeded, after [0-9]* µs"' sh "$ended"
+expect 'the outcome is in it' sh -c 'echo "$1" | grep -q "ended with exited(0), after [0-9]* µs"' sh "$ended"
 expect_status 1 'no field is left open' sh -c 'echo "$1" | grep "@[A-Z_]*@"' sh "$ended"

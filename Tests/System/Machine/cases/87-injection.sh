@@ -79,7 +79,7 @@ for form in json jsonl csv names; do
 done
 for command in 'show evil' 'why evil' 'history' 'history evil --lines 100' 'log evil' 'log tail' 'show crooked' \
     'why crooked' 'show lost' 'why lost' 'why nowhere' 'next evil' 'resume evil' 'reload --dry-run'; do
-    expect "timerctl $command on a terminal" on_terminal "timerctl $command"
+    expect "timerctl $command on a terminal" on_terminal "timerctl $command --color never --no-pager"
     expect "and as JSON" on_terminal "timerctl $command --json"
 done
 forged() { inside timerctl show evil | grep -c '^ *State:'; }

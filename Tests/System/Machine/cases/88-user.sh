@@ -31,11 +31,11 @@ inside systemctl start "user@$uid.service"
 expect 'the units are well-formed' own systemd-analyze verify --user --man=no \
     timerd.service timerd-runner.service timerd.socket timerd.slice timerd-web.service timerd-web.socket
 
-# Without a configuration there is nothing to start. This is no failure, and is reported.
-own systemctl --user start timerd
+# Without a configuration there is nothing to start, and the one who starts it is told.
+expect_status 1 'it is said that nothing was started' own systemctl --user start timerd
 expect 'nothing was started' equals inactive own_property ActiveState
-expect 'for a reason' equals no own_property ConditionResult
-expect 'which is shown' sh -c 'echo "$1" | grep -q "ConditionPathExists=/home/walker/.config/timerd/timerd.toml"' sh \
+expect 'for a reason' equals no own_property AssertResult
+expect 'which is shown' sh -c 'echo "$1" | grep -q "asserts failed"' sh \
     "$(own systemctl --user status timerd --no-pager || true)"
 expect_status 3 'no daemon answers' own timerctl list
 expect 'and how to change that is said' sh -c 'echo "$1" | grep -q "systemctl --user start timerd"' sh \
