@@ -96,6 +96,35 @@ import TimerCore
         #expect(Self.screen(state).contains { $0.contains("\u{1b}[7m\(selected)") })
     }
 
+    @Test func aKeyShowsEachStateThatThereIs() throws {
+        func row(_ name: String, _ state: String) -> String {
+            Self.job(name).replacing("\"armed\"", with: "\"\(state)\"")
+        }
+        var state = TopState(filter: try ListFilter.parse(["--paused"]))
+        func names() -> String { state.shown.map(\.job).joined(separator: " ") }
+        // Without an answer of the daemon there is no state to show.
+        state.changeState(Self.size)
+        #expect(state.isFiltered == false)
+        state.update(
+            try Self.table([
+                row("a", "paused"), row("b", "armed"), row("c", "paused"), row("d", "finished"),
+            ]), Self.size)
+        for (shown, title) in [
+            ("b", "; only armed"), ("a c", "; only paused"), ("d", "; only finished"),
+            ("a b c d", nil), ("b", "; only armed"),
+        ] {
+            #expect(state.press(.character("F"), Self.size) == nil)
+            #expect(names() == shown)
+            let line = Self.screen(state)[0]
+            #expect(title.map { line.contains($0) } ?? !line.contains("only"))
+        }
+        // The state that is shown is gone: the next one follows.
+        state.update(try Self.table([row("a", "stopped")]), Self.size)
+        #expect(names() == "" && Self.screen(state).contains { $0.contains("no job matches") })
+        _ = state.press(.character("F"), Self.size)
+        #expect(names() == "a")
+    }
+
     private static func action(_ verb: TopCommand.Verb, _ job: String) -> TopState.Action {
         .command(TopCommand(verb: verb, job: Job.Name(job)!))
     }

@@ -77,6 +77,7 @@ struct TopPage {
             "H                show its last runs",
             "/                show only names with a text, or names that match a pattern such as db-*",
             "f                show only jobs whose last run failed, or all",
+            "F                show only jobs in the next state that there is, or all",
             "S                sort by state, next run, last run, name, or as configured",
             "Ctrl-L           draw the screen again",
             "? h              this list",

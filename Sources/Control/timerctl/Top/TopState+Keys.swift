@@ -61,6 +61,7 @@ extension TopState {
         case .character("/"): mode = .filter(before: text)
         case .character("S"): changeOrder(size)
         case .character("f"): toggleFailed(size)
+        case .character("F"): changeState(size)
         case .character("?"), .character("h"): mode = .help(.help)
         case .escape where !text.isEmpty: setText("", size)
         case .character(let other) where other != " ":

@@ -55,7 +55,7 @@ extension TopState {
         guard table != nil else { return header }
         guard !shown.isEmpty else {
             return header
-                + [drawing.line(isFiltered ? "no job matches; f and / change that" : "no jobs")]
+                + [drawing.line(isFiltered ? "no job matches; f, F and / change that" : "no jobs")]
         }
         let width = TopDetail.width(size)
         let columns = size.columns - (width.map { $0 + Self.border.count } ?? 0)
@@ -131,6 +131,10 @@ extension TopState {
             left += table.since.map { ", started \(Text.instant($0, now: now))" } ?? ""
         }
         if let order = filter.sort { left += "; sorted by \(order.rawValue)" }
+        if !filter.states.isEmpty {
+            let states = filter.states.sorted { $0.rank < $1.rank }.map(\.rawValue)
+            left += "; only \(states.joined(separator: ", "))"
+        }
         if filter.failed { left += "; only failed" }
         if !text.isEmpty { left += "; names: \(text)" }
         let place = shown.isEmpty ? "" : "\(place + 1)/\(shown.count)  "

@@ -122,6 +122,16 @@ struct TopState {
         select(size)
     }
 
+    /// Shows only the jobs of the next state that there is, and after the last state all jobs.
+    mutating func changeState(_ size: TopSize) {
+        let present = Set((table?.jobs ?? []).map(\.stateWord))
+        let states = ListFilter.State.allCases.filter { present.contains($0.rawValue) }
+        let last = filter.states.max { $0.rank < $1.rank }
+        filter.paused = false
+        filter.state = states.first { last.map(\.rank) ?? -1 < $0.rank }.map { [$0] } ?? []
+        select(size)
+    }
+
     /// Changes to the next order; the first is that of the configuration.
     mutating func changeOrder(_ size: TopSize) {
         let orders: [ListFilter.Order?] = [nil] + [.state, .next, .last, .name]

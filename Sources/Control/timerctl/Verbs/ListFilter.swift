@@ -14,6 +14,9 @@ struct ListFilter: ParsableArguments {
     /// The words of the column STATE.
     enum State: String, ExpressibleByArgument, CaseIterable {
         case armed, running, waiting, retrying, paused, stopped, finished
+
+        /// The place in this list.
+        var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
     }
 
     @Option(
@@ -34,9 +37,12 @@ struct ListFilter: ParsableArguments {
 
     @OptionGroup var pauses: PauseFilter
 
+    /// The states that are shown; empty: all.
+    var states: Set<State> { Set(state + (paused ? [.paused] : [])) }
+
     /// Whether no option excludes a job.
     var isAll: Bool {
-        state.isEmpty && !failed && !paused && names.isEmpty && pauses.isEmpty
+        states.isEmpty && !failed && names.isEmpty && pauses.isEmpty
     }
 
     /// The selected jobs in their order. Jobs without a value to sort by come last, and jobs with
@@ -66,10 +72,9 @@ struct ListFilter: ParsableArguments {
     ]
 
     private func admits(_ job: JobTable.Row) -> Bool {
-        var states = Set(state.map(\.rawValue))
-        if paused { states.insert("paused") }
-        return (states.isEmpty || states.contains(job.stateWord)) && (!failed || job.hasFailed)
-            && names.admit(job.job) && pauses.admits(job)
+        let hasState = states.isEmpty || states.contains { $0.rawValue == job.stateWord }
+        return hasState && (!failed || job.hasFailed) && names.admit(job.job)
+            && pauses.admits(job)
     }
 
     private static func sorted<Key: Comparable>(
