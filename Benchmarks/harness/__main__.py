@@ -15,12 +15,12 @@ import time
 
 from . import (
     agenda, burst, control, cost, durable, growth, next, notify, page, places, profile, punctual, report, scale,
-    timers, versions)
+    timers, top, versions)
 
 CASES = {
     "next": next, "agenda": agenda, "burst": burst, "scale": scale, "cost": cost, "punctual": punctual,
     "durable": durable, "control": control, "growth": growth, "page": page, "notify": notify, "timers": timers,
-    "profile": profile, "versions": versions}
+    "top": top, "profile": profile, "versions": versions}
 
 
 def machine():

@@ -404,6 +404,22 @@ def control(figures, goals):
           size(row["resident_bytes"])) for row in firing])
 
 
+def top(figures, goals):
+    """What it costs to watch all jobs in a terminal."""
+    alone, *terminals = figures
+    for row in terminals:
+        goals.most(
+            f"top: of one processor, {row['columns']} columns, {alone['jobs']} jobs", row["top"], 0.05,
+            "{:.1%}".format)
+    text = (
+        f"`timerctl top` with {alone['jobs']} jobs, of which some fire; parts of one processor. Without it, the daemon "
+        f"and its runner take {alone['alone']:.1%}.\n\n")
+    return text + table(
+        ["columns", "top", "daemon and runner", "drawn, each second"],
+        [(row["columns"], f"{row['top']:.1%}", f"{row['daemon']:.1%}", size(row["bytes_each_second"]))
+         for row in terminals])
+
+
 def growth(figures, goals):
     """What is done to very many jobs or rows, and how late the others are."""
     names = {
@@ -516,6 +532,7 @@ SECTIONS = [
     ("cost", "What a firing costs", cost),
     ("punctual", "One job each second", punctual), ("durable", "Recorded firings", durable),
     ("timers", "Timers inside a program", timers), ("control", "Looking and changing", control),
+    ("top", "The screen of timerctl top", top),
     ("growth", "Very many jobs at once", growth), ("page", "People who look", page),
     ("notify", "Notifications", notify),
     ("profile", "Where the time of a run goes", profile)]
