@@ -12,8 +12,8 @@ public struct DefinitionText: Hashable, Sendable {
     /// Its lines, with comments among them, and without those between it and the next table.
     public let lines: [String]
 
-    /// Whether the file has nothing but this definition and comments.
-    public let isWholeFile: Bool
+    /// All lines of the file, if it has nothing but this definition and comments; nil if it has more.
+    public let wholeFile: [String]?
 }
 
 extension ConfigReader {
@@ -54,7 +54,9 @@ extension DefinitionText {
         self.file = file
         self.line = line
         self.lines = lines
-        isWholeFile = inner.count == 1 && tables.count == 1
+        // What is after the last line end is not a line.
+        let written = all.last?.isEmpty == true ? all.dropLast() : all
+        wholeFile = inner.count == 1 && entries.count == 1 ? written : nil
     }
 }
 

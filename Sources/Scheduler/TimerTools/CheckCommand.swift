@@ -50,6 +50,10 @@ package struct CheckCommand: ParsableCommand {
             valueName: "job"))
     var text: String?
 
+    /// With --text: the whole file, and an error if it has more than the job. `timerctl remove` sets it.
+    @Flag(help: .private)
+    var wholeFile = false
+
     func validate() throws {
         if origin != nil || text != nil, !files.isEmpty {
             let option = origin == nil ? "--text" : "--origin"
@@ -83,14 +87,34 @@ package struct CheckCommand: ParsableCommand {
     }
 
     private func showText(of name: String) throws {
+        let found = try found(name, by: "--text") { job, main throws(ConfigError) in
+            try ConfigReader.definition(of: job, path: main, ownerUID: geteuid())
+        }
+        print("# \(Printable.text(found.file)):\(found.line)")
+        guard wholeFile else {
+            for line in found.lines { print(Printable.text(line)) }
+            return
+        }
+        guard let lines = found.wholeFile else {
+            Output.complain("\(found.file) has more than the job \"\(name)\"")
+            throw ExitCode(1)
+        }
+        for line in lines { print(Printable.text(line)) }
+    }
+
+    /// What the files say of a job.
+    ///
+    /// - Throws: an exit status, after the reason was printed, if they cannot be read or have no such job.
+    private func found<Value>(
+        _ name: String, by option: String,
+        _ find: (Job.Name, String) throws(ConfigError) -> Value?
+    ) throws -> Value {
         let main = config ?? Standard.config
         guard let job = Job.Name(name) else {
-            throw ValidationError("--text: \(Job.Name.fault(in: name) ?? "not a job name")")
+            throw ValidationError("\(option): \(Job.Name.fault(in: name) ?? "not a job name")")
         }
-        let found: DefinitionText?
-        do throws(ConfigError) {
-            found = try ConfigReader.definition(of: job, path: main, ownerUID: geteuid())
-        } catch {
+        let found: Value?
+        do throws(ConfigError) { found = try find(job, main) } catch {
             Output.complain(FileCheckRun.text(error))
             throw ExitCode(1)
         }
@@ -98,26 +122,13 @@ package struct CheckCommand: ParsableCommand {
             Output.complain("no file of \(main) has a job \"\(job)\"")
             throw ExitCode(1)
         }
-        print("# \(Printable.text(found.file)):\(found.line)")
-        for line in found.lines { print(Printable.text(line)) }
+        return found
     }
 
     /// Shows where each value of a job comes from. The values themselves may be secret.
     private func showOrigin(of name: String) throws {
-        let main = config ?? Standard.config
-        guard let job = Job.Name(name) else {
-            throw ValidationError("--origin: \(Job.Name.fault(in: name) ?? "not a job name")")
-        }
-        let origins: [KeyOrigin]?
-        do throws(ConfigError) {
-            origins = try ConfigReader.origins(of: job, path: main, ownerUID: geteuid())
-        } catch {
-            Output.complain(FileCheckRun.text(error))
-            throw ExitCode(1)
-        }
-        guard let origins else {
-            Output.complain("no file of \(main) has a job \"\(job)\"")
-            throw ExitCode(1)
+        let origins = try found(name, by: "--origin") { job, main throws(ConfigError) in
+            try ConfigReader.origins(of: job, path: main, ownerUID: geteuid())
         }
         let width = origins.map(\.key.count).max() ?? 0
         for origin in origins {

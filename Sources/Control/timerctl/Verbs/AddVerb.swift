@@ -189,7 +189,7 @@ struct RemoveVerb: Verb {
         let config = try connection.ask(.oneOffs(), for: OneOffsReply.self).config
         let directory = DefinitionDirectory(DefinitionDirectory.jobs, besideConfig: config)
         let file = "\(directory.path)/\(job).toml"
-        guard let text = Self.ownText(file, of: job) else {
+        guard let text = Self.ownText(file, of: job, config) else {
             throw Connection.fail(
                 1,
                 "\(file) has more than this job, or is not there; `timerctl edit \(job)` opens the file that has it"
@@ -206,19 +206,16 @@ struct RemoveVerb: Verb {
         try connection.show(reply) { Printable.lines(text) + "\n\(job): removed" }
     }
 
-    /// The text of a file that has one table, that of this job; nil if it has others, or is not there.
-    private static func ownText(_ file: String, of job: Job.Name) -> String? {
-        let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        guard let bytes = Descriptor.read(descriptor, upTo: 65_536) else { return nil }
-        let text = String(decoding: bytes, as: UTF8.self)
-        let tables = text.split(separator: "\n").filter { $0.hasPrefix("[") }
-        let names = ["[job.\(job)", "[job.\"\(job)\""]
-        let isOwn = tables.allSatisfy { table in
-            names.contains { table.hasPrefix("\($0)]") || table.hasPrefix("\($0).") }
-        }
-        return !tables.isEmpty && isOwn ? text : nil
+    /// The text of a file that defines this job and nothing else; nil if it has more, or is not there.
+    private static func ownText(_ file: String, of job: Job.Name, _ config: String) -> String? {
+        let arguments = [
+            "check", "--config", config, "--text", job.description, "--whole-file",
+        ]
+        guard let output = Program.output(of: [TimerdProgram.path] + arguments),
+            let end = output.firstIndex(of: "\n"),
+            output[..<end].hasPrefix("# \(Printable.text(file)):")
+        else { return nil }
+        return String(output[end...].dropFirst())
     }
 }
 
