@@ -171,13 +171,11 @@ public struct Explanation {
         let place = run.machine.map { " on \(Printable.text($0))" } ?? ""
         let words = Printable.text(RunWords.ending(of: run) ?? "ended")
         if run.succeeded == true { return words + place }
-        // "was skipped: …", "was lost: …", "was replaced by a newer run", "was stopped on request"
-        let isDone = ["skipped", "lost: ", "replaced", "stopped"].contains { words.hasPrefix($0) }
-        if isDone { return "was\(place) \(words)" }
-        let isUnstarted = ["could not start", "never started", "its condition"].contains {
-            words.hasPrefix($0)
+        return switch run.outcome.flatMap({ RunOutcome($0) })?.sentence {
+        case .passive: "was\(place) \(words)"
+        case .complete: words + place
+        case .ended, nil: "ended\(place): \(words)"
         }
-        return isUnstarted ? words + place : "ended\(place): \(words)"
     }
 
     private mutating func explainIncidents(of job: JobStatus) {

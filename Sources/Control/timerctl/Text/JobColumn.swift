@@ -38,11 +38,7 @@ enum JobColumn: String, CaseIterable, ExpressibleByArgument {
 
     func cell(_ job: JobTable.Row, _ now: WallInstant) -> TextTable.Cell {
         func instant(_ text: String?) -> String { Text.when(text, now: now) }
-        return cell(job, instant)
-    }
-
-    private func cell(_ job: JobTable.Row, _ instant: (String?) -> String) -> TextTable.Cell {
-        switch self {
+        return switch self {
         case .job: .init(job.job)
         case .state: .init(job.stateWord, job.stateStyle)
         case .next: .init(job.nextStart.map { instant($0) } ?? job.nextWord)

@@ -177,12 +177,10 @@ struct TextTable {
         for (place, cell) in cells.enumerated() {
             let wide = Screen.width(of: cell.text)
             let pad = max(0, widths[place] - wide)
-            defer { spaces += (columns[place].isNumber ? 0 : pad) + Self.gap }
-            guard !cell.text.isEmpty else {
-                if columns[place].isNumber { spaces += pad }
-                continue
-            }
-            if columns[place].isNumber { spaces += pad }
+            let (before, behind) = columns[place].isNumber ? (pad, 0) : (0, pad)
+            spaces += before
+            defer { spaces += behind + Self.gap }
+            guard !cell.text.isEmpty else { continue }
             let room = limit - used - spaces
             guard room > 0 else { break }
             let text = wide > room ? Screen.shortened(cell.text, to: room) : cell.text

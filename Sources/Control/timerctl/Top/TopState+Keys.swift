@@ -89,16 +89,19 @@ extension TopState {
     ///
     /// - Parameter verb: gets how many of the job's next runs are skipped already.
     private mutating func command(_ verb: (Int?) -> TopCommand.Verb) -> Action? {
-        guard let job, let name = Job.Name(job.job) else {
-            message = Message(text: "no job is selected", isError: true)
-            return nil
-        }
+        guard let job = wantJob(), let name = Job.Name(job.job) else { return nil }
         let command = TopCommand(verb: verb(job.skips), job: name)
         guard command.question == nil else {
             mode = .question(command)
             return nil
         }
         return .command(command)
+    }
+
+    /// The selected job; nil, with a message, if there is none.
+    private mutating func wantJob() -> JobTable.Row? {
+        if job == nil { message = Message(text: "no job is selected", isError: true) }
+        return job
     }
 
     private mutating func answer(_ key: Key, _ command: TopCommand) -> Action? {
@@ -115,29 +118,33 @@ extension TopState {
     }
 
     private mutating func open(_ page: DetailPage, _ size: TopSize) -> Action? {
-        guard job != nil else {
-            message = Message(text: "no job is selected", isError: true)
-            return nil
-        }
+        guard wantJob() != nil else { return nil }
         mode = .page(TopPage(lines(of: page, size, Terminal.now), top: 0), page)
         return .detail
     }
 
     private mutating func openNote() {
-        guard let name = job.flatMap({ Job.Name($0.job) }) else {
-            message = Message(text: "no job is selected", isError: true)
-            return
-        }
+        guard let name = wantJob().flatMap({ Job.Name($0.job) }) else { return }
         mode = .note("", name)
     }
 
-    private mutating func pressInNote(_ key: Key, _ text: String, _ job: Job.Name) -> Action? {
+    /// The text of a line that is being typed, after this key; nil: the key does not change it.
+    private static func typed(_ key: Key, after text: String) -> String? {
         switch key {
-        case .character(let character): mode = .note(text + String(character), job)
-        case .paste(let pasted):
-            mode = .note(text + pasted.filter { !$0.isNewline }.prefix(200), job)
-        case .backspace: mode = .note(String(text.dropLast()), job)
-        case .control("u"): mode = .note("", job)
+        case .character(let character): text + String(character)
+        case .paste(let pasted): text + pasted.filter { !$0.isNewline }.prefix(200)
+        case .backspace: String(text.dropLast())
+        case .control("u"): ""
+        default: nil
+        }
+    }
+
+    private mutating func pressInNote(_ key: Key, _ text: String, _ job: Job.Name) -> Action? {
+        if let new = Self.typed(key, after: text) {
+            mode = .note(new, job)
+            return nil
+        }
+        switch key {
         case .enter:
             mode = .table
             return .command(TopCommand(verb: .pause(note: text.isEmpty ? nil : text), job: job))
@@ -150,21 +157,21 @@ extension TopState {
     }
 
     private mutating func openLog() -> Action? {
-        guard let job else {
-            message = Message(text: "no job is selected", isError: true)
-            return nil
-        }
+        guard let job = wantJob() else { return nil }
         mode = .log(TopLog(job: job.job))
         return .log(job.job)
     }
 
     private mutating func pressInFilter(_ key: Key, _ before: String, _ size: TopSize) -> Action? {
+        if key == .backspace, text.isEmpty {
+            mode = .table
+            return nil
+        }
+        if let new = Self.typed(key, after: text) {
+            setText(new, size)
+            return nil
+        }
         switch key {
-        case .character(let character): setText(text + String(character), size)
-        case .paste(let pasted): setText(text + pasted.filter { !$0.isNewline }.prefix(200), size)
-        case .backspace where text.isEmpty: mode = .table
-        case .backspace: setText(String(text.dropLast()), size)
-        case .control("u"): setText("", size)
         case .enter: mode = .table
         case .escape:
             mode = .table

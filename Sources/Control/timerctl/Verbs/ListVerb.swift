@@ -104,8 +104,6 @@ struct ListVerb: Verb {
     private var isOfAll: Bool { filter.isAll && filter.sort == nil && jobs.isEmpty }
 
     private func selected(_ table: JobTable) throws -> [JobTable.Row] {
-        let found = filter.apply(to: table.jobs)
-        guard !jobs.isEmpty else { return found }
         for job in jobs where !table.jobs.contains(where: { NamePatterns.admit($0.job, as: job) }) {
             let near = nearestName(job, among: table.jobs.map(\.job))
                 .map { " (did you mean \"\($0)\"?)" }
@@ -114,6 +112,13 @@ struct ListVerb: Verb {
                 "no job is named \"\(Printable.text(job))\"\(near ?? ""); `timerctl list` shows the jobs"
             )
         }
+        return admitted(table)
+    }
+
+    /// The same without an error if there is none of a name.
+    private func admitted(_ table: JobTable) -> [JobTable.Row] {
+        let found = filter.apply(to: table.jobs)
+        guard !jobs.isEmpty else { return found }
         return found.filter { row in jobs.contains { NamePatterns.admit(row.job, as: $0) } }
     }
 
@@ -146,10 +151,7 @@ struct ListVerb: Verb {
             var lines: [String]
             do throws(Connection.Failure) {
                 let status = try connection.table()
-                let shown = filter.apply(to: status.jobs).filter { row in
-                    jobs.isEmpty || jobs.contains { NamePatterns.admit(row.job, as: $0) }
-                }
-                let text = Text.table(status, shown, columns: columns, on: screen)
+                let text = Text.table(status, admitted(status), columns: columns, on: screen)
                 lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(
                     String.init)
             } catch {

@@ -44,6 +44,24 @@ extension RunOutcome {
         }
     }
 
+    /// How a sentence about the run continues with its words.
+    public enum Sentence: Hashable, Sendable {
+        /// It ended, and the words say how: `exit 1`, `timed out`.
+        case ended
+        /// Another program or a rule did something to it: it is, or was, `skipped: …`, `lost: …`.
+        case passive
+        /// The words have a verb: `never started: …`, `could not start: …`.
+        case complete
+    }
+
+    public var sentence: Sentence {
+        switch self {
+        case .exited, .signalled, .timedOut: .ended
+        case .spawnFailed, .lost(.deadline), .lost(.unstarted): .complete
+        case .replaced, .stopped, .windowEnded, .lost, .skipped: .passive
+        }
+    }
+
     /// - Parameters:
     ///   - errno: the name of the error.
     ///   - what: the step that failed, with its object.

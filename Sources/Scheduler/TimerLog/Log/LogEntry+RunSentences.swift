@@ -40,11 +40,9 @@ extension LogEntry {
             return (level, "run \(run) \(failed ? "failed: \(words)" : words), after \(took)")
         case .replaced, .stopped, .windowEnded:
             return (level, "run \(run) ended: \(words), after \(took)")
-        case .timedOut: return (level, "run \(run) \(words)")
-        case .lost, .skipped:
-            let isUnstarted = words.hasPrefix("never")
-            return (level, "run \(run) \(isUnstarted ? "" : "is ")\(words)")
-        case .spawnFailed: return (level, "run \(run) \(words)")
+        case .timedOut, .spawnFailed, .lost, .skipped:
+            let verb = outcome.sentence == .passive ? "is " : ""
+            return (level, "run \(run) \(verb)\(words)")
         }
     }
 }
