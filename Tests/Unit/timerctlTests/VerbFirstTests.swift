@@ -75,6 +75,18 @@ import TimerCore
         #expect(Timerctl.unknownCommand(given[...]) == text.map { "timerctl: \($0)" })
     }
 
+    /// What other programs call a command gets the command to type here.
+    @Test(arguments: [
+        ("enable", "timerctl start"), ("disable", "timerctl stop"), ("restart", "timerctl run"),
+        ("daemon-reload", "timerctl reload`"), ("delete", "timerctl remove"),
+        ("create", "timerctl add"), ("logs", "timerctl log"),
+    ])
+    func aCommandOfAnotherProgramNamesOurs(word: String, ours: String) throws {
+        let text = try #require(Timerctl.unknownCommand([word, "backup"]))
+        #expect(text.hasPrefix("timerctl: there is no command \"\(word)\": "))
+        #expect(text.contains("`\(ours)"), "\(text)")
+    }
+
     @Test func whatIsBehindTwoDashesIsAppendedToTheCommand() throws {
         func read(_ arguments: String...) throws -> RunVerb {
             try #require(try Timerctl.command(for: arguments[...]) as? RunVerb)

@@ -47,6 +47,23 @@ import TimerZones
     private static let end = Order.PauseEnd.after(.seconds(3600))
 
     /// The answer has the end of the pause as an instant.
+    /// Of very many jobs the sum is printed, and the first of those for which nothing was to do.
+    @Test func aCommandForManyJobsHasASum() {
+        func results(_ changed: Int, _ others: Int) -> [String] {
+            let changed = (0..<changed).map { OrdersReply.Result(job: "job-\($0)", changed: true) }
+            let others = (0..<others).map {
+                OrdersReply.Result(job: "other-\($0)", changed: false, reason: "already paused")
+            }
+            return Text.orders(changed + others, done: "paused")
+        }
+        #expect(results(18, 2).count == 20 && results(18, 2)[0].hasPrefix("job-0: paused"))
+        #expect(results(21, 0) == ["21 jobs: paused"])
+        let mixed = results(1, 30)
+        #expect(mixed.count == 22 && mixed[0] == "1 job: paused")
+        #expect(mixed[20].hasPrefix("other-19: ") && mixed[21] == "10 more jobs: nothing to do")
+        #expect(results(0, 21).count == 21)
+    }
+
     @Test func anAnswerSaysUntilWhen() throws {
         let until = Terminal.now + .seconds(7 * 86_400 + 90)
         let pause = PauseStatus(Pause(since: Terminal.now, by: .user("ada"), until: until))
