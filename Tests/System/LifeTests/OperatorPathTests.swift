@@ -38,9 +38,7 @@ import TimerControl
         /// command.
         func enter(_ command: String, _ expected: [String]) throws -> [String] {
             commands += 1
-            try tmux.enter("clear")
-            _ = tmux.waitFor("an empty screen") { $0.first == "$" && $0[1].isEmpty }
-            try tmux.enter(command)
+            try tmux.enterOnEmptyScreen(command)
             return tmux.waitFor("\(command): \(expected)") { screen in
                 screen[0] == "$ \(command)" && screen.contains("$")
                     && expected.allSatisfy { text in screen.contains { $0.contains(text) } }
@@ -76,8 +74,7 @@ import TimerControl
         #expect(try paused(daemon) == 4)
         let tmux = try Tmux(in: daemon.folder, ["TIMERD_SOCKET": daemon.socket])
         for (answer, left) in [("n", 4), ("", 4), ("y", 0)] {
-            try tmux.enter("clear")
-            try tmux.enter("timerctl resume --all")
+            try tmux.enterOnEmptyScreen("timerctl resume --all")
             let asked = tmux.waitFor("the question") {
                 $0.contains { $0.hasPrefix("End them? (y/N)") }
             }

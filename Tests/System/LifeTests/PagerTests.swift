@@ -16,7 +16,7 @@ import Testing
             in: daemon.folder,
             ["TIMERD_SOCKET": daemon.socket, "PAGER": "tee -a \(paged) | tail -n 3"])
         func type(_ line: String, _ mark: String) throws {
-            try tmux.enter("\(line); echo \(mark)-$?")
+            try tmux.enterOnEmptyScreen("\(line); echo \(mark)-$?")
             _ = tmux.waitFor("the end of \(line)") { $0.contains("\(mark)-0") }
         }
         // What fits, what goes elsewhere, and what may not be paged.
@@ -28,9 +28,9 @@ import Testing
         try type("timerctl list --json", "json")
         #expect(access(paged, F_OK) != 0)
         // A pager that is not there is none.
-        try type("clear; PAGER=/nonexistent/pager timerctl list", "missing")
+        try type("PAGER=/nonexistent/pager timerctl list", "missing")
         #expect(tmux.waitFor("the list") { $0.contains { $0.hasPrefix("job-39 ") } }.count > 0)
-        try type("clear; timerctl list --color never", "paged")
+        try type("timerctl list --color never", "paged")
         let text = try String(contentsOfFile: paged, encoding: .utf8)
         #expect(text.hasPrefix("JOB ") && text.contains("\njob-39 "))
         #expect(daemon.stop() == 0)

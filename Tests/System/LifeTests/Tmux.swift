@@ -61,6 +61,16 @@ final class Tmux {
         try press("Enter")
     }
 
+    /// Clears the screen and then types a line, so that what is read next is of this line: what is
+    /// typed while `clear` runs is echoed before it, and the output would begin behind the prompt.
+    func enterOnEmptyScreen(
+        _ line: String, _ location: SourceLocation = #_sourceLocation
+    ) throws {
+        try enter("clear")
+        _ = waitFor("an empty screen", location) { $0.first == "$" && $0[1].isEmpty }
+        try enter(line)
+    }
+
     /// Presses keys, by their names in tmux: `p`, `Up`, `C-c`.
     func press(_ keys: String...) throws { try run(["send-keys"] + keys) }
 
