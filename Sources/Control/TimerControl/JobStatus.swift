@@ -121,6 +121,14 @@ public struct JobStatus: Codable, Hashable, Sendable {
     public var policy: PolicyStatus?
     /// What must be true when a run is about to start; absent if nothing must.
     public var condition: ConditionStatus?
+    /// The file that defines it; absent in lists.
+    public var file: String?
+    /// The line of that file in which its definition begins, from 1; absent in lists.
+    public var line: Int?
+    /// The keys of its definition with another value than the built-in one, as in the configuration: `"timeout": "2h"`.
+    /// Of variables there are the names alone, and of `stdin` the size. The keys of its schedule,
+    /// its window, its condition and of what it follows have members of their own. Absent in lists.
+    public var settings: [String: String]?
     /// What was deleted of its history because of a limit since the daemon started; absent if
     /// nothing was, and in lists.
     public var historyDeleted: HistoryDeletion?
@@ -137,13 +145,13 @@ public struct JobStatus: Codable, Hashable, Sendable {
             countedFrom,
             countedRuns, countedSuccesses
         case cron, description, dstGap, dstOverlap, elapsedUsec, everyNth, everyUsec, except,
-            excluded,
+            excluded, file,
             firings, fleet,
             followers, follows, followsAt, from, historyDeleted, incidents
-        case job, last, maxRuns, maxSuccesses, next
+        case job, last, line, maxRuns, maxSuccesses, next
         case nextAttempt, nextAttemptUsec, notAfter, notBefore, onBootUsec, onDemand, oneOff,
             onlyOn, paused, policy,
-            remainingUsec, runArguments, running, shell
+            remainingUsec, runArguments, running, settings, shell
         case skipped, skips, state, timezone, uncertainUsec, window
     }
 }

@@ -25,8 +25,9 @@ public struct ConfigChange: Sendable {
         var rest = reading.jobSet.jobs[...]
         for share in reading.shares {
             if reading.unchanged.contains(share.file) {
-                let names = origins.jobs(of: share.file)
-                next.jobs[share.file] = names
+                let defined = origins.jobs[share.file] ?? []
+                next.jobs[share.file] = defined
+                let names = defined.map(\.name)
                 kept += names
                 pieces.keep(names)
             } else {

@@ -14,12 +14,19 @@ public struct ConfigFaults: Hashable, Sendable {
     public var jobs: [Job.Name: String] = [:]
 }
 
-/// From which files of `jobs.d` the jobs in use come, so that the jobs of a file with an error can
-/// be kept.
+/// From which files the jobs in use come, so that the jobs of a file with an error can be kept, and
+/// that it can be said where a job is defined.
 public struct ConfigOrigins: Sendable {
-    /// The jobs of each file, in the order of the file. Jobs of the main file are not here: a
-    /// reload uses the whole file or nothing.
-    var jobs: [String: [Job.Name]] = [:]
+    /// A job, and the line of its file in which it begins.
+    struct DefinedJob: Sendable {
+        var name: Job.Name
+        var line: UInt32
+    }
+
+    /// The jobs of each file of `jobs.d`, in the order of the file.
+    var jobs: [String: [DefinedJob]] = [:]
+    /// The main file, of which a reload uses everything or nothing, and its jobs.
+    private(set) var main: (file: String, jobs: [DefinedJob])
     /// The files that have a table of settings, such as `[daemon]`.
     var settings: Set<String> = []
 
@@ -28,15 +35,31 @@ public struct ConfigOrigins: Sendable {
     /// - Complexity: O(*n*) in the number of jobs.
     public init(of reading: ConfigReading) {
         settings = reading.settingsFiles
-        var rest = reading.jobSet.jobs[...]
+        main = (reading.shares.first?.file ?? "", [])
+        var rest = zip(reading.jobSet.jobs, reading.lines).map {
+            DefinedJob(name: $0.name, line: $1)
+        }[...]
         for (index, share) in reading.shares.enumerated() {
-            if index > 0 { jobs[share.file] = rest.prefix(share.jobs).map(\.name) }
+            let defined = Array(rest.prefix(share.jobs))
+            if index > 0 { jobs[share.file] = defined } else { main.jobs = defined }
             rest = rest.dropFirst(share.jobs)
         }
     }
 
+    /// Where a job begins: the path of its file, and the line, from 1; nil if it is not known.
+    ///
+    /// - Complexity: O(*n*) in the number of jobs.
+    public func place(of job: Job.Name) -> (file: String, line: Int)? {
+        for (file, defined) in [(main.file, main.jobs)] + jobs.map({ ($0.key, $0.value) }) {
+            if let found = defined.first(where: { $0.name == job }), found.line > 0 {
+                return (file, Int(found.line))
+            }
+        }
+        return nil
+    }
+
     /// The jobs of a file of `jobs.d`; none if the file is not known.
-    func jobs(of file: String) -> [Job.Name] { jobs[file] ?? [] }
+    func jobs(of file: String) -> [Job.Name] { (jobs[file] ?? []).map(\.name) }
 
     /// The jobs of these files of `jobs.d`, in any order.
     public func jobs(of files: Set<String>) -> [Job.Name] { files.flatMap { jobs(of: $0) } }
@@ -111,16 +134,17 @@ public struct ConfigPart: Sendable {
                 pieces.read(jobs)
                 continue
             }
-            let names = origins.jobs(of: file).filter { known.insert($0).inserted }
-            next.jobs[file] = names
-            kept += names.map { ($0, file) }
-            pieces.keep(names)
+            let defined = (origins.jobs[file] ?? []).filter { known.insert($0.name).inserted }
+            next.jobs[file] = defined
+            kept += defined.map { ($0.name, file) }
+            pieces.keep(defined.map(\.name))
         }
         // If a job was moved into a refused file, it is kept too.
         let moved = reading.faults.jobs.filter { known.insert($0.key).inserted }
             .sorted { $0.key < $1.key }
         for (job, file) in moved {
-            next.jobs[file, default: []].append(job)
+            // The line is of the file that is refused: where the job was moved to is not in use.
+            next.jobs[file, default: []].append(ConfigOrigins.DefinedJob(name: job, line: 0))
             kept.append((job, file))
         }
         pieces.keep(moved.map(\.key))

@@ -10,6 +10,8 @@ public struct ConfigReading: Sendable {
     public var jobSet: JobSet
     /// How many jobs each file defines, by its path, in the order of the files.
     public var shares: [(file: String, jobs: Int)]
+    /// In which line of its file each job begins, from 1, in the order of the jobs.
+    var lines: [UInt32]
     /// The daemon's own settings; a setting with an error has its default.
     public var settings: DaemonSettings
     /// The errors in the order of the files. Each file has at most `errorsMax` errors, and one more

@@ -40,6 +40,7 @@ extension Decoder {
         leavePlaces(&kept)
         applyDates(to: &kept)
         let shares = shares(of: kept)
+        let lines = kept.map { UInt32(clamping: place(of: $0.name)?.mark.line ?? 0) }
         nameForMachine(&kept)
         let unused = unusedSlots() + datesWarnings(of: kept)
         // Who is in a group may change at any time. Two names of files may be equal as texts and differ
@@ -49,7 +50,7 @@ extension Decoder {
             && Set(ends.map(\.file)).count == ends.count
         return ConfigReading(
             jobSet: JobSet(kept, notifiers: notifiers, slots: slots), shares: shares,
-            settings: settings, errors: errors,
+            lines: lines, settings: settings, errors: errors,
             errorCount: errors.count + unlisted, rejected: rejected,
             defaultsErrors: defaultsErrors, warnings: warnings + unused,
             warningCount: warningCount + unused.count, noteCount: noteCount, faults: faults,

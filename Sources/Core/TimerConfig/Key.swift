@@ -26,9 +26,9 @@ struct Key<Target: KeyTarget>: Sendable {
     let help: String
     /// Whether `[defaults]` may have it, if it is one of jobs.
     let isDefault: Bool
-    /// The value that the target has without the key; nil if it has none, or none that can be
-    /// written in the file.
-    let standard: @Sendable () -> JSONValue?
+    /// The value that a target has, as it is written in the file; nil if it has none, or none that
+    /// can be written there.
+    let value: @Sendable (Target) -> JSONValue?
     let read: @Sendable (TomlNode, inout Target) throws(Fault) -> Void
     /// Makes the target what it is without the key; nil if one of its values does that.
     private(set) var remove: (@Sendable (inout Target) -> Void)?
@@ -40,11 +40,15 @@ struct Key<Target: KeyTarget>: Sendable {
     /// All keys of the target's table.
     static var all: [Self] { Target.keys }
 
+    /// The value that the target has without the key; nil if it has none, or none that can be
+    /// written in the file.
+    func standard() -> JSONValue? { value(Target()) }
+
     /// A key with a rule of its own.
     init(
         _ name: String, _ schema: ValueShape, type: String? = nil, limits: String? = nil,
         _ help: String, default isDefault: Bool = true,
-        standard: @escaping @Sendable () -> JSONValue? = { nil },
+        value: @escaping @Sendable (Target) -> JSONValue? = { _ in nil },
         _ read: @escaping @Sendable (TomlNode, inout Target) throws(Fault) -> Void
     ) {
         self.name = name
@@ -53,7 +57,7 @@ struct Key<Target: KeyTarget>: Sendable {
         self.limits = limits ?? schema.limits
         self.help = help
         self.isDefault = isDefault
-        self.standard = standard
+        self.value = value
         self.read = read
     }
 
@@ -64,7 +68,7 @@ struct Key<Target: KeyTarget>: Sendable {
     ) {
         self.init(
             name, shape.schema, type: shape.type, limits: shape.limits, help, default: isDefault,
-            standard: { shape.write(Target()[keyPath: path]) }
+            value: { shape.write($0[keyPath: path]) }
         ) { [read = shape.read] (node, target) throws(Fault) in
             target[keyPath: path] = try read(node)
         }
@@ -79,7 +83,7 @@ struct Key<Target: KeyTarget>: Sendable {
     ) {
         self.init(
             name, shape.schema, type: shape.type, limits: shape.limits, help, default: isDefault,
-            standard: { (Target()[keyPath: path] ?? none).flatMap(shape.write) }
+            value: { ($0[keyPath: path] ?? none).flatMap(shape.write) }
         ) { [read = shape.read] (node, target) throws(Fault) in
             target[keyPath: path] = try read(node)
         }
@@ -92,7 +96,8 @@ struct Key<Target: KeyTarget>: Sendable {
         _ shape: KeyShape<Value>, _ help: String, default isDefault: Bool = true
     ) {
         self.init(
-            name, shape.schema, type: shape.type, limits: shape.limits, help, default: isDefault
+            name, shape.schema, type: shape.type, limits: shape.limits, help, default: isDefault,
+            value: { $0[keyPath: path].flatMap { shape.write($0.value) } }
         ) {
             [read = shape.read] (node, target) throws(Fault) in
             target[keyPath: path] = Marked(try read(node), node.mark)
@@ -107,7 +112,7 @@ struct Key<Target: KeyTarget>: Sendable {
     ) {
         self.init(
             name, shape.schema, type: shape.type, limits: shape.limits, help,
-            standard: { .object([]) }
+            value: { $0[keyPath: path].isEmpty ? .object([]) : shape.write($0[keyPath: path]) }
         ) {
             [read = shape.read] (node, target) throws(Fault) in
             target[keyPath: path].merge(try read(node)) { $1 }

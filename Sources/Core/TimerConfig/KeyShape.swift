@@ -173,7 +173,9 @@ extension KeyShape where Value == String {
 
     /// The name of a user or group.
     static var account: Self {
-        Self(.account, type: "NAME") { (node) throws(Fault) in try node.account() }
+        Self(.account, type: "NAME", write: { .string($0) }) { (node) throws(Fault) in
+            try node.account()
+        }
     }
 
     static var path: Self {
@@ -187,7 +189,9 @@ extension KeyShape where Value == String {
 
 extension KeyShape where Value == Job.Name {
     static var jobName: Self {
-        Self(.text, type: "NAME") { (node) throws(Fault) in try node.jobName() }
+        Self(.text, type: "NAME", write: { .string($0.description) }) { (node) throws(Fault) in
+            try node.jobName()
+        }
     }
 }
 
@@ -195,11 +199,38 @@ extension KeyShape {
     /// An array of values, or something else that is read in a way of its own.
     static func list<Element>(
         of schema: ValueShape, min: Int = 0, limits: String? = nil,
+        write: (@Sendable (Element) -> JSONValue)? = nil,
         _ read: @escaping @Sendable (TomlNode) throws(Fault) -> Value
     ) -> Self where Value: Collection<Element> {
         Self(
             .array(schema, min: min), limits: limits,
-            write: { $0.isEmpty && min == 0 ? .array([]) : nil }, read: read)
+            write: { values in
+                if values.isEmpty { return min == 0 ? .array([]) : nil }
+                return write.map { .array(values.map($0)) }
+            }, read: read)
+    }
+}
+
+extension KeyShape where Value: Collection<String> & Sendable {
+    /// An array of names or words, whose order means nothing if they are a set.
+    static func texts(
+        of schema: ValueShape, min: Int = 0,
+        _ read: @escaping @Sendable (TomlNode) throws(Fault) -> Value
+    ) -> Self {
+        Self(
+            .array(schema, min: min),
+            write: { texts in
+                if texts.isEmpty, min > 0 { return nil }
+                return .array(
+                    (texts is Set<String> ? texts.sorted() : Array(texts)).map { .string($0) })
+            }, read: read)
+    }
+}
+
+extension JSONValue {
+    /// An array of names.
+    static func names(_ names: [some CustomStringConvertible]?) -> JSONValue {
+        .array((names ?? []).map { .string($0.description) })
     }
 }
 

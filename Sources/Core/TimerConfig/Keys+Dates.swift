@@ -43,14 +43,14 @@ extension Draft {
         JobKey(
             "except", .array(.pattern(ValueShape.name), min: 0),
             "The job does not run on the dates of these lists, by the names of their tables.",
-            standard: { .array([]) }
+            value: { .names($0.dateUse.except?.value) }
         ) { node, draft throws(Fault) in
             draft.dateUse.except = Marked(try node.dateLists(), node.mark)
         },
         JobKey(
             "only-on", .array(.pattern(ValueShape.name), min: 0),
             "The job runs on the dates of these lists alone, by the names of their tables.",
-            standard: { .array([]) }
+            value: { .names($0.dateUse.onlyOn?.value) }
         ) { node, draft throws(Fault) in
             draft.dateUse.onlyOn = Marked(try node.dateLists(), node.mark)
         },

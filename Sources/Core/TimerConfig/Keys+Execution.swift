@@ -80,7 +80,8 @@ extension Draft {
             "The signals that mean success, if one of them ends a run."),
         JobKey(
             "skip-exit-codes", ValueShape.oneOrMore(.integer(0...255), min: 0),
-            "The exit codes that mean that a run had nothing to do.", standard: { .array([]) }
+            "The exit codes that mean that a run had nothing to do.",
+            value: { KeyShape.exitCodes.write($0.skipExitCodes?.value ?? []) }
         ) { node, draft throws(Fault) in
             draft.skipExitCodes = Marked(try node.exitCodes(min: 0), node.mark)
         },
@@ -118,7 +119,7 @@ extension KeyShape where Value == String? {
 
 extension KeyShape where Value == String {
     fileprivate static var environmentFile: Self {
-        Self(.pattern("^-?/"), type: "PATH") { (node) throws(Fault) in
+        Self(.pattern("^-?/"), type: "PATH", write: { .string($0) }) { (node) throws(Fault) in
             let path = try node.string()
             guard path.hasPrefix("/") || path.hasPrefix("-/") else {
                 throw Fault(
@@ -132,7 +133,7 @@ extension KeyShape where Value == String {
 
     fileprivate static func label(
         _ read: @escaping @Sendable (TomlNode) throws(Fault) -> String
-    ) -> Self { Self(.text, read: read) }
+    ) -> Self { Self(.text, write: { .string($0) }, read: read) }
 }
 
 extension KeyShape where Value == UInt32 {
@@ -149,13 +150,28 @@ extension KeyShape where Value == UInt32 {
 
 extension KeyShape where Value == [Execution.Limit: UInt64?] {
     fileprivate static var limits: Self {
-        Self(.limits) { (node) throws(Fault) in try node.limits() }
+        Self(
+            .limits,
+            write: { limits in
+                .object(
+                    sorted: [String: JSONValue](
+                        uniqueKeysWithValues: limits.map { limit, value in
+                            (
+                                limit.rawValue,
+                                value.map { .integer(Int64(clamping: $0)) } ?? .string("infinity")
+                            )
+                        }))
+            }
+        ) { (node) throws(Fault) in try node.limits() }
     }
 }
 
 extension KeyShape where Value == [String: String] {
     fileprivate static var credentials: Self {
-        Self(.table(.path, names: "^[A-Za-z0-9._@-]{1,255}$")) { (node) throws(Fault) in
+        Self(
+            .table(.path, names: "^[A-Za-z0-9._@-]{1,255}$"),
+            write: { .object(sorted: $0.mapValues { .string($0) }) }
+        ) { (node) throws(Fault) in
             try node.credentials()
         }
     }
@@ -163,8 +179,11 @@ extension KeyShape where Value == [String: String] {
 
 extension KeyShape where Value == CapabilitySet {
     fileprivate static var capabilities: Self {
-        Self(.array(.words(CapabilitySet.names), min: 0), type: "[STRING, ...]") {
-            (node) throws(Fault) in try node.capabilities()
+        Self(
+            .array(.words(CapabilitySet.names), min: 0), type: "[STRING, ...]",
+            write: { .array($0.members.map { .string($0) }) }
+        ) { (node) throws(Fault) in
+            try node.capabilities()
         }
     }
 }

@@ -10,7 +10,10 @@ extension Draft {
         JobKey(
             "fleet", .words(["one", "each"]),
             "\"one\": each firing starts on one machine of the fleet; \"each\": on each of them, and they share the pause; absent: on this machine.",
-            default: false
+            default: false,
+            value: { draft in
+                draft.fleetMark.map { _ in .string(draft.isOnEachMachine ? "each" : "one") }
+            }
         ) { node, draft throws(Fault) in
             draft.isOnEachMachine = try node.choice(of: [("one", false), ("each", true)])
             draft.fleetMark = node.mark
@@ -22,7 +25,9 @@ extension Draft {
         .removed { $0.fleet.labels = [] },
         JobKey(
             \.fleet.prefer, "prefer",
-            .list(of: .pattern(ValueShape.name), min: 1) { (node) throws(Fault) in
+            .list(
+                of: .pattern(ValueShape.name), min: 1, write: { .string($0.description) }
+            ) { (node) throws(Fault) in
                 try node.machineNames()
             },
             "With fleet: the machines that start the job first, in this order."
@@ -94,7 +99,10 @@ extension FleetSettings: KeyTarget {
 extension Key where Target == FleetSettings {
     /// The key as one of the daemon's settings.
     var ofDaemon: DaemonKey {
-        DaemonKey(name, schema, type: type, limits: limits, help, standard: standard) {
+        DaemonKey(
+            name, schema, type: type, limits: limits, help,
+            value: { [value] in value($0.fleet ?? FleetSettings()) }
+        ) {
             [read] (node, settings) throws(Fault) in
             var fleet = settings.fleet ?? FleetSettings()
             // A table with an error is a table too.
@@ -106,7 +114,7 @@ extension Key where Target == FleetSettings {
 
 extension KeyShape where Value == Set<String> {
     fileprivate static var labels: Self {
-        list(of: .pattern(ValueShape.name), min: 1) { (node) throws(Fault) in
+        texts(of: .pattern(ValueShape.name), min: 1) { (node) throws(Fault) in
             try node.labels()
         }
     }

@@ -68,7 +68,7 @@ extension Draft {
         JobKey(
             "notify", .array(.pattern(ValueShape.name), min: 0),
             "The notifiers that tell people about the job, by the names of their tables.",
-            standard: { .array([]) }
+            value: { .names($0.policy.notify) }
         ) { node, draft throws(Fault) in
             draft.policy.notify = try node.notifierNames()
             draft.notifyMark = node.mark

@@ -27,7 +27,15 @@ extension Draft {
                         ("name", .pattern(ValueShape.name)), ("weight", .integer(RunSlot.range)),
                     ])), min: 0), type: "[STRING or TABLE, ...]",
             "The slots that each active run of the job takes, by the names of their tables.",
-            standard: { .array([]) }
+            value: { draft in
+                .array(
+                    draft.policy.slots.map { use in
+                        let name = JSONValue.string(use.name.description)
+                        return use.weight == 1
+                            ? name
+                            : .object([("name", name), ("weight", .integer(Int64(use.weight)))])
+                    })
+            }
         ) { node, draft throws(Fault) in
             draft.policy.slots = try node.slotUses()
             draft.slotsMark = node.mark

@@ -134,7 +134,7 @@ extension KeyShape where Value == Job.Command {
 
 extension KeyShape where Value == [String] {
     fileprivate static var words: Self {
-        list(of: .pattern(".")) { (node) throws(Fault) in try node.runArguments() }
+        texts(of: .pattern(".")) { (node) throws(Fault) in try node.runArguments() }
     }
 }
 
@@ -168,13 +168,13 @@ extension KeyShape where Value == Set<String> {
         _ pattern: String = ValueShape.variable,
         fault: @escaping @Sendable (String) -> String? = { _ in nil }
     ) -> Self {
-        list(of: .pattern(pattern)) { (node) throws(Fault) in try node.variableNames(fault) }
+        texts(of: .pattern(pattern)) { (node) throws(Fault) in try node.variableNames(fault) }
     }
 }
 
 extension KeyShape where Value == String {
     fileprivate static var directory: Self {
-        Self(.path, type: "PATH") { (node) throws(Fault) in
+        Self(.path, type: "PATH", write: { .string($0) }) { (node) throws(Fault) in
             let path = try node.string()
             guard path.hasPrefix("/") else {
                 throw Fault(node.mark, "\"\(path)\" must be an absolute path, beginning with /")

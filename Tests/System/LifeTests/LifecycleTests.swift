@@ -89,9 +89,16 @@ import TimerCore
         let jobs = "[job.a]\nevery = \"1h\"\nconcurrency = \"allow\"\nFIRE\n"
         let daemon = try LiveDaemon("[daemon]\nmax-concurrent = 8\n" + jobs)
         try daemon.start()
+        let line = try #require(try daemon.show("a").line)
         #expect(try daemon.show("a").policy?.concurrencyMax == 6)
-        try daemon.write("[daemon]\nmax-concurrent = 100\n" + jobs)
+        try daemon.write("[daemon]\nmax-concurrent = 100\n\n" + jobs)
         #expect(try daemon.ask(.reload()).status == 200)
+        // Where it is defined follows the file, although nothing of it has changed.
+        let shown = try daemon.show("a")
+        #expect(
+            shown.line == line + 1
+                && shown.settings == ["concurrency": "allow", "concurrency-max": "6"])
+        #expect(shown.file?.hasSuffix("/timerd.toml") == true)
         #expect(try daemon.show("a").policy?.concurrencyMax == 6)
         #expect(daemon.stop() == 0)
         try daemon.start()

@@ -81,6 +81,8 @@ struct DeclaredSchema {
         case is Bool.Type: ["type": "boolean"]
         case is Int.Type: ["type": "integer", "minimum": 0]
         case is Int32.Type: ["type": "integer", "format": "int32", "minimum": 0]
+        case is [String: String].Type:
+            ["type": "object", "additionalProperties": ["type": "string"]]
         case is any FixedWidthInteger.Type: ["type": "integer", "format": "int64", "minimum": 0]
         default: nil
         }

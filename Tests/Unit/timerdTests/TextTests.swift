@@ -129,6 +129,12 @@ import TimerZones
             try next(status(reboot, after: 1)).hasSuffix("Next: at the next boot of the machine"))
         #expect(
             Text.details(status(later)).contains("2 h 47 min 40 s after each boot of the machine"))
+        var defined = status(later)
+        defined.settings = ["umask": "0027", "timeout": "2h", "description": "x"]
+        (defined.file, defined.line) = ("/etc/timerd/jobs.d/a.toml", 12)
+        let lines = Text.details(defined).split(separator: "\n")
+        #expect(lines.contains("  Settings: timeout 2h; umask 0027"))
+        #expect(lines.contains("Defined in: /etc/timerd/jobs.d/a.toml:12"))
     }
 
     // MARK: - list

@@ -38,7 +38,7 @@ enum Text {
             ("Next attempt", job.nextAttempt.map { "\(instant($0))\(distance($0))" }),
             ("Interval", interval(job)),
             ("Will be skipped", job.skips.map { $0 == 1 ? "the next run" : "the next \($0) runs" }),
-            ("Policy", job.policy.map { policy($0) }.flatMap { $0.isEmpty ? nil : $0 }),
+            ("Settings", settings(job)),
         ]
         for run in job.running {
             let since =
@@ -78,6 +78,9 @@ enum Text {
             lines.append(("Followers", followers.joined(separator: ", ")))
         }
         if let fleet = job.fleet { lines.append(("Fleet", self.fleet(fleet))) }
+        if let file = job.file {
+            lines.append(("Defined in", file + (job.line.map { ":\($0)" } ?? "")))
+        }
         lines.append(("Saved", "\(instant(job.checkpoint))\(distance(job.checkpoint))"))
         return TextPairs(lines).lines(columns: screen.columns).joined(separator: "\n")
     }
@@ -117,26 +120,18 @@ enum Text {
         }
     }
 
-    private static func policy(_ policy: PolicyStatus) -> String {
-        func word(_ name: String, _ value: String?) -> String? { value.map { "\(name) \($0)" } }
-        func length(_ name: String, _ value: Int64?) -> String? {
-            value.map { "\(name) \(exact($0))" }
-        }
-        return [
-            word("on-missed", policy.onMissed),
-            length("starting-deadline", policy.startingDeadlineUsec),
-            word("on-resume", policy.onResume), word("concurrency", policy.concurrency),
-            policy.concurrencyMax.map { "concurrency-max \($0)" },
-            policy.slotUses.map { "slots " + $0.map(slot).joined(separator: " ") },
-            word("on-busy-slot", policy.onBusySlot),
-            length("accuracy", policy.accuracyUsec),
-            length("random-delay", policy.randomDelayUsec),
-            length("catch-up-delay", policy.catchUpDelayUsec),
-            length("random-offset", policy.randomOffsetUsec),
-            policy.retries.map { "retries \($0)" },
-            policy.historyRuns.map { "history-runs \($0)" },
-        ].compactMap { $0 }.joined(separator: ", ")
+    /// The keys of the definition that have no line of their own, as `timeout 2h; user backup`.
+    private static func settings(_ job: JobStatus) -> String? {
+        let others = (job.settings ?? [:]).filter { !ownLines.contains($0.key) }
+        guard !others.isEmpty else { return nil }
+        return others.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+            .joined(separator: "; ")
     }
+
+    /// The keys whose values the other lines of a job say.
+    private static let ownLines: Set = [
+        "description", "run-arguments", "timezone", "count", "from", "max-runs", "max-successes",
+    ]
 
     private static func condition(_ condition: ConditionStatus) -> String {
         let wait = condition.waitMaxUsec.map { "waits for at most \(exact($0))" } ?? "is skipped"
@@ -151,10 +146,6 @@ enum Text {
             + (window.outside == "skip"
                 ? "no runs outside it" : "a run that is due outside it waits")
             + (window.stopsAtEnd == true ? "; its end stops runs" : "")
-    }
-
-    private static func slot(_ use: SlotUse) -> String {
-        use.weight == 1 ? use.slot : "\(use.slot) (\(use.weight))"
     }
 
     /// The line with the result of a command.

@@ -40,6 +40,11 @@ public struct CapabilitySet: Hashable, Sendable {
     /// The empty set.
     public init() {}
 
+    /// The names of its capabilities, by their numbers.
+    public var members: [String] {
+        Self.names.indices.filter { bits & 1 << $0 != 0 }.map { Self.names[$0] }
+    }
+
     /// Adds the capability with this name. Returns false, and changes nothing, if there is none.
     public mutating func insert(_ name: String) -> Bool {
         guard let number = Self.names.firstIndex(of: name) else { return false }

@@ -163,6 +163,10 @@ package struct Control: ControlService {
                     status.historyDeleted = self.recorder.history.deletion(of: job).map {
                         HistoryDeletion(before: $0.before.rfc3339Micros, limit: $0.limit)
                     }
+                    status.settings = snapshot.job.settings
+                    if let place = self.reloader.place(of: job) {
+                        (status.file, status.line) = place
+                    }
                     self.send(.ok, status, reply)
                 }
             }

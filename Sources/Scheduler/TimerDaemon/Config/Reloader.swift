@@ -7,7 +7,7 @@ package import Logging
 import Synchronization
 package import TimerConfig
 package import TimerControl
-import TimerCore
+package import TimerCore
 import TimerZones
 
 /// Reads the configuration again and hands the new jobs to the loop, one reload after the other. It
@@ -156,6 +156,13 @@ package final class Reloader: Sendable {
             // The files may have changed since they were read.
             if inUse.settings.autoReload { reloadIfChanged() }
         }
+    }
+
+    /// Where a job in use is defined: the path of its file, and the line; nil if that is not known.
+    ///
+    /// - Complexity: O(*n*) in the number of jobs.
+    package func place(of job: Job.Name) -> (file: String, line: Int)? {
+        state.withLock(\.origins).place(of: job)
     }
 
     /// How many jobs have metrics of their own.
