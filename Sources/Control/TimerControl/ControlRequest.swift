@@ -28,7 +28,7 @@ public struct ControlRequest: Hashable, Sendable {
     /// The most bytes a request's body may have.
     public static let bodyBytesMax = 65_536
     /// The most bytes of a body that names many jobs: enough for 100 000 of them.
-    public static let orderBytesMax = 8 << 20
+    public static let commandBytesMax = 8 << 20
 
     private let call: any AnyCall
 

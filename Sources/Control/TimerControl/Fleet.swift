@@ -178,7 +178,7 @@ public struct FleetJobStatus: Codable, Hashable, Sendable {
 }
 
 /// A command for the fleet, as a client sends it.
-public struct FleetOrder: Codable, Hashable, Sendable {
+public struct FleetCommandBody: Codable, Hashable, Sendable {
     /// What to do with the fleet, with one machine or with one job.
     public enum Verb: String, CaseIterable, Codable, Hashable, Sendable {
         /// Start nothing on any machine, until `release`.
@@ -210,31 +210,31 @@ public struct FleetOrder: Codable, Hashable, Sendable {
     }
 }
 
-extension FleetOrder: RequestBody {
+extension FleetCommandBody: RequestBody {
     static let example = #"{"verb": "hold"}"#
 
-    static func read(_ body: [UInt8]) throws(ControlRequest.Fault) -> FleetOrder {
-        let order = try read(["job", "verb"], from: body.isEmpty ? Array("{}".utf8) : body)
-        guard order.verb.namesJob == (order.job != nil) else {
+    static func read(_ body: [UInt8]) throws(ControlRequest.Fault) -> FleetCommandBody {
+        let command = try read(["job", "verb"], from: body.isEmpty ? Array("{}".utf8) : body)
+        guard command.verb.namesJob == (command.job != nil) else {
             throw .badBody("job goes with define and forget, which need it")
         }
-        if let job = order.job, Job.Name(job) == nil {
+        if let job = command.job, Job.Name(job) == nil {
             throw .badBody("job must be the name of a job")
         }
-        return order
+        return command
     }
 }
 
-extension BodyForm where Value == FleetOrder {
-    static let fleetOrder = BodyForm("FleetBody", isRequired: true, read: FleetOrder.read) {
+extension BodyForm where Value == FleetCommandBody {
+    static let fleetCommand = BodyForm("FleetBody", isRequired: true, read: FleetCommandBody.read) {
         try ControlJSON.encode($0)
     }
 }
 
 /// The answer to a command for the fleet that was executed.
-public struct FleetOrderReply: Codable, Hashable, Sendable {
+public struct FleetCommandReply: Codable, Hashable, Sendable {
     /// The verb of the command.
     public var verb: String
 
-    public init(_ verb: FleetOrder.Verb) { self.verb = verb.rawValue }
+    public init(_ verb: FleetCommandBody.Verb) { self.verb = verb.rawValue }
 }

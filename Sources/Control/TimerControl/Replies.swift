@@ -4,7 +4,7 @@
 public import TimerCore
 
 /// What a command did to one job.
-public struct OrderReply: Codable, Hashable, Sendable {
+public struct CommandReply: Codable, Hashable, Sendable {
     /// Whether the command changed anything. If not, `reason` says why.
     public var changed: Bool
     /// Why nothing changed, or why the command was refused.
@@ -45,7 +45,7 @@ public struct HoldReply: Codable, Hashable, Sendable {
 }
 
 /// The result of a command for many jobs, which is saved as a whole or not at all.
-public struct OrdersReply: Codable, Hashable, Sendable {
+public struct CommandsReply: Codable, Hashable, Sendable {
     /// What a command for many jobs did to one of them.
     public struct Result: Codable, Hashable, Sendable {
         /// The job's name.
@@ -161,7 +161,7 @@ public struct ReloadReply: Codable, Hashable, Sendable {
 }
 
 /// The values of a command; each belongs to some verbs only.
-public struct OrderBody: Codable, Hashable, Sendable {
+public struct CommandBody: Codable, Hashable, Sendable {
     /// The maximum length of a note, in bytes.
     public static let noteBytesMax = 1000
     /// The longest pause that ends by itself: a hundred years of 365.25 days each.

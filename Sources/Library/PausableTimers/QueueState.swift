@@ -91,12 +91,12 @@ struct QueueState: ~Copyable, Sendable {
     /// Executes an operation on a timer. Returns whether it changed anything.
     @inline(never)
     mutating func execute(
-        _ order: Order, _ slot: Int, at now: Reading, into leftovers: inout Leftovers
+        _ command: TimerCommand, _ slot: Int, at now: Reading, into leftovers: inout Leftovers
     ) -> Bool {
         let counted = now.counted(rows[slot].basis)
         let state = rows[slot].state
         let isActive = state == .running || state == .paused
-        switch order {
+        switch command {
         case .pause:
             guard state == .running else { return false }
             rows[slot].pause(at: counted)

@@ -134,16 +134,16 @@ public final class TimerQueue: Sendable {
     ///
     /// - Returns: whether it changed anything.
     @discardableResult
-    func execute(_ order: Order, _ slot: Int, _ generation: UInt32) -> Bool {
+    func execute(_ command: TimerCommand, _ slot: Int, _ generation: UInt32) -> Bool {
         var leftovers = Leftovers()
         let isChanged = state.withLock { state in
             guard state.rows.has(slot, generation) else {
-                if case .finish(let waiter) = order { leftovers.add(waiter) }
-                if case .add(let stream) = order { leftovers.add(stream) }
+                if case .finish(let waiter) = command { leftovers.add(waiter) }
+                if case .add(let stream) = command { leftovers.add(stream) }
                 return false
             }
             let now = reading(withSleep: state.sleepCounters > 0)
-            guard state.execute(order, slot, at: now, into: &leftovers) else { return false }
+            guard state.execute(command, slot, at: now, into: &leftovers) else { return false }
             state.settle(slot, at: now)
             state.note(slot, of: self, in: &leftovers)
             state.setAlarm(of: self, at: now, isRinging: false)

@@ -106,5 +106,5 @@ public struct TimerReference: Sendable {
     var view: TimerView? { queue.look(Int(slot), generation) }
 
     @discardableResult
-    func execute(_ order: Order) -> Bool { queue.execute(order, Int(slot), generation) }
+    func execute(_ command: TimerCommand) -> Bool { queue.execute(command, Int(slot), generation) }
 }

@@ -7,12 +7,12 @@ import TimerRunnerProtocol
 extension ClientLoop {
     mutating func execute(_ command: ClientMailbox.Command) {
         switch command {
-        case .start(let orders):
+        case .start(let requests):
             let room = runs.room
-            for order in orders.dropFirst(room) { refuse(order) }
-            runs.add(orders.prefix(room))
-            start(Array(orders.prefix(room)))
-        case .started(let orders): runs.add(orders[...], sentTo: received.memory)
+            for request in requests.dropFirst(room) { refuse(request) }
+            runs.add(requests.prefix(room))
+            start(Array(requests.prefix(room)))
+        case .started(let requests): runs.add(requests[...], sentTo: received.memory)
         case .end(let run, let grace):
             if runs.end(run, grace: grace) { send(.end(run, grace: grace)) }
         case .suspend(let run):
@@ -44,28 +44,28 @@ extension ClientLoop {
                 send(.discard(Array(rest.prefix(Wire.runsPerFrame))))
                 rest = rest.dropFirst(Wire.runsPerFrame)
             }
-        case .send(let order):
-            runs.add(order)
-            send(.send(order))
-        case .check(let order):
-            checks.add(order)
-            send(.check(order))
+        case .send(let request):
+            runs.add(request)
+            send(.send(request))
+        case .check(let request):
+            checks.add(request)
+            send(.check(request))
         case .close: course.close()
         }
     }
 
     /// Reports a run as failed because too many runs wait for the runner.
-    private func refuse(_ order: RunOrder) {
+    private func refuse(_ request: StartRequest) {
         let outcome = RunOutcome.spawnFailed(
             errno: "EAGAIN",
             what: "wait for the runner, for which \(RunnerClient.waitingMax) runs wait already")
-        handler(.event(.ended(order.run, RunEnd(outcome, at: RunnerClock.wall())))) {}
+        handler(.event(.ended(request.run, RunEnd(outcome, at: RunnerClock.wall())))) {}
     }
 
     /// Sends the starts, or leaves them to the next connection.
-    mutating func start(_ orders: [RunOrder]) {
+    mutating func start(_ requests: [StartRequest]) {
         guard socket != nil else { return }
-        runs.send(orders, to: received.memory)
-        for part in Wire.frames(of: orders) { send(.start(Array(part))) }
+        runs.send(requests, to: received.memory)
+        for part in Wire.frames(of: requests) { send(.start(Array(part))) }
     }
 }

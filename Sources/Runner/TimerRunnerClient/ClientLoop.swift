@@ -203,7 +203,7 @@ struct ClientLoop: ~Copyable {
             search.end()
             if replies.awaitsPreparation { send(.prepare) }
             reconcile(greeting.holdings)
-            for order in checks.all { send(.check(order)) }
+            for request in checks.all { send(.check(request)) }
             handler(.back(isSame: isSame)) {}
         } catch {
             search.fail()
@@ -218,7 +218,7 @@ struct ClientLoop: ~Copyable {
         for run in result.lost {
             handler(.event(.ended(run, RunEnd(.lost(.runner), at: RunnerClock.wall())))) {}
         }
-        start(result.orders)
+        start(result.starts)
     }
 
     // MARK: - Disconnecting

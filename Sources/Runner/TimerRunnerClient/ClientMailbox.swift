@@ -11,9 +11,9 @@ import TimerRunnerProtocol
 /// The commands and acknowledgements that other threads post to the client's thread.
 final class ClientMailbox: Sendable {
     enum Command: Sendable {
-        case start([RunOrder])
+        case start([StartRequest])
         /// The start of these runs was sent already.
-        case started([RunOrder])
+        case started([StartRequest])
         case end(Run.ID, grace: Duration)
         case suspend(Run.ID)
         case resume(Run.ID)
@@ -25,8 +25,8 @@ final class ClientMailbox: Sendable {
         case refresh
         case forgetFormer
         case discard([Job.Name])
-        case send(MessageOrder)
-        case check(CheckOrder)
+        case send(MessageRequest)
+        case check(CheckRequest)
         case close
     }
 
@@ -61,11 +61,11 @@ final class ClientMailbox: Sendable {
     func post(_ command: Command) { change { $0.commands.append(command) } }
 
     /// Starts runs: sends the request at once while the thread waits, or leaves that to the thread.
-    func start(_ orders: [RunOrder]) {
+    func start(_ requests: [StartRequest]) {
         let mustSignal = state.withLock { state in
             // What the thread is already signalled for comes first.
-            let sent = state.isSignalled ? .notAtAll : state.line.start(orders)
-            state.commands.append(sent == .notAtAll ? .start(orders) : .started(orders))
+            let sent = state.isSignalled ? .notAtAll : state.line.start(requests)
+            state.commands.append(sent == .notAtAll ? .start(requests) : .started(requests))
             // The thread takes its commands before it reads what the runner replies.
             guard sent != .wholly else { return false }
             defer { state.isSignalled = true }

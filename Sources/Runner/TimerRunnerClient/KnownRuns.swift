@@ -12,13 +12,13 @@ import TimerRunnerProtocol
 struct KnownRuns {
     /// The request for a run that has not started.
     private enum Request {
-        case run(RunOrder)
-        case message(MessageOrder)
+        case run(StartRequest)
+        case message(MessageRequest)
     }
 
     private struct Known {
         /// Nil once the run has started.
-        var order: Request?
+        var request: Request?
         /// The memory of the runner to which its start was sent; nil if it was not sent yet.
         var sentTo: UInt64?
         var isOver = false
@@ -40,7 +40,7 @@ struct KnownRuns {
     struct Reconciliation {
         var requests: [WireRequest] = []
         /// The runs to start.
-        var orders: [RunOrder] = []
+        var starts: [StartRequest] = []
         /// The runs to report as lost.
         var lost: [Run.ID] = []
     }
@@ -56,7 +56,7 @@ struct KnownRuns {
     /// The runs that were requested and not sent to any runner.
     var unsent: [Run.ID] {
         runs.filter { run, known in
-            if case .run? = known.order { known.sentTo == nil && !known.isOver } else { false }
+            if case .run? = known.request { known.sentTo == nil && !known.isOver } else { false }
         }.map(\.key)
     }
 
@@ -64,18 +64,20 @@ struct KnownRuns {
 
     /// Adds runs to start.
     /// - Parameter memory: of the runner to which their starts were sent already; nil: to none.
-    mutating func add(_ orders: ArraySlice<RunOrder>, sentTo memory: UInt64? = nil) {
-        for order in orders { runs[order.run] = Known(order: .run(order), sentTo: memory) }
+    mutating func add(_ requests: ArraySlice<StartRequest>, sentTo memory: UInt64? = nil) {
+        for request in requests {
+            runs[request.run] = Known(request: .run(request), sentTo: memory)
+        }
     }
 
     /// Adds a run that sends a message. A run of an earlier scheduler may have ended just now.
-    mutating func add(_ order: MessageOrder) {
-        if runs[order.run] == nil { runs[order.run] = Known(order: .message(order)) }
+    mutating func add(_ request: MessageRequest) {
+        if runs[request.run] == nil { runs[request.run] = Known(request: .message(request)) }
     }
 
     /// The starts of these runs are sent to a runner with this memory.
-    mutating func send(_ orders: [RunOrder], to memory: UInt64) {
-        for order in orders { runs[order.run]?.sentTo = memory }
+    mutating func send(_ requests: [StartRequest], to memory: UInt64) {
+        for request in requests { runs[request.run]?.sentTo = memory }
     }
 
     /// A run is to be terminated; the shortest grace period counts. False if it is over or unknown.
@@ -94,14 +96,14 @@ struct KnownRuns {
     // MARK: - Events
 
     /// The program of a run runs.
-    mutating func begin(_ run: Run.ID) { runs[run]?.order = nil }
+    mutating func begin(_ run: Run.ID) { runs[run]?.request = nil }
 
     /// A run has ended.
     mutating func end(_ run: Run.ID) -> EndAction {
         guard unknown.remove(run) == nil, let known = runs[run] else { return .forget }
         guard !known.isOver else { return .ignore }
         runs[run]?.isOver = true
-        runs[run]?.order = nil
+        runs[run]?.request = nil
         return .report
     }
 
@@ -132,10 +134,10 @@ struct KnownRuns {
         }
         for (run, known) in runs where !known.isOver {
             if !held.contains(run) {
-                switch known.order {
-                case .run(let order) where known.sentTo == nil || known.sentTo == memory:
-                    result.orders.append(order)
-                case .message(let order): result.requests.append(.send(order))
+                switch known.request {
+                case .run(let request) where known.sentTo == nil || known.sentTo == memory:
+                    result.starts.append(request)
+                case .message(let request): result.requests.append(.send(request))
                 case .run, nil:
                     runs[run]?.isOver = true
                     result.lost.append(run)
@@ -144,7 +146,7 @@ struct KnownRuns {
             if let grace = known.end { result.requests.append(.end(run, grace: grace)) }
             if known.isSuspended { result.requests.append(.suspend(run)) }
         }
-        result.orders.sort { $0.run.description < $1.run.description }
+        result.starts.sort { $0.run.description < $1.run.description }
         return result
     }
 }

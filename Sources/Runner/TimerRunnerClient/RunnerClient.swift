@@ -147,7 +147,7 @@ public final class RunnerClient: Sendable {
     /// before: such a run ends as `lost(runner)`.
     public func start(_ runs: [(run: Run, notBefore: AwakeInstant)]) {
         guard !runs.isEmpty else { return }
-        mailbox.start(runs.map { RunOrder($0.run, notBefore: $0.notBefore) })
+        mailbox.start(runs.map { StartRequest($0.run, notBefore: $0.notBefore) })
     }
 
     /// Terminates a run: SIGTERM to its process group, after `grace` SIGKILL.
@@ -185,7 +185,7 @@ public final class RunnerClient: Sendable {
 
     /// Sends a message of a notifier. Its run is reported like any other one; a run of an earlier
     /// scheduler that sends it is reattached. Without a connection to a runner, it waits for one.
-    public func send(_ order: MessageOrder) { mailbox.post(.send(order)) }
+    public func send(_ request: MessageRequest) { mailbox.post(.send(request)) }
 
     /// Checks the condition of a run. The answer is reported once, also if the runner is lost meanwhile,
     /// unless a later request for the same run replaces this one. Without a connection to a runner,
@@ -193,7 +193,7 @@ public final class RunnerClient: Sendable {
     ///
     /// - Parameter number: distinguishes the requests for one run.
     public func check(_ run: Run, number: UInt64) {
-        mailbox.post(.check(CheckOrder(run, number: number)))
+        mailbox.post(.check(CheckRequest(run, number: number)))
     }
 
     /// Makes the runner terminate every run, by SIGTERM and after `grace` by SIGKILL, and then

@@ -27,11 +27,11 @@ struct StartLine {
 
     /// Sends the request to start these runs, as far as this is possible without waiting. Nothing
     /// is sent if there are too many.
-    mutating func start(_ orders: [RunOrder]) -> DirectLine.Sent {
-        guard line.isOpen, orders.count <= min(room, Self.runsMax) else { return .notAtAll }
-        room -= orders.count
+    mutating func start(_ requests: [StartRequest]) -> DirectLine.Sent {
+        guard line.isOpen, requests.count <= min(room, Self.runsMax) else { return .notAtAll }
+        room -= requests.count
         var frames: [UInt8] = []
-        for part in Wire.frames(of: orders) {
+        for part in Wire.frames(of: requests) {
             FrameSocket.append(WireRequest.start(Array(part)).bytes, to: &frames)
         }
         return line.send(frames)

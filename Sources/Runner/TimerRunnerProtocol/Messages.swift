@@ -31,14 +31,14 @@ public struct RunRequest: Hashable, Sendable {
     /// What a run needs to send a message.
     public struct Message: Hashable, Sendable {
         /// What to send, as the scheduler requested it.
-        public var order: MessageOrder
+        public var request: MessageRequest
         /// The notifier in the configuration that the runner has read.
         public var notifier: Notifier
         /// The path of the file with the address; nil if it has none.
         public var credential: String?
 
-        public init(_ order: MessageOrder, of notifier: Notifier, credential: String? = nil) {
-            self.order = order
+        public init(_ request: MessageRequest, of notifier: Notifier, credential: String? = nil) {
+            self.request = request
             self.notifier = notifier
             self.credential = credential
         }

@@ -23,19 +23,19 @@ package enum Wire {
     package static let requestBytesMax = 352 << 10
     /// The most runs that one frame names; more are split over several frames.
     package static let runsPerFrame = 500
-    /// The most bytes of variables and arguments in one frame, as `RunOrder.cost` counts them: those of any one run
+    /// The most bytes of variables and arguments in one frame, as `StartRequest.cost` counts them: those of any one run
     /// fit.
     package static let variableBytesPerFrame =
         RunVariables.bytesMax + RunVariables.countMax * 64 + RunArguments.costMax
 
     /// The orders in portions, each of which fits a frame.
-    package static func frames(of orders: [RunOrder]) -> [ArraySlice<RunOrder>] {
-        var frames: [ArraySlice<RunOrder>] = []
-        var rest = orders[...]
+    package static func frames(of requests: [StartRequest]) -> [ArraySlice<StartRequest>] {
+        var frames: [ArraySlice<StartRequest>] = []
+        var rest = requests[...]
         while !rest.isEmpty {
             var bytes = 0
-            let count = rest.prefix(runsPerFrame).prefix { order in
-                bytes += order.cost
+            let count = rest.prefix(runsPerFrame).prefix { request in
+                bytes += request.cost
                 return bytes <= variableBytesPerFrame
             }.count
             frames.append(rest.prefix(max(1, count)))
@@ -47,7 +47,7 @@ package enum Wire {
 
 /// A run that the scheduler requests, with the version of its definition. The runner has read the
 /// definition itself; if it does not have this version, it refuses the run.
-package struct RunOrder: Hashable, Sendable {
+package struct StartRequest: Hashable, Sendable {
     package var run: Run.ID
     package var fingerprint: UInt64
     package var missed: Int

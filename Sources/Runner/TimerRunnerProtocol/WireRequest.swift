@@ -6,7 +6,7 @@ package import TimerCore
 /// What the scheduler sends, one in each frame.
 package enum WireRequest: Hashable {
     case hello(version: UInt64)
-    case start([RunOrder])
+    case start([StartRequest])
     case end(Run.ID, grace: Duration)
     case suspend(Run.ID)
     case resume(Run.ID)
@@ -29,9 +29,9 @@ package enum WireRequest: Hashable {
     /// These one-off jobs are over: their definitions can be removed.
     case discard([Job.Name])
     /// Send a message of a notifier, once.
-    case send(MessageOrder)
+    case send(MessageRequest)
     /// Check the condition of a run. The answer is `WireReply.checked`.
-    case check(CheckOrder)
+    case check(CheckRequest)
 
     package var bytes: [UInt8] {
         var writer = WireWriter()
@@ -39,9 +39,9 @@ package enum WireRequest: Hashable {
         case .hello(let version):
             writer.put(UInt8(1))
             writer.put(version)
-        case .start(let orders):
+        case .start(let requests):
             writer.put(UInt8(2))
-            writer.put(orders) {
+            writer.put(requests) {
                 $0.put($1.run)
                 $0.put($1.fingerprint)
                 $0.put($1.missed)
@@ -96,12 +96,12 @@ package enum WireRequest: Hashable {
         case .discard(let jobs):
             writer.put(UInt8(13))
             writer.put(jobs) { $0.put($1.description) }
-        case .send(let order):
+        case .send(let request):
             writer.put(UInt8(14))
-            writer.put(order)
-        case .check(let order):
+            writer.put(request)
+        case .check(let request):
             writer.put(UInt8(15))
-            writer.put(order)
+            writer.put(request)
         }
         return writer.bytes
     }
@@ -111,17 +111,17 @@ package enum WireRequest: Hashable {
         switch try reader.byte() {
         case 1: self = .hello(version: try reader.unsigned())
         case 2:
-            var orders: [RunOrder] = []
+            var requests: [StartRequest] = []
             for _ in 0..<(try reader.count(of: 56, most: Wire.runsPerFrame)) {
-                orders.append(
-                    RunOrder(
+                requests.append(
+                    StartRequest(
                         run: try reader.run(), fingerprint: try reader.unsigned(),
                         missed: Int(try reader.signed()), active: try reader.span(),
                         variables: try reader.variables(), arguments: try reader.arguments(),
                         fleet: try reader.fleet(), chain: try reader.chain(),
                         notBefore: AwakeInstant(nanoseconds: try reader.signed())))
             }
-            self = .start(orders)
+            self = .start(requests)
         case 3: self = .end(try reader.run(), grace: try reader.span())
         case 4: self = .suspend(try reader.run())
         case 5: self = .resume(try reader.run())

@@ -125,7 +125,7 @@ private struct Times {
     func span(_ text: String, _ option: String) throws -> Duration {
         do throws(TimeParserError) {
             return try TimeParser.span(
-                text, in: .zero...Duration.microseconds(OrderBody.forUsecMax))
+                text, in: .zero...Duration.microseconds(CommandBody.forUsecMax))
         } catch { throw ValidationError(error.text(option: option, value: text)) }
     }
 }

@@ -167,8 +167,8 @@ struct Simulation {
     private mutating func apply(_ fault: SimulatedEvent) {
         report(.fault(fault, at: now.wall))
         switch fault {
-        case .pause(let job): handle(.order(Order(.pause, job, by: .user("you"))))
-        case .resume(let job): handle(.order(Order(.resume, job, by: .user("you"))))
+        case .pause(let job): handle(.command(JobCommand(.pause, job, by: .user("you"))))
+        case .resume(let job): handle(.command(JobCommand(.resume, job, by: .user("you"))))
         case .sleep(let span):
             now.wall = now.wall + span
             now.boot = BootInstant(nanoseconds: now.boot.nanoseconds + span.wholeNanoseconds)

@@ -190,8 +190,8 @@ struct DaemonStart {
                         }
                     }
                 },
-                execute: { order, done in
-                    loop.later { loop in loop.handle(order) { answer, _ in done(answer) } }
+                execute: { command, done in
+                    loop.later { loop in loop.handle(command) { answer, _ in done(answer) } }
                 }))
         sender.begin()
         return sender

@@ -246,7 +246,7 @@ final class SimulatedLoop {
         world.decided(command, on: job)
         let answers = world.answers
         receive(
-            .order(command.order(for: job)),
+            .command(command.command(for: job)),
             answer: Reply(about: job, isPart: command.isForMany) { _ in
                 if !command.isForMany { answers.note(command.number) }
             })

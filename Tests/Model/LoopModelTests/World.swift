@@ -341,10 +341,10 @@ struct Command: Sendable {
 
     var isForMany: Bool { jobs.count > 1 }
 
-    func order(for job: Job.Name) -> Order {
+    func command(for job: Job.Name) -> JobCommand {
         switch state {
-        case .running: Order(.resume, job, by: .user("root"))
-        case .paused(let note): Order(.pause, job, by: .user("root"), note: note)
+        case .running: JobCommand(.resume, job, by: .user("root"))
+        case .paused(let note): JobCommand(.pause, job, by: .user("root"), note: note)
         }
     }
 }

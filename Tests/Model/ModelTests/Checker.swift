@@ -248,7 +248,7 @@ final class Checker {
             case .reload(let jobs): if !isShutDown { reload(jobs, seen) }
             case .wake, .clockChanged: if !isShutDown { wake(seen) }
             case .wakeAhead: if !isShutDown { wake(seen, isAhead: true) }
-            case .order(let verb, let job, let until, let withRun, let count):
+            case .command(let verb, let job, let until, let withRun, let count):
                 obey(verb, job, until: until, withRun: withRun, count: count, seen)
             case .ended(let job, let label, let attempt, let outcome):
                 end(job, label, attempt, outcome)

@@ -159,7 +159,7 @@ struct Generator {
     ) -> [Step] {
         switch below(100) {
         case 0..<44: return [.pass(time(pace))]
-        case 44..<68: return [order(pending)]
+        case 44..<68: return [command(pending)]
         case 68..<72: return [.block(oneIn(2) ? seconds(0, 3) : seconds(1, 150))]
         case 72..<77: return [.sleep(span(pace), quiet: oneIn(4))]
         case 77..<82: return [.set(clock(), quiet: oneIn(4))]
@@ -204,7 +204,7 @@ struct Generator {
         return oneIn(2) ? span : -span
     }
 
-    private mutating func order(_ jobs: [PlainJob]) -> Step {
+    private mutating func command(_ jobs: [PlainJob]) -> Step {
         let job = oneIn(30) ? below(Machine.names) : jobs.isEmpty ? 0 : jobs[below(jobs.count)].name
         let verbs: [PlainVerb] = [
             .pause, .pause, .pause, .resume, .resume, .resume, .start, .start, .stop, .run, .run,
@@ -213,7 +213,7 @@ struct Generator {
         let verb = verbs[below(verbs.count)]
         var until: Int64?
         if verb == .pause, oneIn(2) { until = oneIn(8) ? -seconds(0, 60) : seconds(1, 600) }
-        return .order(
+        return .command(
             verb, job, until: until, withRun: verb == .pause && oneIn(3), count: below(4))
     }
 
@@ -251,7 +251,7 @@ struct Generator {
         var steps: [Step] = []
         if oneIn(2) {
             steps.append(
-                .order(
+                .command(
                     .pause, job.name, until: seconds(1, 300), withRun: oneIn(3), count: 0))
         }
         steps += [.remove(job.name), .reload]

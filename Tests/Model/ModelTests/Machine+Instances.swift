@@ -35,8 +35,8 @@ extension Machine {
             if !quiet { stir() }
         case .down(let death, let since, let gaps, let runsLiveOn):
             goDown(death, since, gaps, runsLiveOn: runsLiveOn)
-        case .order(let verb, let job, let until, let withRun, let count):
-            order(verb, job, until: until.map { wall + $0 }, withRun: withRun, count: count)
+        case .command(let verb, let job, let until, let withRun, let count):
+            command(verb, job, until: until.map { wall + $0 }, withRun: withRun, count: count)
         case .checkpoint:
             counts.checkpoints += 1
             tell(.checkpoint(), .checkpoint)

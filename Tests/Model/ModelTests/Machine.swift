@@ -105,7 +105,7 @@ final class Machine {
 
     /// The number of events that were passed to the daemon, and the number of each kind.
     struct Counts {
-        var told = 0, wakes = 0, orders = 0, ends = 0, failures = 0, loads = 0, checkpoints = 0
+        var told = 0, wakes = 0, commands = 0, ends = 0, failures = 0, loads = 0, checkpoints = 0
         var checks = 0
         var blocks = 0, sleeps = 0, sets = 0, corrections = 0, reloads = 0
         var stops = 0, kills = 0, powerCuts = 0, reboots = 0
@@ -114,7 +114,7 @@ final class Machine {
             sum.told += one.told
             sum.wakes += one.wakes
             sum.checks += one.checks
-            sum.orders += one.orders
+            sum.commands += one.commands
             sum.ends += one.ends
             sum.failures += one.failures
             sum.loads += one.loads
@@ -234,11 +234,11 @@ final class Machine {
         tell(.clockChanged, .clockChanged)
     }
 
-    func order(
+    func command(
         _ verb: PlainVerb, _ job: Int, until: Int64?, withRun: Bool, count: Int
     ) {
-        counts.orders += 1
-        let real: Order.Verb =
+        counts.commands += 1
+        let real: JobCommand.Verb =
             switch verb {
             case .pause: .pause
             case .resume: .resume
@@ -249,14 +249,14 @@ final class Machine {
             case .kill: .kill
             }
         let end = until.map {
-            Order.PauseEnd.at(WallInstant(microsecondsSinceEpoch: $0 / Unit.microsecond))
+            JobCommand.PauseEnd.at(WallInstant(microsecondsSinceEpoch: $0 / Unit.microsecond))
         }
         tell(
-            .order(
-                Order(
+            .command(
+                JobCommand(
                     real, Self.allNames[job], by: Self.initiator, until: end, withRun: withRun,
                     count: count, isForced: verb == .force)),
-            .order(verb, job, until: until, withRun: withRun, count: count))
+            .command(verb, job, until: until, withRun: withRun, count: count))
     }
 
     // MARK: - Daemon instances

@@ -77,7 +77,7 @@ import Testing
         guard cases >= 1000 else { return }
         #expect(counts.told >= 100 * cases, "a hundred events in each job set")
         #expect(firings >= 20 * cases && skips >= 10 * cases)
-        #expect(counts.orders >= 10 * cases && counts.wakes >= 20 * cases)
+        #expect(counts.commands >= 10 * cases && counts.wakes >= 20 * cases)
         #expect(counts.ends >= 20 * cases && counts.failures >= 10 * cases)
         for count in [
             counts.blocks, counts.sleeps, counts.sets, counts.reloads, counts.stops, counts.kills,

@@ -143,7 +143,7 @@ enum Told: Equatable {
     case began(Int)
     /// The timer for incidents expired.
     case incidentsDue
-    case order(PlainVerb, Int, until: Int64?, withRun: Bool, count: Int)
+    case command(PlainVerb, Int, until: Int64?, withRun: Bool, count: Int)
     case ended(Int, label: Int64, attempt: Int, PlainOutcome)
     /// The check with this number, in the order in which they were asked for, is answered.
     case checked(Int64, PlainAnswer)

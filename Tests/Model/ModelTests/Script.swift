@@ -27,7 +27,7 @@ enum Step: Equatable {
     /// the end.
     case down(Death, sinceCheckpoint: Int64, [Gap], runsLiveOn: Bool)
     /// `until` is relative: this much later.
-    case order(PlainVerb, Int, until: Int64?, withRun: Bool, count: Int)
+    case command(PlainVerb, Int, until: Int64?, withRun: Bool, count: Int)
     case checkpoint
     /// What is mounted changes, which conditions ask about.
     case mount
@@ -123,7 +123,7 @@ extension Script {
             "\(death) \(span(since)) after a checkpoint; "
                 + gaps.map { text(of: $0) }.joined(separator: ", ")
                 + (runsLiveOn ? "; runs live on" : "") + "; start"
-        case .order(let verb, let job, let until, let withRun, let count):
+        case .command(let verb, let job, let until, let withRun, let count):
             "\(verb) \(letter(job))" + (until.map { " until in \(span($0))" } ?? "")
                 + (withRun ? " with its run" : "") + (verb == .skipNext ? " \(count)" : "")
         case .checkpoint: "checkpoint"

@@ -118,8 +118,8 @@ struct Shrinker {
                     fewer.remove(at: index)
                     return .down(death, sinceCheckpoint: since, fewer, runsLiveOn: liveOn)
                 } + [.down(death, sinceCheckpoint: since, gaps, runsLiveOn: false)]
-        case .order(let verb, let job, _, true, let count):
-            [.order(verb, job, until: nil, withRun: false, count: count)]
+        case .command(let verb, let job, _, true, let count):
+            [.command(verb, job, until: nil, withRun: false, count: count)]
         default: []
         }
     }
@@ -140,8 +140,8 @@ struct Shrinker {
                     other.steps[index] = .sleep(whole(span), quiet: quiet)
                 case .set(let span, let quiet):
                     other.steps[index] = .set(whole(span), quiet: quiet)
-                case .order(let verb, let job, let until?, let withRun, let count):
-                    other.steps[index] = .order(
+                case .command(let verb, let job, let until?, let withRun, let count):
+                    other.steps[index] = .command(
                         verb, job, until: whole(until), withRun: withRun, count: count)
                 default: continue
                 }

@@ -75,7 +75,7 @@ import TimerCore
         let daemon = try LiveDaemon(Self.jobs)
         try daemon.start()
         for name in ["heartbeat", "chime", "broken", "again", "long"] {
-            _ = try daemon.ask(.order(.run, Job.Name(name)!))
+            _ = try daemon.ask(.command(.run, Job.Name(name)!))
         }
         let deadline = LiveDaemon.now() + 90
         func isDone() throws -> Bool {

@@ -30,7 +30,7 @@ import TimerCore
         try daemon.start()
         LiveDaemon.pass(until: daemon.ready + 20)
         let beforePause = LiveDaemon.now()
-        #expect(try daemon.ask(.order(.pause, slow, OrderBody(note: "test"))).status == 200)
+        #expect(try daemon.ask(.command(.pause, slow, CommandBody(note: "test"))).status == 200)
         let paused = LiveDaemon.now()
         account.least += beforePause - daemon.ready
         account.most += paused - daemon.begun
@@ -38,7 +38,7 @@ import TimerCore
         #expect(try daemon.show("slow").state == "paused")
 
         let beforeResume = LiveDaemon.now()
-        #expect(try daemon.ask(.order(.resume, slow)).status == 200)
+        #expect(try daemon.ask(.command(.resume, slow)).status == 200)
         let resumed = LiveDaemon.now()
         LiveDaemon.pass(until: resumed + Double.random(in: 1...35))
         let beforeKill = LiveDaemon.now()

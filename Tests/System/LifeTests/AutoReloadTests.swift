@@ -95,7 +95,7 @@ import TimerCore
         try write(job("c"), to: "jobs.d/2.toml", of: daemon)
         try daemon.start()
         // The runner reads the files at its leisure, and has read them once it has run a job.
-        _ = try daemon.ask(.order(.run, Job.Name("main")!))
+        _ = try daemon.ask(.command(.run, Job.Name("main")!))
         #expect(try daemon.wait { try daemon.show("main").last?.outcome == "exited(0)" })
         let before = try daemon.show("a").elapsedUsec
         try write(job("a") + "evry = 1\n", to: "jobs.d/1.toml", of: daemon)
@@ -125,7 +125,7 @@ import TimerCore
 
         // The job runs with its old definition, although the runner has read the new file too.
         for name in ["a", "b", "c"] {
-            _ = try daemon.ask(.order(.run, Job.Name(name)!))
+            _ = try daemon.ask(.command(.run, Job.Name(name)!))
             #expect(
                 try daemon.wait { try daemon.show(name).last?.outcome == "exited(0)" },
                 "\(daemon.log)")

@@ -43,7 +43,7 @@ import TimerCore
         let daemon = try LiveDaemon(Self.config.replacing("FOLDER", with: folder))
         try daemon.start()
 
-        #expect(try daemon.ask(.order(.run, name("backup"))).status == 200)
+        #expect(try daemon.ask(.command(.run, name("backup"))).status == 200)
         #expect(try daemon.wait { try daemon.show("upload").last?.succeeded == true })
         let first = try #require(try daemon.show("backup").last)
         #expect(lines(folder + "/uploads") == ["backup \(first.id) success"])
@@ -59,7 +59,7 @@ import TimerCore
         _ = daemon.kill()
         try "1".write(toFile: folder + "/code", atomically: true, encoding: .utf8)
         try daemon.start()
-        #expect(try daemon.ask(.order(.run, name("backup"))).status == 200)
+        #expect(try daemon.ask(.command(.run, name("backup"))).status == 200)
         #expect(try daemon.wait { try daemon.show("last").last?.succeeded == true })
         #expect(lines(folder + "/repairs") == ["failed"])
         #expect(lines(folder + "/uploads").count == 1)

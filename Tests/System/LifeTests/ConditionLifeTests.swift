@@ -34,7 +34,7 @@ import TimerCore
         defer { unlink(mark) }
         let daemon = try LiveDaemon(Self.config(mark))
         try daemon.start()
-        #expect(try daemon.ask(.order(.run, name("skips"))).status == 200)
+        #expect(try daemon.ask(.command(.run, name("skips"))).status == 200)
         #expect(
             try daemon.wait {
                 try last("skips", daemon) == "skipped(condition path-exists \(mark))"
@@ -42,7 +42,7 @@ import TimerCore
         let history = try daemon.timerctl("history", "skips")
         #expect(history.text.contains("condition"), "\(history)")
 
-        #expect(try daemon.ask(.order(.run, name("waits"))).status == 200)
+        #expect(try daemon.ask(.command(.run, name("waits"))).status == 200)
         #expect(
             try daemon.wait { try daemon.show("waits").running.first?.waits == "condition" })
         let waiting = try #require(try daemon.show("waits").running.first)

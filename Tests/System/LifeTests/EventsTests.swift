@@ -99,7 +99,7 @@ import TimerCore
         Glibc.kill(stopped.processIdentifier, SIGSTOP)
 
         // A burst, with a reader that does not read.
-        let runs = try daemon.ask(.orders(.run, .all))
+        let runs = try daemon.ask(.commands(.run, .all))
         #expect(runs.status == 200)
         func ended() -> Int { follower.events.count { $0.event == "run-ended" } }
         #expect(daemon.wait { ended() == count }, "\(ended()) \(follower.failure ?? "")")

@@ -47,7 +47,7 @@ extension KillCampaign {
     func toggleHold() -> PendingHold {
         let isHold = !holds.isHeld
         let answer = PendingAnswer(note: nil)
-        let request: ControlRequest = isHold ? .hold(OrderBody()) : .release
+        let request: ControlRequest = isHold ? .hold(CommandBody()) : .release
         let socket = daemon.socket
         let asked = Self.now
         DispatchQueue.global().async {

@@ -137,9 +137,9 @@ final class KillCampaign {
     func command() -> PendingAnswer {
         notes += 1
         let answer = PendingAnswer(note: acknowledged == nil ? "note \(notes)" : nil)
-        let verb: Order.Verb = answer.note == nil ? .resume : .pause
-        let request = ControlRequest.order(
-            verb, Job.Name("held")!, OrderBody(note: answer.note))
+        let verb: JobCommand.Verb = answer.note == nil ? .resume : .pause
+        let request = ControlRequest.command(
+            verb, Job.Name("held")!, CommandBody(note: answer.note))
         let socket = daemon.socket
         DispatchQueue.global().async {
             let reply = try? ControlClient(path: socket).send(request)

@@ -24,7 +24,7 @@ import TimerCore
     @Test func aCleanStopLosesNoTime() throws {
         let daemon = try LiveDaemon("[job.a]\nevery = \"1h\"\nFIRE\n")
         try daemon.start()
-        _ = try daemon.ask(.order(.pause, name("a"), OrderBody(note: "window")))
+        _ = try daemon.ask(.command(.pause, name("a"), CommandBody(note: "window")))
         let before = try daemon.show("a").elapsedUsec
         #expect(daemon.stop() == 0)
         try daemon.start()
@@ -75,7 +75,7 @@ import TimerCore
             - WallInstant(rfc3339: try #require(next))!
         #expect(shift < .milliseconds(1) && shift > .milliseconds(-1), "its timer moved")
         // The status reports it until another configuration is used, whatever else happens.
-        _ = try daemon.ask(.order(.pause, name("new"), OrderBody()))
+        _ = try daemon.ask(.command(.pause, name("new"), CommandBody()))
         let words = "STATUS=2 jobs, 1 paused; reload refused, 1 error in "
         #expect(daemon.waitForManager(words) != nil)
         try daemon.write("[job.new]\nevery = \"2h\"\nFIRE\n")

@@ -136,7 +136,7 @@ import TimerCore
         #expect(damaged.paused?.note?.contains("damaged: firings = -1") == true)
         #expect(try home.show("b").state == "armed")
         let resumed = try ControlClient(path: home.socket).send(
-            .order(.resume, Job.Name("a")!, OrderBody()))
+            .command(.resume, Job.Name("a")!, CommandBody()))
         #expect(resumed.status == 200)
         daemon.signal(SIGTERM)
         #expect(daemon.wait() == 0)

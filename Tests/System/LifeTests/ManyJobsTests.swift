@@ -70,7 +70,7 @@ import TimerCore
         #expect(try daemon.show("job-2").paused?.until == daemon.show("job-3").paused?.until)
         let all = try daemon.timerctl("pause", "--all", "--json")
         #expect(all.status == 0)
-        let reply = try ControlJSON.decode(OrdersReply.self, from: Array(all.text.utf8))
+        let reply = try ControlJSON.decode(CommandsReply.self, from: Array(all.text.utf8))
         #expect(reply.results.map(\.changed) == [true, false, false, false, true])
         #expect(daemon.waitForLog("requested pause for 5 jobs"))
         #expect(daemon.stop() == 0)

@@ -109,7 +109,7 @@ import TimerControl
                 "held: resumed"))
         // A user's own pauses end without a question, in scripts too.
         let own = try daemon.timerctl("resume", "--all", "--json")
-        let reply = try ControlJSON.decode(OrdersReply.self, from: Array(own.text.utf8))
+        let reply = try ControlJSON.decode(CommandsReply.self, from: Array(own.text.utf8))
         #expect(own.status == 0 && reply.results.map(\.job) == ["j1", "j2"])
         #expect(try daemon.timerctl("resume", "--all").text == "nothing to do: no job is paused\n")
         #expect(try daemon.timerctl("resume", "--all", "--yes").status == 0)

@@ -98,7 +98,7 @@ extension RunnerLifeTests {
         #expect(daemon.waitForLog("Connected to a new runner, which continues"))
         #expect(lives(pid) && daemon.runner() != first)
         #expect(try daemon.show("a").running.count == 1)
-        _ = try daemon.ask(.order(.run, Job.Name("b")!))
+        _ = try daemon.ask(.command(.run, Job.Name("b")!))
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "b 0")
         try "go\n".write(toFile: "\(daemon.folder)/go", atomically: false, encoding: .utf8)
         #expect(try wait { try daemon.show("a").last?.outcome == "lost(runner)" })

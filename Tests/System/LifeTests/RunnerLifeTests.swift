@@ -86,7 +86,7 @@ import TimerCore
         // When it has executed a job, the runner has read the configuration, which it does in the
         // background.
         func runs() throws {
-            _ = try daemon.ask(.order(.run, Job.Name("a")!))
+            _ = try daemon.ask(.command(.run, Job.Name("a")!))
             #expect(daemon.nextFiring(until: LiveDaemon.now() + 60)?.text == "a 0")
             #expect(
                 try wait(60) {
@@ -101,14 +101,14 @@ import TimerCore
         try runs()
         // A new runner knows only the present definition, which is not the one that fired.
         kill(try #require(daemon.runner()), SIGKILL)
-        _ = try daemon.ask(.order(.run, Job.Name("a")!))
+        _ = try daemon.ask(.command(.run, Job.Name("a")!))
         #expect(try wait { try daemon.show("a").last?.outcome != "exited(0)" })
         let outcome = try #require(try daemon.show("a").last?.outcome)
         #expect(outcome.hasPrefix("spawn-failed(ESTALE, find the definition"), "\(outcome)")
         #expect(try daemon.ask(.reload()).status == 200)
         try daemon.write("[job.a]\nevery = \"1h\"\nFIRE\n")
         #expect(try daemon.ask(.reload()).status == 200)
-        _ = try daemon.ask(.order(.run, Job.Name("a")!))
+        _ = try daemon.ask(.command(.run, Job.Name("a")!))
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "a 0")
         #expect(daemon.stop() == 0)
     }
@@ -148,7 +148,7 @@ import TimerCore
         for (number, code) in [0, 3, 7, 75].enumerated() {
             try "\(code)\n".write(
                 toFile: "\(daemon.folder)/code", atomically: true, encoding: .utf8)
-            _ = try daemon.ask(.order(.run, Job.Name("a")!))
+            _ = try daemon.ask(.command(.run, Job.Name("a")!))
             #expect(
                 try wait {
                     try daemon.timerctl("history", "--json").text.count("\"id\":") == number + 1
@@ -173,7 +173,7 @@ import TimerCore
         let nothing = try daemon.timerctl("kill", "b")
         #expect(nothing.status == 0)
         #expect(nothing.text == "b: nothing to do: no run of it is running\n")
-        _ = try daemon.ask(.order(.run, Job.Name("b")!))
+        _ = try daemon.ask(.command(.run, Job.Name("b")!))
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "up 0")
         #expect(try wait { try daemon.timerctl("log", "b", "-o", "cat").text == "says\n" })
         let run = try #require(try daemon.show("b").running.first?.id)

@@ -187,7 +187,7 @@ import TimerCore
         try daemon.start()
         LiveDaemon.pass(until: LiveDaemon.now() + 5.5)
         #expect(kept.isRunning)
-        #expect(try daemon.ask(.order(.run, Job.Name("a")!)).status == 200)
+        #expect(try daemon.ask(.command(.run, Job.Name("a")!)).status == 200)
         #expect(daemon.nextFiring(until: LiveDaemon.now() + 10)?.text == "a 0")
         _ = daemon.kill()
         expectCleanEnd(kept)

@@ -41,11 +41,11 @@ import TimerCore
     @Test func theWaitAndTheSlotOutliveAKilledDaemon() throws {
         let daemon = try LiveDaemon(Self.config)
         try daemon.start()
-        #expect(try daemon.ask(.order(.run, name("a"))).status == 200)
+        #expect(try daemon.ask(.command(.run, name("a"))).status == 200)
         #expect(try daemon.wait { try daemon.show("a").running.first?.began != nil })
-        #expect(try daemon.ask(.order(.run, name("b"))).status == 200)
+        #expect(try daemon.ask(.command(.run, name("b"))).status == 200)
         #expect(try daemon.show("b").running.map(\.waits) == ["slot"])
-        let refused = try daemon.ask(.order(.run, name("c")))
+        let refused = try daemon.ask(.command(.run, name("c")))
         #expect(refused.status == 409 && refused.text.contains("the slot disk is taken"))
         #expect(try slot(daemon).waiting.count == 1)
 

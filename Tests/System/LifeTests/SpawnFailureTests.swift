@@ -107,7 +107,7 @@ struct SpawnFailureTests {
             return try ControlJSON.decode(HistoryReply.self, from: reply.body).runs
         }
         let fault = try Fault(call, "error=\(error)", in: runner)
-        _ = try daemon.ask(.order(.run, Job.Name("a")!))
+        _ = try daemon.ask(.command(.run, Job.Name("a")!))
         #expect(try wait { try runs().count == 3 })
         fault.end()
         let failed = try runs()
@@ -116,7 +116,7 @@ struct SpawnFailureTests {
         let ends = failed.map { WallInstant(rfc3339: $0.ended ?? "")! }
         #expect(ends[0] - ends[1] >= .milliseconds(290) && ends[1] - ends[2] >= .milliseconds(290))
         #expect(daemon.runner() == runner)
-        _ = try daemon.ask(.order(.run, Job.Name("a")!))
+        _ = try daemon.ask(.command(.run, Job.Name("a")!))
         #expect(try wait { try runs().first?.outcome == "exited(0)" })
         #expect(daemon.stop() == 0)
     }
@@ -146,7 +146,7 @@ struct SpawnFailureTests {
         // The process has the user nobody already when it enters its directory.
         let fault = try Fault("chdir", "signal=STOP", in: runner)
         let before = LiveDaemon.now()
-        _ = try daemon.ask(.order(.run, Job.Name("a")!))
+        _ = try daemon.ask(.command(.run, Job.Name("a")!))
         // It is suspended only for strace, and would continue without it.
         #expect(wait { fault.says("stopped by SIGSTOP") })
         fault.end()
@@ -157,7 +157,7 @@ struct SpawnFailureTests {
             try daemon.show("a").last?.outcome
                 == "spawn-failed(ETIMEDOUT, run /bin/true within 10 seconds in /)")
         #expect(took > 9 && took < 25, "\(took) s")
-        _ = try daemon.ask(.order(.run, Job.Name("a")!))
+        _ = try daemon.ask(.command(.run, Job.Name("a")!))
         #expect(try wait { try daemon.show("a").last?.outcome == "exited(0)" })
         #expect(daemon.stop() == 0)
     }

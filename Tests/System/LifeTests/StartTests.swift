@@ -192,7 +192,7 @@ import TimerCore
             while answer == nil, LiveDaemon.now() < deadline {
                 answer =
                     round % 2 == 0
-                    ? try? daemon.ask(.order(.pause, Job.Name("j299")!, OrderBody()))
+                    ? try? daemon.ask(.command(.pause, Job.Name("j299")!, CommandBody()))
                     : try? daemon.ask(.show(Job.Name("j299")!))
             }
             #expect(answer?.status == 200, "\(round): \(String(describing: answer))")

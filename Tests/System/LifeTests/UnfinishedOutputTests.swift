@@ -17,7 +17,7 @@ import TimerCore
             shell = "printf 'Password: '; exec sleep 300"
             """)
         try daemon.start()
-        _ = try daemon.ask(.order(.run, Job.Name("ask")!))
+        _ = try daemon.ask(.command(.run, Job.Name("ask")!))
         let deadline = LiveDaemon.now() + 30
         var shown = ""
         while LiveDaemon.now() < deadline, !shown.contains(" > Password: ") {

@@ -134,7 +134,7 @@ import Testing
         var log = Counter()
         var (timer, model) = try Self.new(&random, on: queue, log)
         var total = (ticks: 0, missed: 0)
-        for order in 0..<Self.cases {
+        for command in 0..<Self.cases {
             let past = (model.ticks, model.missed)
             var isNew = false
             switch random.int(below: 40) {
@@ -192,7 +192,7 @@ import Testing
                 && log.ticks == total.ticks && log.missed == total.missed
                 && (model.isDueNow
                     || timer.remaining == .nanoseconds(max(0, model.target - model.accrued)))
-            try #require(isRight, "order \(order): \(account), \(model), \(total)")
+            try #require(isRight, "order \(command): \(account), \(model), \(total)")
         }
     }
 

@@ -27,7 +27,7 @@ import TimerCore
         let backup = try job("backup")
         var (agenda, _) = Agenda.load(
             JobSet([backup] + jobs), RecoveredState(instance: 1), concurrentRunsMax: 64, at: now)
-        _ = agenda.handle(.order(Order(.run, backup.name, by: .user("ada"))), at: now)
+        _ = agenda.handle(.command(JobCommand(.run, backup.name, by: .user("ada"))), at: now)
         let run = try #require(agenda.snapshot(of: backup.name, at: now)?.live.first?.id)
         _ = agenda.handle(.ended(run, .exited(0), RunUsage()), at: now)
         return agenda
@@ -82,8 +82,8 @@ import TimerCore
         let backup = try job("backup")
         var (agenda, _) = Agenda.load(
             JobSet([backup, upload]), RecoveredState(instance: 1), concurrentRunsMax: 64, at: now)
-        for (verb, job) in [(Order.Verb.pause, upload), (.run, backup)] {
-            _ = agenda.handle(.order(Order(verb, job.name, by: .user("ada"))), at: now)
+        for (verb, job) in [(JobCommand.Verb.pause, upload), (.run, backup)] {
+            _ = agenda.handle(.command(JobCommand(verb, job.name, by: .user("ada"))), at: now)
         }
         let run = try #require(agenda.snapshot(of: backup.name, at: now)?.live.first?.id)
         _ = agenda.handle(.ended(run, .exited(0), RunUsage()), at: now)

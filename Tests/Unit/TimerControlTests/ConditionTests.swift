@@ -36,8 +36,8 @@ import TimerCore
         var (agenda, _) = Agenda.load(
             JobSet([job]), RecoveredState(instance: 1), concurrentRunsMax: 64, at: now)
         _ = agenda.handle(
-            .order(
-                Order(
+            .command(
+                JobCommand(
                     .run, job.name, by: .user("ada"), arguments: RunArguments(words),
                     isForced: isForced)), at: now)
         return agenda

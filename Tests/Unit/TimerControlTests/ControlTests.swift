@@ -28,14 +28,14 @@ enum SeenPauses {
     @Test(arguments: [
         ControlRequest.list, .show(name), .why(name), .reload(),
         .reload(ReloadQuery(isStrict: true)), .previewReload, .document,
-        .order(.pause, name, OrderBody(note: "disk \"swap\" — ß 💾")),
-        .order(.pause, name, OrderBody(until: "2026-12-24T18:00:00Z", withRun: true)),
-        .order(.pause, name, OrderBody(forUsec: 90_000_000)), .order(.resume, name),
-        .order(.start, name), .order(.stop, name), .order(.run, name),
-        .order(.skipNext, name, OrderBody(count: 3)),
-        .orders(.pause, .all, OrderBody(note: "x", forUsec: 5, withRun: true)),
-        .orders(.stop, .jobs([name, Job.Name("b@home")!])),
-        .orders(
+        .command(.pause, name, CommandBody(note: "disk \"swap\" — ß 💾")),
+        .command(.pause, name, CommandBody(until: "2026-12-24T18:00:00Z", withRun: true)),
+        .command(.pause, name, CommandBody(forUsec: 90_000_000)), .command(.resume, name),
+        .command(.start, name), .command(.stop, name), .command(.run, name),
+        .command(.skipNext, name, CommandBody(count: 3)),
+        .commands(.pause, .all, CommandBody(note: "x", forUsec: 5, withRun: true)),
+        .commands(.stop, .jobs([name, Job.Name("b@home")!])),
+        .commands(
             .resume,
             .pauses([
                 NamedPause(
@@ -61,12 +61,12 @@ enum SeenPauses {
                 job: name, since: WallInstant(secondsSinceEpoch: 1_795_000_000),
                 until: WallInstant(secondsSinceEpoch: 1_795_000_060), limit: 1000)),
         .oneOffs(), .oneOffs(OneOffsQuery(base: "restic")), .takeOneOff(name), .cancelOneOff(name),
-        .order(.run, name, OrderBody(environment: ["A=1=2", "B=", "C=\u{1F3FB}"])),
-        .orders(.run, .all, OrderBody(environment: ["A_KEY=ß"], machine: "db-2")),
-        .order(.run, name, OrderBody(arguments: ["full", "a b"])),
-        .orders(.run, .jobs([name]), OrderBody(arguments: ["--full"], force: true)),
-        .order(.run, name, OrderBody(machine: "db-2")),
-        .run(run), .order(.retry, name), .orders(.retry, .all), .log(name),
+        .command(.run, name, CommandBody(environment: ["A=1=2", "B=", "C=\u{1F3FB}"])),
+        .commands(.run, .all, CommandBody(environment: ["A_KEY=ß"], machine: "db-2")),
+        .command(.run, name, CommandBody(arguments: ["full", "a b"])),
+        .commands(.run, .jobs([name]), CommandBody(arguments: ["--full"], force: true)),
+        .command(.run, name, CommandBody(machine: "db-2")),
+        .run(run), .command(.retry, name), .commands(.retry, .all), .log(name),
         .log(name, LogQuery(run: run, after: UInt64(Int64.max))),
         .kill(name, KillQuery(), KillBody()),
         .kill(name, KillQuery(run: run), KillBody(signal: "usr1")),
@@ -265,8 +265,8 @@ enum SeenPauses {
     }
 
     @Test func aNoteHasALimit() throws {
-        let long = String(repeating: "x", count: OrderBody.noteBytesMax + 1)
-        let body = try ControlJSON.encode(OrderBody(note: long))
+        let long = String(repeating: "x", count: CommandBody.noteBytesMax + 1)
+        let body = try ControlJSON.encode(CommandBody(note: long))
         #expect(throws: ControlRequest.Fault.self) {
             try ControlRequest(method: "POST", path: "/v1/jobs/a/pause", body: body)
         }
@@ -281,8 +281,8 @@ enum SeenPauses {
     }
 
     @Test func eachCommandHasItsRow_andNoPathIsThereTwice() {
-        let verbs = ControlRequest.orderForms.map(\.verb) + [.kill]
-        #expect(Set(verbs) == Set(Order.Verb.allCases))
+        let verbs = ControlRequest.commandForms.map(\.verb) + [.kill]
+        #expect(Set(verbs) == Set(JobCommand.Verb.allCases))
         let rows = EndpointTable.all.map(\.facts)
         #expect(Set(rows.map { "\($0.method) \($0.path)" }).count == rows.count)
         #expect(Set(rows.map(\.id)).count == rows.count)
@@ -291,9 +291,9 @@ enum SeenPauses {
     @Test func onlyOrdersAndReloadsChangeAnything() {
         #expect(!ControlRequest.list.isChange && !ControlRequest.show(Self.name).isChange)
         #expect(ControlRequest.reload().isChange && !ControlRequest.previewReload.isChange)
-        for verb in Order.Verb.allCases {
-            #expect(ControlRequest.order(verb, Self.name).isChange)
-            if verb != .kill { #expect(ControlRequest.orders(verb, .all).isChange) }
+        for verb in JobCommand.Verb.allCases {
+            #expect(ControlRequest.command(verb, Self.name).isChange)
+            if verb != .kill { #expect(ControlRequest.commands(verb, .all).isChange) }
         }
     }
 

@@ -57,7 +57,7 @@ extension ExplanationTests {
 
     @Test func aPausedJobHasNoTimeForItsFurtherAttempt() throws {
         var machine = retrying
-        machine.order(.pause)
+        machine.command(.pause)
         let snapshot = try #require(
             machine.agenda.snapshot(of: Job.Name("backup")!, at: machine.now))
         let status = JobStatus(snapshot)
@@ -136,7 +136,7 @@ extension ExplanationTests {
 
     @Test func skippedByOrder() {
         var machine = Machine([job()])
-        machine.order(.skipNext, count: 2)
+        machine.command(.skipNext, count: 2)
         #expect(
             machine.why().contains(
                 "The next 2 runs will be skipped (skip-next); `timerctl skip-next backup 0` cancels that."

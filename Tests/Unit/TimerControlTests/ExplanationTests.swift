@@ -51,12 +51,13 @@ import TimerCore
             handle(.wake(Job.Name(job)!))
         }
 
-        mutating func order(
-            _ verb: Order.Verb, note: String? = nil, until: Order.PauseEnd? = nil, count: Int = 1
+        mutating func command(
+            _ verb: JobCommand.Verb, note: String? = nil, until: JobCommand.PauseEnd? = nil,
+            count: Int = 1
         ) {
             handle(
-                .order(
-                    Order(
+                .command(
+                    JobCommand(
                         verb, Job.Name("backup")!, by: .user("ada"), note: note, until: until,
                         count: count)))
         }
@@ -110,9 +111,9 @@ import TimerCore
                     "Run \(run.id) is being started.",
                     "Its time does not count while the daemon is down or the machine is asleep or off.",
                 ])
-        machine.order(.pause)
+        machine.command(.pause)
         #expect(machine.why()[1] == "After it is resumed, it runs 1 min after the end of its run.")
-        machine.order(.resume)
+        machine.command(.resume)
         machine.handle(.ended(run.id, .exited(0), RunUsage()))
         #expect(
             machine.why()[0].contains(" (in 1 min), after 1 min more of active time; 0 s elapsed"))
@@ -125,9 +126,9 @@ import TimerCore
             machine.why()[0].hasPrefix(
                 "It runs next at 2026-11-18T11:08:00Z (in 40 s), after 40 s more of boottime"))
         #expect(machine.why().last == "Its time starts again with each boot of the machine.")
-        machine.order(.pause)
+        machine.command(.pause)
         #expect(machine.why()[1].hasSuffix("40 s will be left when it is resumed."))
-        machine.order(.resume)
+        machine.command(.resume)
         machine.pass(40)
         machine.handle(.ended(machine.started[0].id, .exited(0), RunUsage()))
         #expect(
@@ -150,7 +151,7 @@ import TimerCore
     @Test func paused() {
         var machine = Machine([job()])
         machine.pass(20)
-        machine.order(.pause, note: "disk swap")
+        machine.command(.pause, note: "disk swap")
         machine.pass(100)
         let why = machine.why()
         #expect(
@@ -161,7 +162,7 @@ import TimerCore
 
     @Test func pausedForAWhile() {
         var machine = Machine([job()])
-        machine.order(.pause, until: .after(.seconds(3600)))
+        machine.command(.pause, until: .after(.seconds(3600)))
         #expect(machine.why()[0].hasSuffix("the pause ends at 2026-11-18T12:07:00Z (in 1 h)."))
     }
 
@@ -170,7 +171,7 @@ import TimerCore
         machine.pass(10)
         #expect(
             machine.why()[0].hasPrefix("No more runs are scheduled; `timerctl start backup`"))
-        machine.order(.stop)
+        machine.command(.stop)
         #expect(machine.why()[0] == "It is stopped; `timerctl start backup` restarts its timer.")
     }
 

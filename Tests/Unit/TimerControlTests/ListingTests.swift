@@ -25,7 +25,7 @@ import TimerCore
             JobSet(jobs), RecoveredState(instance: 1), concurrentRunsMax: 1, at: now()
         ).agenda
         _ = agenda.handle(
-            .order(Order(.pause, jobs[1].name, by: .user("me"), note: "why")), at: now())
+            .command(JobCommand(.pause, jobs[1].name, by: .user("me"), note: "why")), at: now())
         _ = agenda.handle(.wake(jobs[2].name), at: now())
         return agenda.snapshot(at: now())
     }

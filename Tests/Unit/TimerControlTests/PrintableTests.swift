@@ -27,10 +27,10 @@ import Testing
     @Test func jsonMeansWhatItDid() throws {
         let note = "a\u{9b}2J\u{202e}b\u{2028}\u{1b}\n\"\\"
         let written = String(
-            decoding: try ControlJSON.encode(OrderBody(note: note)), as: UTF8.self)
+            decoding: try ControlJSON.encode(CommandBody(note: note)), as: UTF8.self)
         let shown = Printable.json(written)
         #expect(shown.contains(#"a\u009b2J\u202eb\u2028"#))
         #expect(shown.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 0x20 })
-        #expect(try ControlJSON.decode(OrderBody.self, from: Array(shown.utf8)).note == note)
+        #expect(try ControlJSON.decode(CommandBody.self, from: Array(shown.utf8)).note == note)
     }
 }

@@ -29,7 +29,7 @@ import TimerCore
             JobSet(jobs, slots: [RunSlot(name: disk, max: 1)]), RecoveredState(instance: 1),
             concurrentRunsMax: 64, at: now)
         for job in jobs where job.name.description != idle {
-            _ = agenda.handle(.order(Order(.run, job.name, by: .user("ada"))), at: now)
+            _ = agenda.handle(.command(JobCommand(.run, job.name, by: .user("ada"))), at: now)
         }
         let run = try #require(agenda.snapshot(of: jobs[0].name, at: now)?.live.first?.id)
         _ = agenda.handle(.began(run, at: now.wall), at: now)

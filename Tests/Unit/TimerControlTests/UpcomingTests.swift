@@ -21,7 +21,7 @@ import TimerCore
             JobSet(jobs), RecoveredState(instance: 1), concurrentRunsMax: 1, at: now
         ).agenda
         for job in jobs where job.name.description.hasPrefix("paused") {
-            _ = agenda.handle(.order(Order(.pause, job.name, by: .user("me"))), at: now)
+            _ = agenda.handle(.command(JobCommand(.pause, job.name, by: .user("me"))), at: now)
         }
         return agenda.snapshot(at: now)
     }

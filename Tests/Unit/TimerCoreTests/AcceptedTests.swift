@@ -240,10 +240,10 @@ private struct AcceptedDraw {
             guard let run = started.last else { return .wake(name) }
             return .ended(run, .exited(1), RunUsage())
         default:
-            let verb = Order.Verb.allCases[random.int(below: Order.Verb.allCases.count)]
-            let end: Order.PauseEnd = chance(2) ? .at(wall()) : .after(span())
-            return .order(
-                Order(
+            let verb = JobCommand.Verb.allCases[random.int(below: JobCommand.Verb.allCases.count)]
+            let end: JobCommand.PauseEnd = chance(2) ? .at(wall()) : .after(span())
+            return .command(
+                JobCommand(
                     verb, name, by: .user("ada"), until: chance(2) ? end : nil,
                     withRun: chance(2), count: count()))
         }

@@ -107,7 +107,7 @@ import Testing
         var world = World()
         world.load([Job.every(.seconds(60))])
         let until = world.now.wall + .seconds(10)
-        world.handle(.order(Order(.pause, "backup", by: .user("ada"), until: .at(until))))
+        world.handle(.command(JobCommand(.pause, "backup", by: .user("ada"), until: .at(until))))
         world.block(.seconds(10))
         world.agenda.ahead = Self.ahead
         #expect(!world.agenda.mayFireAhead("backup"))
@@ -125,7 +125,7 @@ import Testing
         var world = World()
         world.load([Job.every(.seconds(60)).counting(basis), .every(.seconds(20), "other")])
         let until = world.now.wall + .seconds(20) - .milliseconds(3)
-        world.handle(.order(Order(.pause, "backup", by: .user("ada"), until: .at(until))))
+        world.handle(.command(JobCommand(.pause, "backup", by: .user("ada"), until: .at(until))))
         world.block(.seconds(20))
         world.agenda.ahead = Self.ahead
         world.handle(.wake("other"))

@@ -115,17 +115,17 @@ import Testing
     @Test func aRunByHandReplacesIt() throws {
         var world = returned([try Self.job()])
         let waiting = try #require(world.show("backup").live.first).id
-        guard case .requested? = world.order(.run, "backup") else {
+        guard case .requested? = world.command(.run, "backup") else {
             return #expect(Bool(false), "refused")
         }
         #expect(world.closed[waiting] == .replaced && world.started.count == 1)
     }
 
     @Test func itIsCancelledByKillAndByStop() throws {
-        for verb in [Order.Verb.kill, .stop] {
+        for verb in [JobCommand.Verb.kill, .stop] {
             var world = returned([try Self.job()])
             let waiting = try #require(world.show("backup").live.first).id
-            _ = world.order(verb, "backup")
+            _ = world.command(verb, "backup")
             #expect(world.closed[waiting] != nil)
             world.pass(.seconds(1800))
             #expect(world.started.isEmpty)
@@ -135,10 +135,10 @@ import Testing
     @Test func aPauseHoldsIt() throws {
         var world = returned([try Self.job()])
         let delay = try #require(left(world))
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(1800))
         #expect(world.started.isEmpty && world.show("backup").nextAttempt == nil)
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         world.pass(.milliseconds(1))
         #expect(world.started.count == 1 && delay < .seconds(1800))
     }

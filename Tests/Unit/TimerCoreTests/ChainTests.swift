@@ -45,7 +45,7 @@ import Testing
             Self.follower("on-end", .init("backup", on: .end)),
             Self.follower("on-skip", .init("backup", on: .skip)),
         ])
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         world.end(world.started[0], outcome)
         #expect(names(world) == ["backup"] + expected)
         #expect(
@@ -62,7 +62,7 @@ import Testing
             },
             Self.follower("repair", .init("backup", on: .failure)),
         ])
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         world.end(world.started[0], .exited(1))
         #expect(names(world) == ["backup"])
         world.pass(.seconds(5))
@@ -74,7 +74,7 @@ import Testing
     /// The rows of an end and of the run that it causes are in one decision, one after the other.
     @Test func theEndAndWhatFollowsAreDecidedTogether() {
         var world = world([Self.backup, Self.follower("upload", .init("backup"))])
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         let actions = world.handle(.ended(world.started[0].id, .exited(0), RunUsage()))
         let kinds = actions.compactMap { action -> String? in
             switch action {
@@ -89,7 +89,7 @@ import Testing
 
     @Test func aSecondReportOfTheEndStartsNobody() {
         var world = world([Self.backup, Self.follower("upload", .init("backup"))])
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         world.end(world.started[0])
         world.end(world.started[0])
         #expect(names(world) == ["backup", "upload"])
@@ -97,7 +97,7 @@ import Testing
 
     @Test func aRunThatWasAskedForAloneStartsNobody() {
         var world = world([Self.backup, Self.follower("upload", .init("backup"))])
-        world.handle(.order(Order(.run, "backup", by: .user("ada"), isAlone: true)))
+        world.handle(.command(JobCommand(.run, "backup", by: .user("ada"), isAlone: true)))
         #expect(world.started[0].firing.cause.description == "requested-alone(ada)")
         world.end(world.started[0])
         #expect(names(world) == ["backup"])
@@ -110,7 +110,7 @@ import Testing
         let jobs = [
             Self.backup, Self.follower("upload", .init("backup", delay: .seconds(300))),
         ]
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         world.end(world.started[0])
         #expect(names(world) == ["backup"])
         world.pass(.seconds(100))
@@ -138,7 +138,7 @@ import Testing
         ]
         var world = world(jobs)
         for _ in 0..<3 {
-            _ = world.order(.run, "backup")
+            _ = world.command(.run, "backup")
             world.end(world.started.last { $0.id.firing.job == "backup" }!)
             world.pass(.seconds(5))
         }
@@ -155,7 +155,7 @@ import Testing
         let report = Self.follower("report", .init("backup"), .init("dump"))
         var world = world([Self.backup, Job.every(.seconds(7200), "dump"), report])
         func run(_ job: Job.Name) {
-            _ = world.order(.run, job)
+            _ = world.command(.run, job)
             world.end(world.started.last!)
         }
         run("backup")
@@ -175,10 +175,10 @@ import Testing
         let report = Self.follower(
             "report", .init("backup", within: .seconds(60)), .init("dump", within: .seconds(60)))
         var world = world([Self.backup, Job.every(.seconds(7200), "dump"), report])
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         world.end(world.started[0])
         world.pass(.seconds(61))
-        _ = world.order(.run, "dump")
+        _ = world.command(.run, "dump")
         world.end(world.started[1])
         #expect(names(world) == ["backup", "dump"])
     }
@@ -191,7 +191,7 @@ import Testing
         let jobs = [Self.backup, Job.every(.seconds(7200), "dump"), report]
         var world = world(jobs)
         for job: Job.Name in ["backup", "dump"] {
-            _ = world.order(.run, job)
+            _ = world.command(.run, job)
             world.end(world.started.last!)
             world.pass(.seconds(30))
         }
@@ -206,9 +206,9 @@ import Testing
 
     @Test func aPausedFollowerRunsOnceAtTheResume() {
         var world = world([Self.backup, Self.follower("upload", .init("backup"))])
-        _ = world.order(.pause, "upload")
+        _ = world.command(.pause, "upload")
         for _ in 0..<3 {
-            _ = world.order(.run, "backup")
+            _ = world.command(.run, "backup")
             world.end(world.started.last!)
         }
         #expect(names(world) == ["backup", "backup", "backup"])
@@ -216,7 +216,7 @@ import Testing
         world.pass(.seconds(50))
         world.kill()
         world.load([Self.backup, Self.follower("upload", .init("backup"))])
-        _ = world.order(.resume, "upload")
+        _ = world.command(.resume, "upload")
         #expect(names(world) == ["backup", "backup", "backup", "upload"])
         #expect(world.started[3].firing.cause.chain?.run == last)
     }
@@ -224,19 +224,19 @@ import Testing
     @Test func onResumeRestartForgetsWhatEndedDuringThePause() {
         let upload = Self.follower("upload", .init("backup")) { $0.onResume = .restart }
         var world = world([Self.backup, upload])
-        _ = world.order(.pause, "upload")
-        _ = world.order(.run, "backup")
+        _ = world.command(.pause, "upload")
+        _ = world.command(.run, "backup")
         world.end(world.started[0])
-        _ = world.order(.resume, "upload")
+        _ = world.command(.resume, "upload")
         #expect(names(world) == ["backup"])
     }
 
     @Test func aStoppedFollowerForgetsIt() {
         var world = world([Self.backup, Self.follower("upload", .init("backup"))])
-        _ = world.order(.stop, "upload")
-        _ = world.order(.run, "backup")
+        _ = world.command(.stop, "upload")
+        _ = world.command(.run, "backup")
         world.end(world.started[0])
-        _ = world.order(.start, "upload")
+        _ = world.command(.start, "upload")
         world.pass(.seconds(10))
         #expect(names(world) == ["backup"])
     }
@@ -245,7 +245,7 @@ import Testing
     @Test func aRunThatIsLostAtAStartCountsAsFailure() {
         let jobs = [Self.backup, Self.follower("repair", .init("backup", on: .failure))]
         var world = world(jobs)
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         world.kill()
         world.load(jobs)
         world.pass(.zero)
@@ -260,7 +260,7 @@ import Testing
     @Test func whatEndsDuringAShutdownIsFollowedByTheNextInstance() {
         let jobs = [Self.backup, Self.follower("upload", .init("backup"))]
         var world = world(jobs)
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         world.handle(.shutdown)
         world.end(world.started[0])
         #expect(names(world) == ["backup"])
@@ -276,7 +276,7 @@ import Testing
             Self.follower("queue", .init("backup")) { $0.concurrency = .queue },
         ])
         for _ in 0..<2 {
-            _ = world.order(.run, "backup")
+            _ = world.command(.run, "backup")
             world.end(world.started.last { $0.id.firing.job == "backup" }!)
         }
         #expect(world.skipped.map(\.reason) == ["still-running"])
@@ -286,7 +286,7 @@ import Testing
     @Test func aStartingDeadlineCountsFromTheEnd() {
         let upload = Self.follower("upload", .init("backup")) { $0.startingDeadline = .seconds(60) }
         var world = world([Self.backup, upload])
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         world.handle(.shutdown)
         world.end(world.started[0])
         world.stopCleanly()
@@ -302,7 +302,7 @@ import Testing
             Self.backup, Self.follower("upload", .init("backup", delay: .seconds(60))),
         ]
         var world = world(old)
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         world.end(world.started[0])
         var renamed = Job.every(.seconds(3600), "save")
         renamed.renamedFrom = "backup"
@@ -317,7 +317,7 @@ import Testing
         var world = world([
             Self.backup, Self.follower("upload", .init("backup", delay: .seconds(60))),
         ])
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         world.end(world.started[0])
         let other = Self.follower("upload", .init("backup", on: .failure, delay: .seconds(60)))
         world.handle(.reload(JobSet([Self.backup, other])))
@@ -335,7 +335,7 @@ import Testing
             },
         ])
         for _ in 0..<(ChainEnd.keptMax + 5) {
-            _ = world.order(.run, "backup")
+            _ = world.command(.run, "backup")
             world.end(world.started.last!)
             world.pass(.seconds(1))
         }

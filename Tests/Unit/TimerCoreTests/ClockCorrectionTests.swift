@@ -119,7 +119,7 @@ import Testing
         var world = World()
         let jobs = [try Job.cron("*/10 * * * *", "often").with { $0.onResume = .fireIfDue }]
         world.load(jobs)
-        _ = world.order(.pause, "often")
+        _ = world.command(.pause, "often")
         world.step(.zero - Self.day)
         if isRestarted {
             world.stopCleanly()
@@ -127,7 +127,7 @@ import Testing
         }
         // From 11:06:40 to 11:26:40 of the day before.
         world.pass(.seconds(1200))
-        _ = world.order(.resume, "often")
+        _ = world.command(.resume, "often")
         #expect(world.started.map(\.firing.missed) == [1])
     }
 

@@ -74,17 +74,17 @@ import Testing
     @Test func aPauseDelaysQueuedRuns() {
         var world = world(.queue)
         world.pass(.seconds(20))
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.end(world.started[0])
         #expect(world.started.count == 1)
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.started.count == 2)
     }
 
     @Test func stopCancelsWaitingRuns() {
         var world = world(.queue)
         world.pass(.seconds(20))
-        _ = world.order(.stop, "backup")
+        _ = world.command(.stop, "backup")
         world.end(world.started[0])
         #expect(world.started.count == 1 && world.openRuns.isEmpty)
         #expect(world.closed.values.filter { $0 == .stopped }.count == 1)
@@ -141,9 +141,9 @@ import Testing
         world.load([.every(.seconds(1000), "z", first: .seconds(1)), queued])
         world.pass(.seconds(25))
         #expect(world.show("a").live.map(\.wait) == [.capacity, .previousRun])
-        _ = world.order(.pause, "a")
+        _ = world.command(.pause, "a")
         world.endRuns()
-        _ = world.order(.resume, "a")
+        _ = world.command(.resume, "a")
         world.endRuns()
         let own = world.started.filter { $0.id.firing.job == "a" }.map(\.id.firing.scheduled)
         #expect(own.count == 2 && own == own.sorted())
@@ -156,7 +156,7 @@ import Testing
         ])
         world.pass(.seconds(13))
         #expect(world.started.map(\.id.firing.job) == ["a"])
-        _ = world.order(.stop, "b")
+        _ = world.command(.stop, "b")
         world.end(world.started[0])
         #expect(world.started.map(\.id.firing.job) == ["a", "c"])
         world.end(world.started[1])
@@ -176,13 +176,13 @@ import Testing
         world.pass(.seconds(40))
         #expect(world.started.count == 2)
         #expect(world.skipped.map(\.reason) == ["concurrency-max", "concurrency-max"])
-        guard case .refused(let why) = world.order(.run, "backup") else {
+        guard case .refused(let why) = world.command(.run, "backup") else {
             Issue.record("a third run was ordered")
             return
         }
         #expect(why == "2 runs of it are still running, the limit of concurrency-max")
         world.end(world.started[0])
-        #expect(world.order(.run, "backup")?.run != nil)
+        #expect(world.command(.run, "backup")?.run != nil)
         #expect(world.started.count == 3)
     }
 

@@ -212,8 +212,8 @@ import Testing
         #expect(world.started.map(\.id.firing.job) == ["b", "c"])
     }
 
-    @Test(arguments: [false, true], [Order.Verb.stop, .kill])
-    func aCommandCancelsIt(waits: Bool, verb: Order.Verb) {
+    @Test(arguments: [false, true], [JobCommand.Verb.stop, .kill])
+    func aCommandCancelsIt(waits: Bool, verb: JobCommand.Verb) {
         var world = world(
             [Self.job("a", every: 10, waitMax: 3600), Job.every(.seconds(11), "b")], most: 1)
         world.pass(.seconds(11))
@@ -221,7 +221,7 @@ import Testing
             world.answer(Self.isAway)
             world.end(world.started[0])
         }
-        _ = world.order(verb, "a")
+        _ = world.command(verb, "a")
         #expect(world.closed[world.checks[0].run.id] == .stopped)
         #expect(world.show("a").live.isEmpty)
         // What it had is free.
@@ -234,23 +234,23 @@ import Testing
         var world = world([Self.job(waitMax: 3600)])
         world.pass(.seconds(100))
         world.answer(Self.isAway)
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(100))
         #expect(world.checks.count == 1 && world.retryTimers.isEmpty)
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.checks.count == 2)
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.answer(.yes)
         #expect(world.started.isEmpty && world.show("backup").live.map(\.wait) == [.previousRun])
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         world.answer(.yes)
         #expect(world.started.count == 1)
     }
 
     @Test func aPauseHoldsNoRequestedRun() {
         var world = world([Self.job(waitMax: 3600)])
-        _ = world.order(.pause, "backup")
-        _ = world.order(.run, "backup")
+        _ = world.command(.pause, "backup")
+        _ = world.command(.run, "backup")
         world.answer(Self.isAway)
         world.pass(.seconds(1))
         world.answer(.yes)
@@ -260,15 +260,15 @@ import Testing
     @Test func aPauseWithItsRunsSuspendsNothingThatIsChecked() {
         var world = world([Self.job()])
         world.pass(.seconds(100))
-        world.handle(.order(Order(.pause, "backup", by: .user("ada"), withRun: true)))
+        world.handle(.command(JobCommand(.pause, "backup", by: .user("ada"), withRun: true)))
         #expect(world.suspended.isEmpty)
     }
 
     @Test func forceStartsItAtOnce_alsoAfterARestart() throws {
         let jobs = [Job.every(.seconds(3600), "other"), Self.job(waitMax: 3600)]
         var world = world(jobs, most: 1)
-        _ = world.order(.run, "other")
-        world.handle(.order(Order(.run, "backup", by: .user("ada"), isForced: true)))
+        _ = world.command(.run, "other")
+        world.handle(.command(JobCommand(.run, "backup", by: .user("ada"), isForced: true)))
         #expect(world.show("backup").live.map(\.wait) == [.capacity])
         let cause = try #require(world.show("backup").live.first?.firing.cause)
         #expect(cause.description == "requested-forced(ada)" && cause.isForced)
@@ -284,7 +284,7 @@ import Testing
         job.execution.runVariables = ["RUN_X"]
         var world = world([job])
         let variables = RunVariables(["RUN_X": "1"])
-        world.handle(.order(Order(.run, "backup", by: .user("ada"), variables: variables)))
+        world.handle(.command(JobCommand(.run, "backup", by: .user("ada"), variables: variables)))
         world.answer(Self.isAway)
         #expect(world.closed.values.map { $0 } == [.skipped(.condition("mounted /mnt"))])
     }
@@ -411,7 +411,7 @@ import Testing
         world.pass(.seconds(100))
         let run = world.checks[0].run.id
         #expect(
-            world.order(.run, "backup") == .refused("its run \(run) waits for its condition"))
+            world.command(.run, "backup") == .refused("its run \(run) waits for its condition"))
     }
 
     /// After an hour of checks, the next one is up to a minute away.
@@ -459,11 +459,11 @@ import Testing
         var world = world([Self.job(every: 100_000, waitMax: 7200)])
         world.pass(.seconds(100_000))
         world.answer(Self.isAway)
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.handle(.machineChanged(.mounts))
         world.pass(.seconds(100))
         #expect(world.checks.count == 1)
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         world.pass(.milliseconds(1))
         #expect(world.checks.count == 2)
     }

@@ -153,9 +153,9 @@ import Testing
         var world = World()
         let jobs = (0..<7).map { Job.every(.seconds(10), Job.Name("j\($0)")!) }
         world.load(jobs + [.after(.seconds(1), "once")])
-        _ = world.order(.pause, "j1")
-        _ = world.order(.pause, "j2")
-        _ = world.order(.stop, "j3")
+        _ = world.command(.pause, "j1")
+        _ = world.command(.pause, "j2")
+        _ = world.command(.stop, "j3")
         world.pass(.seconds(1))
         var states = StateCounts()
         var place = 0

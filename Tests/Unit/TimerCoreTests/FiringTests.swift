@@ -92,7 +92,7 @@ import Testing
         #expect(world.show("once").phase == .finished)
         #expect(world.timers.isEmpty)
         #expect(!world.agenda.isCounting)
-        #expect(world.order(.start, "once") == .done)
+        #expect(world.command(.start, "once") == .done)
         world.endRuns()
         world.pass(.seconds(30))
         #expect(world.started.count == 2)

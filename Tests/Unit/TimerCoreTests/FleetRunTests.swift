@@ -107,10 +107,12 @@ import Testing
         #expect(world.started.isEmpty)
     }
 
-    @Test(arguments: Order.Verb.allCases) func commandsForItAreRefusedHere(verb: Order.Verb) {
+    @Test(arguments: JobCommand.Verb.allCases) func commandsForItAreRefusedHere(
+        verb: JobCommand.Verb
+    ) {
         var world = World()
         world.load([Self.shared()])
-        let answer = world.order(verb, "backup")
+        let answer = world.command(verb, "backup")
         if verb == .kill {
             #expect(answer == .unchanged("no run is active") || answer != nil)
         } else if case .refused(let reason) = answer {
@@ -143,7 +145,7 @@ import Testing
         var world = World()
         world.load([Job.every(.seconds(10))])
         world.pass(.seconds(5))
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.handle(.reload(JobSet([Self.shared()])))
         #expect(world.show("backup").phase == .armed && !world.agenda.isCounting)
         #expect(world.show("backup").accrued == .zero)

@@ -11,12 +11,12 @@ extension FromEndTests {
         for resume in [Policy.Resume.keepRemaining, .nextSlot, .restart, .fireIfDue] {
             var world = load(Self.job.with { $0.onResume = resume })
             world.pass(.seconds(60))
-            _ = world.order(.pause, "backup")
+            _ = world.command(.pause, "backup")
             world.pass(.seconds(30))
             world.endRuns()
             #expect(world.show("backup").remaining == .seconds(60))
             world.pass(.seconds(50))
-            _ = world.order(.resume, "backup")
+            _ = world.command(.resume, "backup")
             #expect(world.started.count == 1 && world.show("backup").remaining == .seconds(60))
             world.pass(.seconds(60))
             #expect(world.started.count == 2)
@@ -28,11 +28,11 @@ extension FromEndTests {
     func resumingRunsAtOnce_ifAnIntervalPassedSinceTheEnd(seconds: Int) {
         var world = load(Self.job.with { $0.onResume = .fireIfDue })
         world.pass(.seconds(60))
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(300))
         world.endRuns()
         world.pass(.seconds(seconds))
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.started.count == (seconds < 60 ? 1 : 2))
         #expect(world.show("backup").remaining == (seconds < 60 ? .seconds(60) : nil))
     }
@@ -42,7 +42,7 @@ extension FromEndTests {
     func resumingCountsFromTheEnd_ifTheJobIsChangedAfterIt(seconds: Int, restarts: Bool) {
         var world = load(Self.job.with { $0.onResume = .fireIfDue })
         world.pass(.seconds(60))
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(300))
         world.endRuns()
         let changed = Job.every(.seconds(60)).with { $0.onResume = .fireIfDue }
@@ -52,7 +52,7 @@ extension FromEndTests {
             world.load([changed])
         }
         world.pass(.seconds(seconds))
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.started.count == (seconds < 60 ? 1 : 2))
     }
 
@@ -89,17 +89,17 @@ extension FromEndTests {
         world.endRuns()
         world.pass(.seconds(20))
         world.step(.seconds(step))
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(39))
         if restarts {
             world.stopCleanly()
             world.load([job])
         }
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.started.count == 1 && world.show("backup").remaining == .seconds(40))
         world.pass(.seconds(40))
         #expect(world.started.count == 2)
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(300))
         world.endRuns()
         world.pass(.seconds(59))
@@ -107,17 +107,17 @@ extension FromEndTests {
             world.stopCleanly()
             world.load([job])
         }
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.started.count == 2)
     }
 
     @Test func aPauseAndResumeDuringARunChangeNothing() {
         var world = load()
         world.pass(.seconds(60))
-        world.handle(.order(Order(.pause, "backup", by: .user("ada"), withRun: true)))
+        world.handle(.command(JobCommand(.pause, "backup", by: .user("ada"), withRun: true)))
         #expect(world.suspended.count == 1)
         world.pass(.seconds(500))
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.started.count == 1 && world.show("backup").remaining == nil)
         world.pass(.seconds(500))
         world.endRuns()
@@ -127,9 +127,9 @@ extension FromEndTests {
     @Test func aStoppedJobThatIsStartedWhileItRunsWaitsForTheEnd() {
         var world = load()
         world.pass(.seconds(60))
-        _ = world.order(.stop, "backup")
+        _ = world.command(.stop, "backup")
         world.pass(.seconds(60))
-        _ = world.order(.start, "backup")
+        _ = world.command(.start, "backup")
         world.pass(.seconds(600))
         #expect(world.started.count == 1)
         world.endRuns()

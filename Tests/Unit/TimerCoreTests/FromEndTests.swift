@@ -87,7 +87,7 @@ import Testing
         world.endRuns(.exited(1))
         world.pass(.seconds(100))
         #expect(world.show("backup").remaining == nil)
-        _ = world.order(.kill, "backup")
+        _ = world.command(.kill, "backup")
         #expect(world.show("backup").remaining == .seconds(60))
         world.pass(.seconds(60))
         #expect(world.started.count == 2)
@@ -96,7 +96,7 @@ import Testing
     @Test func theEndOfARequestedRunCountsAsWell() {
         var world = load()
         world.pass(.seconds(50))
-        #expect(world.order(.run, "backup") != nil && world.started.count == 1)
+        #expect(world.command(.run, "backup") != nil && world.started.count == 1)
         #expect(world.show("backup").remaining == nil && world.timers.isEmpty)
         world.pass(.seconds(30))
         world.endRuns()
@@ -111,7 +111,7 @@ import Testing
         var world = load(job)
         world.pass(.seconds(60))
         world.pass(.seconds(1))
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         #expect(world.started.count == 2)
         world.end(world.started[0])
         world.pass(.seconds(100))
@@ -122,7 +122,7 @@ import Testing
 
     @Test func aFiringWithoutARunIsFollowedByTheNextInterval() {
         var world = load()
-        world.handle(.order(Order(.skipNext, "backup", by: .user("ada"), count: 2)))
+        world.handle(.command(JobCommand(.skipNext, "backup", by: .user("ada"), count: 2)))
         world.pass(.seconds(120))
         #expect(world.started.isEmpty && world.skipped.map(\.count) == [1, 1])
         world.pass(.seconds(60))

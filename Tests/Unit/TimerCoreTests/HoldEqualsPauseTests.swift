@@ -85,7 +85,7 @@ import Testing
             for _ in 0..<6 { perform(Step(&random)) }
             let armed = names.filter { paused.show($0).phase == .armed }
             held.hold()
-            for name in armed { _ = paused.order(.pause, name) }
+            for name in armed { _ = paused.command(.pause, name) }
             for _ in 0..<6 {
                 let step = Step(&random)
                 if !step.concernsOneJob { perform(step) }
@@ -94,7 +94,7 @@ import Testing
             // What ends because of a resumed job is followed by jobs that are resumed already, as at the
             // end of a hold, which is one event.
             for name in armed.reversed() where paused.show(name).phase.isPaused {
-                _ = paused.order(.resume, name)
+                _ = paused.command(.resume, name)
             }
             held.pass(.zero)
             paused.pass(.zero)
@@ -139,8 +139,8 @@ extension World {
             reboot(away: .seconds(span))
             load(jobs)
         case .checkpoint: handle(.checkpoint())
-        case .pauseOne(let index): _ = order(.pause, jobs[index].name)
-        case .resumeOne(let index): _ = order(.resume, jobs[index].name)
+        case .pauseOne(let index): _ = command(.pause, jobs[index].name)
+        case .resumeOne(let index): _ = command(.resume, jobs[index].name)
         }
     }
 }

@@ -149,14 +149,14 @@ import Testing
         let job = try Job.cron("* * * * *").with { $0.onResume = .fireIfDue }
         world.load([job])
         world.handle(
-            .order(
-                Order(
+            .command(
+                JobCommand(
                     .pause, "backup", by: Self.ada,
                     until: endsByItself ? .after(.seconds(200)) : nil)))
         world.pass(.seconds(120))
         world.hold()
         world.pass(.seconds(120))
-        if !endsByItself { #expect(world.order(.resume, "backup") == .done) }
+        if !endsByItself { #expect(world.command(.resume, "backup") == .done) }
         world.pass(.seconds(120))
         #expect(world.started.isEmpty)
         world.release()
@@ -170,7 +170,7 @@ import Testing
         world.load([job, .every(.seconds(100), "other")])
         world.hold(note: "disk")
         world.pass(.seconds(120))
-        #expect(world.order(.pause, "backup", note: "mine") == .done)
+        #expect(world.command(.pause, "backup", note: "mine") == .done)
         world.pass(.seconds(120))
         world.release()
         world.pass(.seconds(60))
@@ -180,19 +180,19 @@ import Testing
             return
         }
         #expect(pause.by == Self.ada && pause.note == "mine")
-        #expect(world.order(.resume, "backup") == .done)
+        #expect(world.command(.resume, "backup") == .done)
         #expect(world.started.map(\.firing.missed) == [4])
     }
 
     @Test func aHeldJobIsNeitherResumedNorStarted() {
         var world = World()
         world.load([.every(.seconds(60)), .every(.seconds(60), "stopped")])
-        _ = world.order(.stop, "stopped")
+        _ = world.command(.stop, "stopped")
         world.hold()
         let held = Answer.unchanged("the machine is held; `timerctl release` ends that")
-        #expect(world.order(.resume, "backup") == held)
-        #expect(world.order(.start, "backup") == held)
-        #expect(world.order(.start, "stopped") == .done)
+        #expect(world.command(.resume, "backup") == held)
+        #expect(world.command(.start, "backup") == held)
+        #expect(world.command(.start, "stopped") == .done)
         world.pass(.seconds(600))
         #expect(world.started.isEmpty)
         world.release()
@@ -205,17 +205,17 @@ import Testing
     @Test func aJobThatIsStartedInAHoldIsHeldFromThen() {
         var world = World()
         world.load([Job.every(.seconds(60)).with { $0.onResume = .fireIfDue }])
-        _ = world.order(.stop, "backup")
+        _ = world.command(.stop, "backup")
         world.hold()
         world.pass(.seconds(50))
-        #expect(world.order(.start, "backup") == .done)
+        #expect(world.command(.start, "backup") == .done)
         #expect(!world.agenda.isCounting && world.timers.isEmpty)
         world.pass(.seconds(30))
         world.release()
         #expect(world.started.isEmpty && world.agenda.isCounting)
         world.pass(.seconds(60))
         #expect(world.started.count == 1)
-        _ = world.order(.stop, "backup")
+        _ = world.command(.stop, "backup")
         #expect(!world.agenda.isCounting)
     }
 
@@ -223,17 +223,17 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         world.hold(note: "disk")
-        guard case .refused(let why) = world.order(.run, "backup") else {
+        guard case .refused(let why) = world.command(.run, "backup") else {
             Issue.record("not refused")
             return
         }
         #expect(why.contains("held by ada") && why.contains("disk"))
-        var notice = Order(.run, "backup", by: .user("notify.ops"))
+        var notice = JobCommand(.run, "backup", by: .user("notify.ops"))
         notice.ignoresHold = true
-        world.handle(.order(notice))
+        world.handle(.command(notice))
         #expect(world.started.count == 1)
         world.endRuns()
-        world.handle(.order(Order(.run, "backup", by: Self.ada, isForced: true)))
+        world.handle(.command(JobCommand(.run, "backup", by: Self.ada, isForced: true)))
         #expect(world.started.count == 2)
     }
 
@@ -247,8 +247,8 @@ import Testing
         world.load([retried, .every(.seconds(3600), "asked"), .every(.seconds(3600), "first")])
         world.pass(.seconds(60))
         world.endRuns(.exited(1))
-        _ = world.order(.run, "first")
-        _ = world.order(.run, "asked")
+        _ = world.command(.run, "first")
+        _ = world.command(.run, "asked")
         #expect(world.started.map(\.job.name) == ["backup", "first"])
         world.hold()
         world.endRuns()
@@ -273,9 +273,9 @@ import Testing
         ]
         world.load(jobs)
         world.pass(.seconds(59))
-        if isStopped { _ = world.order(.stop, "once") }
+        if isStopped { _ = world.command(.stop, "once") }
         world.pass(.seconds(1))
-        if isStopped { _ = world.order(.run, "once") }
+        if isStopped { _ = world.command(.run, "once") }
         #expect(world.started.map(\.job.name) == ["backup"])
         #expect(world.show("once").phase == (isStopped ? .stopped : .finished))
         world.hold()
@@ -393,7 +393,7 @@ import Testing
 
 extension World {
     mutating func hold(
-        note: String? = nil, until: Order.PauseEnd? = nil, withRun: Bool = false
+        note: String? = nil, until: JobCommand.PauseEnd? = nil, withRun: Bool = false
     ) {
         handle(.hold(.init(by: .user("ada"), note: note, until: until, withRun: withRun)))
     }

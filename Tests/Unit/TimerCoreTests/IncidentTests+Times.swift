@@ -32,10 +32,10 @@ extension IncidentTests {
         var world = world(
             [Job.every(.seconds(86_400), "other", first: .zero), late], [mail()],
             concurrentRunsMax: 1)
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(2000))
         #expect(world.kinds.isEmpty)
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.kinds == [.late])
     }
 
@@ -145,22 +145,22 @@ extension IncidentTests {
 
     @Test func aPauseWhileTheClockIsSetBackDoesNotMakeAJobStale() {
         var (world, _) = staleWorld()
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(1000))
         world.step(.seconds(-100_000))
         world.pass(.seconds(50_000))
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         expectStale(after: 5999, &world)
     }
 
     @Test func theTimeOfAPauseDoesNotMakeAJobStale() {
         var (world, stale) = staleWorld()
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(50_000))
         world.kill()
         world.load([stale])
         world.pass(.seconds(50_000))
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.kinds.isEmpty)
         expectStale(after: 5999, &world)
     }
@@ -175,7 +175,7 @@ extension IncidentTests {
         paused.paused = true
         world.load([paused])
         world.pass(.seconds(50_000))
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         expectStale(after: 3999, &world)
     }
 
@@ -183,8 +183,8 @@ extension IncidentTests {
     private func staleJobPausedWithoutTheDaemon() -> (World, Job) {
         var (world, stale) = staleWorld()
         world.handle(
-            .order(
-                Order(.pause, "backup", by: .user("ada"), until: .after(.seconds(500)))))
+            .command(
+                JobCommand(.pause, "backup", by: .user("ada"), until: .after(.seconds(500)))))
         world.stopCleanly()
         world.pass(.seconds(2500))
         world.load([stale])
@@ -198,7 +198,7 @@ extension IncidentTests {
 
     @Test func aPauseThatAUserEndsAfterItsEndEndedOnTimeForAStaleJob() {
         var (world, _) = staleJobPausedWithoutTheDaemon()
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         expectStale(after: 3999, &world)
     }
 
@@ -224,12 +224,12 @@ extension IncidentTests {
         var world = world([paused], [mail()])
         world.endRuns()
         let start = world.now.wall
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(86_399))
         #expect(world.kinds.isEmpty)
         world.pass(.seconds(2))
         #expect(world.kinds == [.pausedLong] && world.outbox[0].since == start)
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.kinds == [.pausedLong, .recovery])
     }
 
@@ -243,7 +243,7 @@ extension IncidentTests {
         #expect(world.kinds == [.skipped])
         world.pass(.seconds(60))
         #expect(world.kinds == [.skipped, .recovery])
-        world.handle(.order(Order(.skipNext, "backup", by: .user("ada"), count: 1)))
+        world.handle(.command(JobCommand(.skipNext, "backup", by: .user("ada"), count: 1)))
         world.endRuns()
         world.pass(.seconds(60))
         #expect(world.kinds.count == 2, "a user requested it")

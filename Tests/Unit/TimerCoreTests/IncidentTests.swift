@@ -113,7 +113,7 @@ import Testing
         var world = world([job()], [mail(after: 2)])
         world.end(world.started[0], .exited(1))
         world.pass(.seconds(3600))
-        #expect(world.order(.kill, "backup") != nil)
+        #expect(world.command(.kill, "backup") != nil)
         world.end(world.started[1], .signalled("SIGTERM"))
         world.pass(.seconds(3600))
         world.end(world.started[2], .exited(1))

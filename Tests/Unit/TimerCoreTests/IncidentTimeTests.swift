@@ -98,20 +98,20 @@ import Testing
         case 4: world.endRuns(.exited(1))
         case 5:
             guard definition.isArmed else { return }
-            _ = world.order(.pause, "backup")
+            _ = world.command(.pause, "backup")
             (definition.isArmed, definition.isPaused) = (false, true)
         case 6:
             guard definition.isPaused else { return }
-            _ = world.order(.resume, "backup")
+            _ = world.command(.resume, "backup")
             definition.leavePause()
             definition.isArmed = true
         case 7:
-            _ = world.order(.stop, "backup")
+            _ = world.command(.stop, "backup")
             definition.leavePause()
             definition.isArmed = false
         case 8:
             guard !definition.isArmed, !definition.isPaused else { return }
-            _ = world.order(.start, "backup")
+            _ = world.command(.start, "backup")
             definition.isArmed = true
         default:
             if span % 2 == 0 { world.kill() } else { world.stopCleanly() }

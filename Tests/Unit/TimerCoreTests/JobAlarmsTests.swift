@@ -45,12 +45,12 @@ import Testing
         alarms.set(4, to: .wall(Self.wall(11)), due: nil)
         #expect(alarms.lateness(at: Self.now(9)) == nil)
         #expect(alarms.lateness(at: Self.now(12)) == .seconds(3))
-        var order: [Int] = []
+        var command: [Int] = []
         while let slot = alarms.nextDue(at: Self.now(10)) {
-            order.append(slot)
+            command.append(slot)
             alarms.remove(slot)
         }
-        #expect(order == [2, 3, 0, 1])
+        #expect(command == [2, 3, 0, 1])
         #expect(alarms[4] == .wall(Self.wall(11)))
     }
 

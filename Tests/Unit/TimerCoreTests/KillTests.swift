@@ -20,7 +20,8 @@ import Testing
     }
 
     private func kill(_ world: inout World, run: Run.ID? = nil, signal: String? = nil) -> Answer? {
-        world.handle(.order(Order(.kill, "backup", by: .user("ada"), run: run, signal: signal)))
+        world.handle(
+            .command(JobCommand(.kill, "backup", by: .user("ada"), run: run, signal: signal)))
         return world.answers.last
     }
 
@@ -95,7 +96,7 @@ import Testing
     @Test func theInitiatorOfARunIsReported() {
         var world = world
         world.end(world.started[0])
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         let told = world.notices.filter { if case .runOrdered = $0 { true } else { false } }
         #expect(
             told == [
@@ -135,7 +136,7 @@ import Testing
         #expect(kill(&world, run: other) == .unchanged("run \(other) is not running"))
         #expect(kill(&world, run: run.id, signal: "HUP") == .killed([run.id], cancelled: []))
         #expect(world.asked.isEmpty)
-        let ends = world.handle(.order(Order(.kill, "backup", by: .user("ada"))))
+        let ends = world.handle(.command(JobCommand(.kill, "backup", by: .user("ada"))))
         #expect(ends.contains(.end(run.id, grace: .seconds(3))))
         #expect(world.notices.last == .killed(run.id, by: .user("ada"), signal: nil))
         #expect(kill(&world) == .unchanged("its run is being ended already"))

@@ -9,11 +9,11 @@ import Testing
 extension PauseTests {
     func pause(
         _ world: inout World, by initiator: String = "bob", note: String? = nil,
-        until: Order.PauseEnd? = nil, withRun: Bool = false
+        until: JobCommand.PauseEnd? = nil, withRun: Bool = false
     ) -> Answer? {
         world.handle(
-            .order(
-                Order(
+            .command(
+                JobCommand(
                     .pause, "backup", by: .user(initiator), note: note, until: until,
                     withRun: withRun)
             ))
@@ -29,7 +29,7 @@ extension PauseTests {
         var was = Pause(since: since, by: .user("ada"), note: "disk swap")
         world.pass(.seconds(10))
         let end = world.now.wall + .seconds(100)
-        for (order, change) in [
+        for (command, change) in [
             (
                 { self.pause(&$0, until: .at(end)) } as (inout World) -> Answer?,
                 { $0.until = end } as (inout Pause) -> Void
@@ -43,11 +43,11 @@ extension PauseTests {
             var now = was
             change(&now)
             now.by = .user("bob")
-            #expect(order(&world) == .pauseChanged(from: was))
+            #expect(command(&world) == .pauseChanged(from: was))
             #expect(world.show("backup").phase == .paused(now))
             #expect(world.records["backup"]?.phase == .paused(now))
             #expect(world.notices.last == .pauseChanged("backup", from: was, to: now))
-            #expect(order(&world) == .unchanged("already paused by bob"), "the same again")
+            #expect(command(&world) == .unchanged("already paused by bob"), "the same again")
             was = now
         }
         #expect(world.suspended == [world.started[0].id])
@@ -70,7 +70,7 @@ extension PauseTests {
         var world = World()
         world.load([.every(.seconds(60))])
         if phase == "paused" { _ = pause(&world) }
-        if phase == "stopped" { _ = world.order(.stop, "backup") }
+        if phase == "stopped" { _ = world.command(.stop, "backup") }
         let before = world.show("backup").phase
         let past = world.now.wall - .seconds(1)
         guard case .refused(let why) = pause(&world, until: .at(past)) else {
@@ -117,7 +117,7 @@ extension PauseTests {
         // 40 s remain; the pause ends at 100 s, or at 40 s.
         let end = begin + .seconds(60 + later)
         world.handle(
-            .order(Order(.pause, "backup", by: .user("ada"), until: .at(end))))
+            .command(JobCommand(.pause, "backup", by: .user("ada"), until: .at(end))))
         let expected = begin + .seconds(due)
         #expect(world.show("backup").next == expected)
         #expect(world.agenda.next(at: world.now)?.instant == expected)
@@ -133,8 +133,8 @@ extension PauseTests {
         world.load([job, .every(.seconds(900), "b")])
         let begin = world.now.wall
         world.handle(
-            .order(
-                Order(.pause, "backup", by: .user("ada"), until: .at(begin + .seconds(150)))))
+            .command(
+                JobCommand(.pause, "backup", by: .user("ada"), until: .at(begin + .seconds(150)))))
         #expect(world.show("backup").next == begin + .seconds(due))
         #expect(world.agenda.next(at: world.now)?.job == "backup")
         world.pass(.seconds(due))
@@ -144,7 +144,7 @@ extension PauseTests {
     @Test func aPausedJobWithoutAnEndHasNoNextFiring() {
         var world = World()
         world.load([.every(.seconds(60)), .every(.seconds(90), "b")])
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         #expect(world.show("backup").next == nil && world.show("backup").remaining == .seconds(60))
         #expect(world.agenda.next(at: world.now)?.job == "b")
     }

@@ -7,15 +7,15 @@ import Testing
 
 /// Pauses that end, and the effect of resuming.
 @Suite struct PauseTests {
-    func order(_ until: Order.PauseEnd, withRun: Bool = false) -> Event {
-        .order(Order(.pause, "backup", by: .user("ada"), until: until, withRun: withRun))
+    func command(_ until: JobCommand.PauseEnd, withRun: Bool = false) -> Event {
+        .command(JobCommand(.pause, "backup", by: .user("ada"), until: until, withRun: withRun))
     }
 
     @Test func aPauseEndsByItself_andTheRemainingTimeIsKept() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(20))
-        world.handle(order(.after(.seconds(100))))
+        world.handle(command(.after(.seconds(100))))
         world.pass(.seconds(139))
         #expect(world.started.isEmpty)
         world.pass(.seconds(1))
@@ -29,7 +29,7 @@ import Testing
     @Test func aPauseIntoThePastIsRefused() {
         var world = World()
         world.load([.every(.seconds(60))])
-        world.handle(order(.at(world.now.wall)))
+        world.handle(command(.at(world.now.wall)))
         guard case .refused = world.answers.last else { Issue.record("not refused"); return }
     }
 
@@ -43,7 +43,7 @@ import Testing
         let job = Job.every(.seconds(600)).counting(basis)
         world.load([job])
         world.pass(.seconds(20))
-        world.handle(order(.after(.seconds(100))))
+        world.handle(command(.after(.seconds(100))))
         world.stopCleanly()
         world.pass(.seconds(140))
         world.load([job])
@@ -55,7 +55,7 @@ import Testing
     @Test func aClockSetOverTheEndOfAPauseAddsNoTime() {
         var world = World()
         world.load([.every(.seconds(180))])
-        world.handle(order(.after(.seconds(180))))
+        world.handle(command(.after(.seconds(180))))
         world.pass(.seconds(60))
         world.step(.seconds(4920))
         #expect(world.show("backup").phase == .armed && world.show("backup").accrued == .zero)
@@ -67,7 +67,7 @@ import Testing
         var world = World()
         let job = Job.every(.seconds(6000)).counting(basis)
         world.load([job])
-        world.handle(order(.after(.seconds(100))))
+        world.handle(command(.after(.seconds(100))))
         world.stopCleanly()
         world.pass(.seconds(100))
         world.sleep(.seconds(100))
@@ -81,7 +81,7 @@ import Testing
         var world = World()
         let job = Job.every(.seconds(6000)).counting(.wall)
         world.load([job])
-        world.handle(order(.after(.seconds(100))))
+        world.handle(command(.after(.seconds(100))))
         world.kill()
         world.pass(.seconds(600))
         world.load([job])
@@ -96,12 +96,12 @@ import Testing
         var world = World()
         let job = try Job.cron("* * * * *").with { $0.onResume = .fireIfDue }
         world.load([job])
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(120))
         world.stopCleanly()
         world.load([job])
         world.pass(.seconds(1))
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.started.map(\.firing.missed) == [1])
     }
 
@@ -109,7 +109,7 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(60))
-        world.handle(order(.after(.seconds(10)), withRun: true))
+        world.handle(command(.after(.seconds(10)), withRun: true))
         #expect(world.suspended == [world.started[0].id])
         world.pass(.seconds(10))
         #expect(world.suspended.isEmpty)
@@ -122,9 +122,9 @@ import Testing
         var world = World()
         world.load([Job.every(.seconds(60)).with { $0.onResume = policy }])
         world.pass(.seconds(20))
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(300))
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.show("backup").remaining == .seconds(left) && world.started.isEmpty)
     }
 
@@ -133,9 +133,9 @@ import Testing
         var world = World()
         world.load([Job.every(.seconds(60)).with { $0.onResume = .fireIfDue }])
         world.pass(.seconds(20))
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(paused))
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.started.count == started)
         #expect(world.show("backup").remaining == .seconds(left))
     }
@@ -147,9 +147,9 @@ import Testing
     func resumingASlot(policy: Policy.Resume?, missed: [Int]) throws {
         var world = World()
         world.load([try Job.cron("* * * * *").with { $0.onResume = policy }])
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(300))
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         world.pass(.zero)
         #expect(world.started.map(\.firing.missed) == missed)
     }
@@ -157,10 +157,10 @@ import Testing
     @Test func theNextFiringsAreSkippedByRequest() {
         var world = World()
         world.load([.every(.seconds(10))])
-        let order = Event.order(Order(.skipNext, "backup", by: .user("ada"), count: 2))
-        world.handle(order)
+        let command = Event.command(JobCommand(.skipNext, "backup", by: .user("ada"), count: 2))
+        world.handle(command)
         #expect(world.answers.last == .done && world.records["backup"]?.skips == 2)
-        world.handle(order)
+        world.handle(command)
         guard case .unchanged = world.answers.last else { Issue.record("changed"); return }
         world.beat()
         world.kill()
@@ -180,10 +180,10 @@ import Testing
             world.endRuns()
         }
         #expect(world.started.count == 2)
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.step(.seconds(-1000))
         world.pass(.seconds(999))
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.started.count == 2)
     }
 
@@ -192,7 +192,7 @@ import Testing
     @Test func fireIfDueKnowsTheScheduleThatWasChangedDuringThePause() throws {
         var world = World()
         world.load([try Job.cron("17 5 * * *").with { $0.onResume = .fireIfDue }])
-        world.handle(order(.after(.seconds(240))))
+        world.handle(command(.after(.seconds(240))))
         world.step(.seconds(-2280))
         let new = try Job.cron("*/20 * * * *").with { $0.onResume = .fireIfDue }
         world.handle(.reload(JobSet([new])))
@@ -211,10 +211,10 @@ import Testing
         var world = World()
         world.load([Job.after(.seconds(60)).with { $0.onResume = .fireIfDue }])
         world.pass(.seconds(20))
-        _ = world.order(.pause, "once")
+        _ = world.command(.pause, "once")
         world.pass(.seconds(40))
         world.notices = []
-        _ = world.order(.resume, "once")
+        _ = world.command(.resume, "once")
         #expect(world.started.count == 1 && world.timers["once"] == nil)
         #expect(world.show("once").phase == .finished)
         #expect(
@@ -232,9 +232,9 @@ import Testing
         var world = World()
         let schedule = WallSchedule([.at(world.now.wall + .seconds(60))])
         world.load([Job(name: "once", command: .arguments(["true"]), schedule: .wall(schedule))])
-        _ = world.order(.pause, "once")
+        _ = world.command(.pause, "once")
         world.pass(.seconds(60))
-        _ = world.order(.resume, "once")
+        _ = world.command(.resume, "once")
         #expect(world.started.isEmpty)
         #expect(world.notices.last == .finished("once", firesAtBoot: false, after: nil))
     }

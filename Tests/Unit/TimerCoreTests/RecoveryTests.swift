@@ -72,7 +72,7 @@ import Testing
         ]
         world.load(jobs)
         world.pass(.seconds(20))
-        _ = world.order(.pause, "paused")
+        _ = world.command(.pause, "paused")
         let change = try saved(by: &world, jobs)
         #expect(change.records.map(\.job) == ["paused", "uptime"])
         #expect(change.renewal?.at == world.now)
@@ -302,10 +302,10 @@ import Testing
                     world.load([.every(.seconds(100_000))])
                     sinceSign = .zero
                 case 2:
-                    _ = world.order(.pause, "backup")
+                    _ = world.command(.pause, "backup")
                     world.pass(span)
                     world.beat()
-                    _ = world.order(.resume, "backup")
+                    _ = world.command(.resume, "backup")
                     sinceSign = .zero
                 case 3: world.sleep(span)
                 case 4:

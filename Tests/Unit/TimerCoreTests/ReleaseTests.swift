@@ -99,13 +99,13 @@ import Testing
         world.pass(.seconds(60))
         let run = Run.ID(world.unwritten)
         world.pass(.seconds(5))
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.restoreStore()
         #expect(world.started.isEmpty && world.released.isEmpty && world.openRuns.count == 1)
         world.kill()
         world.load([job])
         #expect(world.closed.isEmpty && world.started.isEmpty)
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.started.map(\.id) == [run])
     }
 

@@ -208,7 +208,7 @@ import Testing
         world.load([
             .every(.seconds(60), "a"), try .cron("* * * * *", "b"), .every(.seconds(60), "c"),
         ])
-        _ = world.order(.pause, "c")
+        _ = world.command(.pause, "c")
         for job in ["a", "b", "c"] as [Job.Name] {
             let told =
                 world.timers[job].map { Alarm.awake($0) } ?? world.wallTimers[job].map { .wall($0) }

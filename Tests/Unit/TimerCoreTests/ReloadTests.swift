@@ -83,15 +83,15 @@ import Testing
     @Test func aPauseByAUserIsKeptByAReload_andAConfiguredPauseFollowsTheConfiguration() {
         var world = World()
         world.load([.every(.seconds(60))])
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.handle(.reload(JobSet([.every(.seconds(60), command: .shell("x"))])))
         #expect(world.show("backup").phase.word == "paused")
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
 
         world.handle(.reload(JobSet([.every(.seconds(60), paused: true)])))
         #expect(
             world.show("backup").phase == .paused(Pause(since: world.now.wall, by: .configuration)))
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         world.stopCleanly()
         world.load([.every(.seconds(60), paused: true)])
         #expect(

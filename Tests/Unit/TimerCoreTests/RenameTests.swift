@@ -41,7 +41,7 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60)), .every(.seconds(60), "vault")])
         world.pass(.seconds(20))
-        _ = world.order(.stop, "backup")
+        _ = world.command(.stop, "backup")
         world.handle(.reload(JobSet([renamed])))
         #expect(world.show("vault").accrued == .seconds(20) && world.show("vault").phase == .armed)
     }
@@ -66,7 +66,7 @@ import Testing
         #expect(world.agenda.owner(of: run.id) == "vault")
         world.pass(.seconds(60))
         #expect(world.started.count == 1 && world.skipped.last?.reason == "still-running")
-        #expect(world.order(.run, "vault")?.run == nil)
+        #expect(world.command(.run, "vault")?.run == nil)
         world.end(run, .exited(3))
         #expect(world.closed[run.id] == .exited(3))
         #expect(world.show("vault").live.isEmpty)
@@ -219,10 +219,10 @@ import Testing
         world.load([.every(.seconds(60))])
         world.pass(.seconds(61))
         world.handle(
-            .order(Order(.pause, "backup", by: .user("ada"), withRun: true)))
+            .command(JobCommand(.pause, "backup", by: .user("ada"), withRun: true)))
         world.handle(.reload(JobSet([renamed])))
         #expect(world.suspended == [world.started[0].id])
-        _ = world.order(.resume, "vault")
+        _ = world.command(.resume, "vault")
         #expect(world.suspended.isEmpty)
     }
 

@@ -74,7 +74,7 @@ import Testing
         world.pass(.zero)
         world.end(world.started[0], .exited(1))
         #expect(world.retryTimers["backup"] != nil)
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         #expect(world.started.count == 2 && world.retryTimers["backup"] == nil)
     }
 
@@ -83,10 +83,10 @@ import Testing
         world.load([job])
         world.pass(.zero)
         world.end(world.started[0], .exited(1))
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(3600))
         #expect(world.started.count == 1)
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.attempts == [1, 2])
     }
 
@@ -161,7 +161,7 @@ import Testing
         world.pass(.zero)
         world.end(world.started[0], .exited(1))
         let retry = try #require(world.show("backup").live.first?.id)
-        #expect(world.order(.run, "backup")?.run != nil)
+        #expect(world.command(.run, "backup")?.run != nil)
         #expect(world.attempts == [1, 1])
         let isIndependent = policy == .allow
         #expect(world.closed[retry] == (isIndependent ? nil : .replaced))
@@ -185,7 +185,7 @@ import Testing
         world.end(world.started[0], .exited(1))
         world.pass(.seconds(10))
         #expect(world.show("backup").live.count == 2)
-        #expect(world.order(.run, "backup")?.run != nil)
+        #expect(world.command(.run, "backup")?.run != nil)
         #expect(world.started.count == 2)
         world.end(world.started[1])
         #expect(world.started.count == 3)

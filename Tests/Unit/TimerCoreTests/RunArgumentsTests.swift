@@ -81,7 +81,7 @@ import Testing
 
     private func request(_ words: [String], _ world: inout World) -> Answer? {
         world.handle(
-            .order(Order(.run, "backup", by: .user("ada"), arguments: RunArguments(words))))
+            .command(JobCommand(.run, "backup", by: .user("ada"), arguments: RunArguments(words))))
         return world.answers.last
     }
 
@@ -99,7 +99,7 @@ import Testing
         #expect(cause.arguments.words == ["daily", "full"] && cause.requester == "ada")
         world.endRuns(.exited(1))
         // Another run of the job has none, also if it is requested because this one failed.
-        #expect(world.order(.retry, "backup")?.run != nil)
+        #expect(world.command(.retry, "backup")?.run != nil)
         #expect(world.started[1].firing.cause.arguments.isEmpty)
         world.endRuns()
         world.pass(.seconds(60))

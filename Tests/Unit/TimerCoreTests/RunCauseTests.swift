@@ -38,7 +38,7 @@ import Testing
         world.pass(.seconds(60))
         world.endRuns()
         #expect(world.started.last?.firing.cause == .schedule)
-        #expect(world.order(.run, "backup")?.run == world.started.last?.id)
+        #expect(world.command(.run, "backup")?.run == world.started.last?.id)
         let cause = world.started.last?.firing.cause
         #expect(cause?.word == "requested" && cause?.requester != nil)
         world.endRuns(.exited(1))
@@ -73,9 +73,9 @@ import Testing
         ] {
             var world = World()
             world.load([job])
-            _ = world.order(.pause, "backup")
+            _ = world.command(.pause, "backup")
             world.pass(.seconds(100))
-            _ = world.order(.resume, "backup")
+            _ = world.command(.resume, "backup")
             #expect(world.started.map(\.firing.cause) == [.resume])
         }
     }
@@ -96,22 +96,22 @@ import Testing
     func retryRunsAgainWhatFailed(outcome: RunOutcome, reason: String?) {
         var world = World()
         world.load([.every(.seconds(60))])
-        #expect(world.order(.retry, "backup") == .unchanged("it has never run"))
+        #expect(world.command(.retry, "backup") == .unchanged("it has never run"))
         world.pass(.seconds(60))
         let first = world.started[0]
         #expect(
-            world.order(.retry, "backup")
+            world.command(.retry, "backup")
                 == .unchanged("its first run, \(first.id), has not ended"))
         world.end(first, outcome)
-        let answer = world.order(.retry, "backup")
+        let answer = world.command(.retry, "backup")
         guard let reason else {
             #expect(world.started.count == 2 && answer?.run == world.started[1].id)
             #expect(world.started[1].firing.cause.word == "requested")
             // It runs, and the one before it is still the last one.
-            let again = world.order(.retry, "backup")
+            let again = world.command(.retry, "backup")
             if case .refused = again {} else { Issue.record("\(String(describing: again))") }
             world.endRuns()
-            #expect(world.order(.retry, "backup") == .unchanged("its last run succeeded"))
+            #expect(world.command(.retry, "backup") == .unchanged("its last run succeeded"))
             return
         }
         #expect(answer == .unchanged(reason) && world.started.count == 1)
@@ -136,10 +136,10 @@ import Testing
                 let now = WallInstant(microsecondsSinceEpoch: world.wall)
                 world.handle(.began(retry, at: now))
             }
-            _ = world.order(.kill, "backup")
+            _ = world.command(.kill, "backup")
             if startsRetry { world.endRuns(.stopped) }
             #expect(world.closed[retry] == .stopped)
-            let answer = world.order(.retry, "backup")
+            let answer = world.command(.retry, "backup")
             // One that was running was ended on purpose.
             #expect((answer?.run != nil) == !startsRetry, "\(String(describing: answer))")
         }
@@ -152,13 +152,13 @@ import Testing
         world.endRuns(.exited(1))
         let waiting = world.show("backup").live.first?.id
         #expect(waiting?.attempt == 2)
-        #expect(world.order(.retry, "backup")?.run?.attempt == 1)
+        #expect(world.command(.retry, "backup")?.run?.attempt == 1)
         #expect(waiting.flatMap { world.closed[$0] } == .replaced)
         // A paused job can be run again as well.
         world.endRuns(.exited(1))
-        for verb in [Order.Verb.pause, .resume] {
-            _ = world.order(verb, "backup")
-            #expect(world.order(.retry, "backup")?.run != nil)
+        for verb in [JobCommand.Verb.pause, .resume] {
+            _ = world.command(verb, "backup")
+            #expect(world.command(.retry, "backup")?.run != nil)
             world.endRuns(.exited(1))
         }
     }
@@ -166,8 +166,8 @@ import Testing
     @Test func aRunIsFoundWhileItHasNotEnded() throws {
         var world = World()
         world.load([Job.every(.seconds(60)).with { $0.concurrency = .queue }])
-        let first = try #require(world.order(.run, "backup")?.run)
-        let second = try #require(world.order(.run, "backup")?.run)
+        let first = try #require(world.command(.run, "backup")?.run)
+        let second = try #require(world.command(.run, "backup")?.run)
         #expect(world.agenda.activeRun(first)?.state == .starting)
         #expect(world.agenda.activeRun(second)?.wait == .previousRun)
         // Its job is gone, and it is not.
@@ -189,8 +189,8 @@ import Testing
         _ values: [String: String], _ world: inout World
     ) -> Answer? {
         world.handle(
-            .order(
-                Order(.run, "backup", by: .user("ada"), variables: RunVariables(values))))
+            .command(
+                JobCommand(.run, "backup", by: .user("ada"), variables: RunVariables(values))))
         return world.answers.last
     }
 

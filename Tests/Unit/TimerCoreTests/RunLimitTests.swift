@@ -54,11 +54,11 @@ import Testing
                 .finished("backup", firesAtBoot: false, after: RunLimit(runs: 3))))
         #expect(world.records["backup"]?.tally == RunTally(runs: 3))
         // A user still can run it, and that counts nothing.
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         world.endRuns()
         #expect(world.started.count == 4 && world.show("backup").tally.runs == 3)
         // It begins again.
-        _ = world.order(.start, "backup")
+        _ = world.command(.start, "backup")
         #expect(world.show("backup").phase == .armed)
         pass(&world, hours: 8)
         #expect(world.started.count == 7 && finished(world) == 2)
@@ -77,7 +77,7 @@ import Testing
     /// A success counts also if a user requested the run.
     @Test func aSuccessOnRequestCounts() throws {
         var world = start([try Self.job("cron", successes: 1)])
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         world.endRuns()
         #expect(world.show("backup").phase == .finished)
         pass(&world, hours: 3)
@@ -161,7 +161,7 @@ import Testing
     /// What a user skips is no run.
     @Test func aSkippedRunDoesNotCount() throws {
         var world = start([try Self.job("cron", runs: 1)])
-        _ = world.order(.skipNext, "backup")
+        _ = world.command(.skipNext, "backup")
         let end = world.now.wall + .seconds(86_400)
         #expect(
             world.show("backup").upcomingRuns(until: end, most: 9).map(\.kind) == [.skipped, .run])
@@ -175,11 +175,11 @@ import Testing
             try Self.job("cron", successes: 1) { $0.onResume = .fireIfDue }
         ])
         world.pass(.seconds(3600))
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.endRuns()
         #expect(world.show("backup").phase.isPaused && world.show("backup").next == nil)
         world.pass(.seconds(7200))
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.show("backup").phase == .finished && world.started.count == 1)
         #expect(finished(world) == 1)
     }

@@ -40,7 +40,7 @@ import Testing
             target = span
         }
 
-        mutating func obey(_ verb: Order.Verb) {
+        mutating func obey(_ verb: JobCommand.Verb) {
             switch (verb, phase) {
             case (.pause, "armed"): phase = "paused"
             case (.resume, "paused"): phase = "armed"
@@ -105,8 +105,9 @@ import Testing
             for _ in 0...random.int(below: 6) {
                 let choice = random.int(below: 8)
                 if choice < 4 {
-                    let verb: Order.Verb = [.pause, .resume, .start, .stop][choice]
-                    take(agenda.handle(.order(Order(verb, "j", by: .configuration)), at: now))
+                    let verb: JobCommand.Verb = [.pause, .resume, .start, .stop][choice]
+                    take(
+                        agenda.handle(.command(JobCommand(verb, "j", by: .configuration)), at: now))
                     model.obey(verb)
                 } else {
                     let step = Int64(random.int(below: 8_000_000))

@@ -97,7 +97,7 @@ import Testing
         #expect(world.skipped.map(\.reason) == ["slot-busy"] && world.started.count == 1)
         #expect(world.show("b").lastSkip?.reason == .slotBusy)
         #expect(
-            world.order(.run, "b")
+            world.command(.run, "b")
                 == .refused("the slot disk is taken, and on-busy-slot is skip"))
         world.end(world.started[0])
         world.pass(.seconds(11))
@@ -110,7 +110,7 @@ import Testing
             Self.job("b", every: 10, .init("disk")) { $0.concurrency = .replace },
             Self.job("c", every: 11, .init("disk")),
         ])
-        _ = world.order(.run, "a")
+        _ = world.command(.run, "a")
         world.pass(.seconds(20))
         #expect(world.closed.values.map { $0 } == [.replaced])
         world.end(world.started[0])
@@ -125,17 +125,17 @@ import Testing
                 $0.retry.delay = .seconds(5)
             },
         ])
-        _ = world.order(.run, "b")
+        _ = world.command(.run, "b")
         world.end(world.started[0], .exited(1))
         // The retry that waits for its delay holds nothing.
-        _ = world.order(.run, "a")
+        _ = world.command(.run, "a")
         #expect(world.started.map(\.id.firing.job) == ["b", "a"])
         world.pass(.seconds(5))
         #expect(world.show("b").live.map(\.wait) == [.slot])
         world.end(world.started[1])
         #expect(world.started.map(\.id.attempt) == [1, 1, 2])
         let variables = RunVariables(["RUN_X": "1"])
-        world.handle(.order(Order(.run, "a", by: .user("ada"), variables: variables)))
+        world.handle(.command(JobCommand(.run, "a", by: .user("ada"), variables: variables)))
         #expect(world.answers.last?.run == nil)
     }
 
@@ -177,8 +177,8 @@ import Testing
         #expect(world.started.map(\.id.firing.job) == ["a", "d", "c"])
     }
 
-    @Test(arguments: [Order.Verb.stop, .kill])
-    func aCancelledRunLetsTheNextOneStart(verb: Order.Verb) {
+    @Test(arguments: [JobCommand.Verb.stop, .kill])
+    func aCancelledRunLetsTheNextOneStart(verb: JobCommand.Verb) {
         var world = world(
             [
                 Self.job("a", every: 10, .init("disk")),
@@ -189,7 +189,7 @@ import Testing
         #expect(world.started.map(\.id.firing.job) == ["a"])
         let waiting = world.show("b").live[0].id
         world.handle(
-            .order(Order(verb, "b", by: .user("ada"), run: verb == .kill ? waiting : nil)))
+            .command(JobCommand(verb, "b", by: .user("ada"), run: verb == .kill ? waiting : nil)))
         #expect(world.started.map(\.id.firing.job) == ["a", "c"])
     }
 
@@ -199,10 +199,10 @@ import Testing
             Self.job("c", every: 12, .init("disk")),
         ])
         world.pass(.seconds(12))
-        _ = world.order(.pause, "b")
+        _ = world.command(.pause, "b")
         world.end(world.started[0])
         #expect(world.started.map(\.id.firing.job) == ["a", "c"])
-        _ = world.order(.resume, "b")
+        _ = world.command(.resume, "b")
         #expect(world.show("b").live.map(\.wait) == [.slot])
         world.end(world.started[1])
         #expect(world.started.map(\.id.firing.job) == ["a", "c", "b"])
@@ -261,7 +261,7 @@ import Testing
         while requested < 10_000 {
             switch random.int(below: 20) {
             case 0..<11:
-                _ = world.order(.run, jobs[random.int(below: jobs.count)].name)
+                _ = world.command(.run, jobs[random.int(below: jobs.count)].name)
                 requested += 1
                 world.block(.microseconds(1))
             case 11..<19:

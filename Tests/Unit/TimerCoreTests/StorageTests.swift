@@ -99,10 +99,10 @@ import Testing
     func aRequestedRunOfAPausedJobStartsThoughItIsWrittenLate(_ isPausedBefore: Bool) throws {
         var world = World()
         world.load([.every(.seconds(60))])
-        if isPausedBefore { _ = world.order(.pause, "backup") }
+        if isPausedBefore { _ = world.command(.pause, "backup") }
         world.breakStore()
-        _ = world.order(.run, "backup")
-        if !isPausedBefore { _ = world.order(.pause, "backup") }
+        _ = world.command(.run, "backup")
+        if !isPausedBefore { _ = world.command(.pause, "backup") }
         world.pass(.seconds(5))
         #expect(world.started.isEmpty)
         world.restoreStore()
@@ -115,8 +115,8 @@ import Testing
         world.load([.every(.seconds(60), first: .zero), .every(.seconds(600), "other")])
         world.pass(.seconds(1))
         #expect(world.started.count == 1)
-        _ = world.order(.pause, "other")
-        _ = world.order(.run, "other")
+        _ = world.command(.pause, "other")
+        _ = world.command(.run, "other")
         #expect(world.started.count == 1)
         world.endRuns()
         #expect(world.started.map(\.id.firing.job) == ["backup", "other"])
@@ -128,7 +128,7 @@ import Testing
         world.breakStore()
         world.pass(.zero)
         let run = try #require(world.show("backup").live.first?.id)
-        #expect(world.order(.kill, "backup") == .killed([run], cancelled: []))
+        #expect(world.command(.kill, "backup") == .killed([run], cancelled: []))
         #expect(world.asked.isEmpty, "there is nothing to be ended yet")
         world.pass(.seconds(5))
         world.restoreStore()
@@ -141,7 +141,7 @@ import Testing
         world.load([.every(.seconds(60), first: .zero)])
         world.breakStore()
         world.pass(.zero)
-        _ = world.order(.kill, "backup")
+        _ = world.command(.kill, "backup")
         world.pass(.milliseconds(10))
         world.restoreStore()
         let run = try #require(world.started.first?.id)
@@ -154,11 +154,11 @@ import Testing
         world.load([.every(.seconds(10), first: .zero)])
         world.breakStore()
         world.pass(.seconds(25))
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         world.pass(.seconds(25))
         world.restoreStore()
         #expect(world.started.isEmpty && world.show("backup").accrued == .seconds(25))
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         world.pass(.zero)
         #expect(world.started.count == 1)
     }
@@ -186,7 +186,7 @@ import Testing
             world.pass(.seconds(5))
             #expect(world.agenda.isHolding)
             if isStopped {
-                _ = world.order(.stop, "backup")
+                _ = world.command(.stop, "backup")
             } else {
                 world.handle(.reload(JobSet([.every(.seconds(60), "other")])))
             }
@@ -227,10 +227,10 @@ import Testing
                 .exited(0), .exited(0), .exited(1), .signalled("SIGSEGV"),
             ]
             world.endRuns(outcomes[random.int(below: outcomes.count)])
-        case 16: return world.order(.run, "backup")?.run != nil ? 1 : 0
-        case 17: _ = world.order(.kill, "backup")
-        case 18: _ = world.order(.pause, "backup")
-        default: _ = world.order(.resume, "backup")
+        case 16: return world.command(.run, "backup")?.run != nil ? 1 : 0
+        case 17: _ = world.command(.kill, "backup")
+        case 18: _ = world.command(.pause, "backup")
+        default: _ = world.command(.resume, "backup")
         }
         return 0
     }
@@ -253,7 +253,7 @@ import Testing
                     job.policy.concurrency == .allow ? job.policy.concurrencyMax ?? .max : 1
                 #expect(running <= most)
             }
-            _ = world.order(.resume, "backup")
+            _ = world.command(.resume, "backup")
             if world.isStoreDown { world.restoreStore() }
             world.pass(.zero)
             var accounted = 0

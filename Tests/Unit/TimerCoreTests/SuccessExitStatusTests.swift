@@ -63,7 +63,7 @@ import Testing
 
     @Test func aStoppedRunWasNotSkipped_whateverItsExitCodeIs() {
         var world = world(job)
-        #expect(world.order(.kill, "backup") != nil)
+        #expect(world.command(.kill, "backup") != nil)
         world.end(world.started[0], .exited(75))
         #expect(world.show("backup").lastRun?.outcome == .stopped)
     }
@@ -71,7 +71,7 @@ import Testing
     /// The signal is the one that a stop or a timeout sends.
     @Test func aStoppedRunDidNotSucceed_whateverEndedIt() {
         var world = world(job)
-        #expect(world.order(.kill, "backup") != nil)
+        #expect(world.command(.kill, "backup") != nil)
         world.end(world.started[0], .signalled("SIGTERM"))
         #expect(world.show("backup").lastRun?.result == .stopped)
     }
@@ -148,7 +148,7 @@ import Testing
         var world = world(job)
         world.end(world.started[0], .exited(75))
         #expect(
-            world.order(.retry, "backup")
+            world.command(.retry, "backup")
                 == .unchanged("its last run did not fail: it was skipped (exit 75)"))
     }
 

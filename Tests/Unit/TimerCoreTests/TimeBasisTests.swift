@@ -54,9 +54,9 @@ import Testing
             world.handle(.clockChanged)
         case .step: world.step(.seconds(100))
         case .pause:
-            _ = world.order(.pause, "backup")
+            _ = world.command(.pause, "backup")
             world.pass(.seconds(100))
-            _ = world.order(.resume, "backup")
+            _ = world.command(.resume, "backup")
         }
     }
 

@@ -46,10 +46,10 @@ import Testing
         if kind == "offset" { job.policy.randomOffset = .seconds(600) }
         var world = World(seed: 7)
         world.load([job])
-        world.handle(.order(Order(.skipNext, "j", by: .user("ada"), count: 2)))
+        world.handle(.command(JobCommand(.skipNext, "j", by: .user("ada"), count: 2)))
         if kind == "paused" {
             let end = world.now.wall + .seconds(1500)
-            world.handle(.order(Order(.pause, "j", by: .user("ada"), until: .at(end))))
+            world.handle(.command(JobCommand(.pause, "j", by: .user("ada"), until: .at(end))))
         }
         let span = Duration.seconds(3600)
         let announced = world.show("j").upcomingRuns(until: world.now.wall + span, most: 100)
@@ -145,8 +145,8 @@ import Testing
     @Test func aStoppedJobAndOneThatIsPausedWithoutAnEndHaveNone() throws {
         var world = World()
         world.load([.every(.seconds(60), "stopped"), .every(.seconds(60), "paused")])
-        _ = world.order(.stop, "stopped")
-        _ = world.order(.pause, "paused")
+        _ = world.command(.stop, "stopped")
+        _ = world.command(.pause, "paused")
         for job in ["stopped", "paused"] as [Job.Name] {
             let end = world.now.wall + .seconds(999_999)
             #expect(world.show(job).upcomingRuns(until: end, most: 9).isEmpty)

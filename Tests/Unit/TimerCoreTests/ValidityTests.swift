@@ -54,7 +54,7 @@ import Testing
         let finished = world.notices.count { if case .finished = $0 { true } else { false } }
         #expect(finished == 1)
         // A user still can run it.
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         #expect(world.started.count == 5)
     }
 

@@ -10,12 +10,12 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(20))
-        #expect(world.order(.pause, "backup", note: "disk swap") == .done)
+        #expect(world.command(.pause, "backup", note: "disk swap") == .done)
         #expect(world.timers.isEmpty && !world.agenda.isCounting)
         world.pass(.seconds(3600))
         #expect(world.started.isEmpty)
         #expect(world.show("backup").remaining == .seconds(40))
-        #expect(world.order(.resume, "backup") == .done)
+        #expect(world.command(.resume, "backup") == .done)
         world.pass(.seconds(40) - .nanoseconds(1))
         #expect(world.started.isEmpty)
         world.pass(.nanoseconds(1))
@@ -26,7 +26,7 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         let since = world.now.wall
-        _ = world.order(.pause, "backup", note: "disk swap")
+        _ = world.command(.pause, "backup", note: "disk swap")
         let pause = Pause(since: since, by: .user("ada"), note: "disk swap")
         #expect(world.show("backup").phase == .paused(pause))
         #expect(world.records["backup"]?.phase == .paused(pause))
@@ -37,22 +37,22 @@ import Testing
     @Test func onlyTheNamedPauseIsEnded() {
         var world = World()
         world.load([.every(.seconds(60))])
-        _ = world.order(.pause, "backup", note: "disk swap")
-        func resume(_ change: (inout SeenPause) -> Void) -> Order {
+        _ = world.command(.pause, "backup", note: "disk swap")
+        func resume(_ change: (inout SeenPause) -> Void) -> JobCommand {
             var seen = SeenPause(Pause(since: world.now.wall, by: .user("ada"), note: "disk swap"))
             change(&seen)
-            var order = Order(.resume, "backup", by: .user("eve"))
-            order.onlyPause = seen
-            return order
+            var command = JobCommand(.resume, "backup", by: .user("eve"))
+            command.onlyPause = seen
+            return command
         }
-        for order in [
+        for command in [
             resume { $0.by = "bob" }, resume { $0.note = nil }, resume { $0.withRun = true },
             resume { $0.until = world.now.wall + .seconds(60) },
             resume { $0.since = $0.since + .microseconds(1) },
         ] {
-            world.handle(.order(order))
+            world.handle(.command(command))
             guard case .refused(let why) = world.answers.last else {
-                Issue.record("not refused: \(order)")
+                Issue.record("not refused: \(command)")
                 continue
             }
             #expect(why.hasPrefix("its pause has changed: it is paused by ada since "))
@@ -62,9 +62,9 @@ import Testing
             }
         }
         let same = resume { _ in }
-        world.handle(.order(same))
+        world.handle(.command(same))
         #expect(world.answers.last == .done && world.show("backup").phase == .armed)
-        world.handle(.order(same))
+        world.handle(.command(same))
         #expect(world.answers.last == .unchanged("not paused"))
     }
 
@@ -72,12 +72,12 @@ import Testing
         var world = World()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(59))
-        #expect(world.order(.stop, "backup") == .done)
+        #expect(world.command(.stop, "backup") == .done)
         #expect(world.show("backup").accrued == .zero)
         #expect(world.show("backup").remaining == nil)
         world.pass(.seconds(600))
         #expect(world.started.isEmpty)
-        #expect(world.order(.start, "backup") == .done)
+        #expect(world.command(.start, "backup") == .done)
         world.pass(.seconds(59))
         #expect(world.started.isEmpty)
         world.pass(.seconds(1))
@@ -87,7 +87,7 @@ import Testing
     @Test func aStoppedJobStaysStoppedAcrossRestarts() {
         var world = World()
         world.load([.every(.seconds(60))])
-        _ = world.order(.stop, "backup")
+        _ = world.command(.stop, "backup")
         world.stopCleanly()
         world.load([.every(.seconds(60))])
         world.pass(.seconds(600))
@@ -96,7 +96,7 @@ import Testing
 
     /// The effect of each verb in each phase: the new phase, and whether anything changed.
     @Test(arguments: [
-        ("armed", Order.Verb.pause, "paused", true), ("armed", .resume, "armed", false),
+        ("armed", JobCommand.Verb.pause, "paused", true), ("armed", .resume, "armed", false),
         ("armed", .start, "armed", false), ("armed", .stop, "stopped", true),
         ("paused", .pause, "paused", false), ("paused", .resume, "armed", true),
         ("paused", .start, "paused", false), ("paused", .stop, "stopped", true),
@@ -105,20 +105,20 @@ import Testing
         ("finished", .pause, "finished", false), ("finished", .resume, "finished", false),
         ("finished", .start, "armed", true), ("finished", .stop, "stopped", true),
     ])
-    func leads(from phase: String, verb: Order.Verb, to expected: String, changes: Bool) {
+    func leads(from phase: String, verb: JobCommand.Verb, to expected: String, changes: Bool) {
         var world = World()
         world.load([.after(.seconds(60))])
         switch phase {
-        case "paused": _ = world.order(.pause, "once")
-        case "stopped": _ = world.order(.stop, "once")
+        case "paused": _ = world.command(.pause, "once")
+        case "stopped": _ = world.command(.stop, "once")
         case "finished": world.pass(.seconds(60))
         default: break
         }
         #expect(world.show("once").phase.word == phase)
-        let answer = world.order(verb, "once")
+        let answer = world.command(verb, "once")
         #expect((answer == .done) == changes)
         #expect(world.show("once").phase.word == expected)
-        let again = world.order(verb, "once")
+        let again = world.command(verb, "once")
         #expect(again != .done, "\(verb) twice is \(verb) once")
         #expect(world.show("once").phase.word == expected)
         #expect((world.timers["once"] != nil) == (expected == "armed"))
@@ -127,8 +127,8 @@ import Testing
     @Test func aCommandIsOnTheDiskBeforeItIsAnswered_andTheTimerDoesNotWaitForIt() throws {
         var world = World()
         world.load([.every(.seconds(60))])
-        let order = Order(.pause, "backup", by: .user("ada"))
-        let actions = world.agenda.handle(.order(order), at: world.now)
+        let command = JobCommand(.pause, "backup", by: .user("ada"))
+        let actions = world.agenda.handle(.command(command), at: world.now)
         let save = actions.firstIndex {
             if case .save(_, durable: true) = $0 { true } else { false }
         }
@@ -143,29 +143,29 @@ import Testing
         world.load([.every(.seconds(60))])
         world.pass(.seconds(10))
         let before = world.timers
-        #expect(world.order(.run, "backup")?.run != nil)
+        #expect(world.command(.run, "backup")?.run != nil)
         #expect(world.started.count == 1 && world.timers == before)
         #expect(world.show("backup").remaining == .seconds(50))
-        guard case .refused = world.order(.run, "backup") else {
+        guard case .refused = world.command(.run, "backup") else {
             Issue.record("a second run beside the first")
             return
         }
         world.endRuns()
-        _ = world.order(.pause, "backup")
-        #expect(world.order(.run, "backup")?.run != nil, "a paused job runs when told to")
+        _ = world.command(.pause, "backup")
+        #expect(world.command(.run, "backup")?.run != nil, "a paused job runs when told to")
     }
 
     @Test func anUnknownJobIsReported() {
         var world = World()
         world.load([])
-        #expect(world.order(.pause, "nosuch") == .noSuchJob)
+        #expect(world.command(.pause, "nosuch") == .noSuchJob)
     }
 
     @Test func aDaemonThatStopsRefusesCommands() {
         var world = World()
         world.load([.every(.seconds(60))])
         world.handle(.shutdown)
-        guard case .refused = world.order(.pause, "backup") else {
+        guard case .refused = world.command(.pause, "backup") else {
             Issue.record("an order was taken after the shutdown")
             return
         }

@@ -61,10 +61,10 @@ import Testing
     @Test func aResumedJobWaitsForItsNextOccurrence() throws {
         var world = world(at: "2026-11-21T04:38:52Z")
         world.load([try job("hourly")])
-        _ = world.order(.pause, "report")
+        _ = world.command(.pause, "report")
         #expect(world.wallTimers.isEmpty)
         world.pass(.seconds(3 * 3600))
-        #expect(world.order(.resume, "report") == .done)
+        #expect(world.command(.resume, "report") == .done)
         world.pass(.zero)
         #expect(world.started.isEmpty)
         #expect(world.show("report").next?.rfc3339 == "2026-11-21T08:00:00Z")

@@ -179,9 +179,9 @@ import Testing
         let job = try Self.job(try .cron("0 14 * * *")).with { $0.onResume = onResume }
         var world = start([job])
         pass(&world, until: 15)
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         pass(&world, until: 16)
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.started.isEmpty)
         pass(&world, until: 22)
         #expect(world.started.count == 1)
@@ -193,9 +193,9 @@ import Testing
         let job = try Self.job(try .cron("0 14 * * *")).with { $0.onResume = onResume }
         var world = start([job])
         pass(&world, until: 15)
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         pass(&world, until: 23)
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.started.count == (onResume == .fireIfDue ? 1 : 0))
         world.endRuns()
         pass(&world, until: 14)
@@ -208,9 +208,9 @@ import Testing
         let job = try Self.job(try .cron("0 23 * * *")).with { $0.onResume = .fireIfDue }
         var world = start([job])
         pass(&world, until: 21)
-        _ = world.order(.pause, "backup")
+        _ = world.command(.pause, "backup")
         pass(&world, until: 8)
-        _ = world.order(.resume, "backup")
+        _ = world.command(.resume, "backup")
         #expect(world.started.isEmpty && world.recorded.count == 1)
         pass(&world, until: 22)
         #expect(
@@ -276,7 +276,7 @@ import Testing
 
     @Test func aUserIgnoresTheWindow() throws {
         var world = start([try Self.job(try .cron("0 14 * * *"), stopsAtEnd: true)])
-        _ = world.order(.run, "backup")
+        _ = world.command(.run, "backup")
         #expect(world.started.count == 1)
         pass(&world, until: 7)
         #expect(world.asked.isEmpty)

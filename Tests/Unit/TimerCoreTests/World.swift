@@ -146,8 +146,9 @@ struct World {
     /// Lets awake time pass while the worker queue is blocked.
     mutating func block(_ span: Duration) { move(to: awake + span.wholeNanoseconds) }
 
-    mutating func order(_ verb: Order.Verb, _ job: Job.Name, note: String? = nil) -> Answer? {
-        handle(.order(Order(verb, job, by: .user("ada"), note: note)))
+    mutating func command(_ verb: JobCommand.Verb, _ job: Job.Name, note: String? = nil) -> Answer?
+    {
+        handle(.command(JobCommand(verb, job, by: .user("ada"), note: note)))
         return answers.last
     }
 

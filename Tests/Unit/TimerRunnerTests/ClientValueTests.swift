@@ -13,8 +13,8 @@ import TimerCore
 
     private static func run(_ number: Int) -> Run.ID { ScriptedRuns.run(number) }
 
-    private static func order(_ number: Int) -> RunOrder {
-        RunOrder(run: run(number), fingerprint: 0, missed: 0, active: .zero)
+    private static func request(_ number: Int) -> StartRequest {
+        StartRequest(run: run(number), fingerprint: 0, missed: 0, active: .zero)
     }
 
     private static func holding(_ run: Run.ID, isOver: Bool = false) -> RunnerClient.Holding {
@@ -23,7 +23,7 @@ import TimerCore
 
     @Test func anEndIsReportedOnce_andAnUnknownRunIsForgotten() {
         var runs = KnownRuns()
-        runs.add([Self.order(1)])
+        runs.add([Self.request(1)])
         let actions = [1, 1, 2].map { runs.end(Self.run($0)) }
         #expect(actions == [.report, .ignore, .forget])
         runs.forget(Self.run(1))
@@ -41,9 +41,9 @@ import TimerCore
 
     @Test func whatWasNeverSentIsUnsent() {
         var runs = KnownRuns()
-        runs.add([Self.order(1), Self.order(2), Self.order(3)])
-        runs.add([Self.order(4)], sentTo: 7)
-        runs.send([Self.order(1)], to: 7)
+        runs.add([Self.request(1), Self.request(2), Self.request(3)])
+        runs.add([Self.request(4)], sentTo: 7)
+        runs.send([Self.request(1)], to: 7)
         _ = runs.end(Self.run(2))
         #expect(runs.unsent == [Self.run(3)])
     }
@@ -53,14 +53,15 @@ import TimerCore
     @Test func aStartIsSentAgainOnlyToTheSameMemory() {
         for (memory, starts, lost) in [(7, [1, 2], [3]), (8, [1], [2, 3])] {
             var runs = KnownRuns()
-            runs.add([Self.order(2), Self.order(3), Self.order(4), Self.order(5)], sentTo: 7)
-            runs.add([Self.order(1)])
+            runs.add(
+                [Self.request(2), Self.request(3), Self.request(4), Self.request(5)], sentTo: 7)
+            runs.add([Self.request(1)])
             // This one has started, this one is held by the runner, and this one is over.
             runs.begin(Self.run(3))
             _ = runs.end(Self.run(5))
             let result = runs.reconcile(
                 with: [Self.holding(Self.run(4))], memory: UInt64(memory))
-            #expect(result.orders.map(\.run) == starts.map(Self.run))
+            #expect(result.starts.map(\.run) == starts.map(Self.run))
             #expect(Set(result.lost) == Set(lost.map(Self.run)) && result.requests.isEmpty)
             // What is lost is not lost again.
             let later = runs.reconcile(with: [], memory: 9).lost
@@ -70,14 +71,14 @@ import TimerCore
 
     @Test func whatWasRequestedForARunIsSentAgain() throws {
         var runs = KnownRuns()
-        runs.add([Self.order(1), Self.order(2)], sentTo: 7)
+        runs.add([Self.request(1), Self.request(2)], sentTo: 7)
         let isEnded = [
             runs.end(Self.run(1), grace: .seconds(5)), runs.end(Self.run(1), grace: .seconds(9)),
             runs.end(Self.run(3), grace: .zero),
         ]
         #expect(isEnded == [true, true, false])
         runs.setSuspended(Self.run(2), true)
-        let message = MessageOrder(
+        let message = MessageRequest(
             run: ScriptedRuns.message(1), notifier: try #require(Notifier.Name("mail")),
             content: .mail([]))
         runs.add(message)

@@ -265,19 +265,19 @@ import TimerCore
 
     // MARK: - Values
 
-    private let order = CheckOrder(
+    private let request = CheckRequest(
         run: Run.ID("a:20261121T043852.000000Z:1")!, number: 1, fingerprint: 2)
 
     @Test func aCheckThatTakesTooLongIsAnsweredWithoutItsThread() {
         var checks = ConditionChecks()
         var condition = Condition()
         condition.mounted = [.init("/mnt")]
-        checks.begin(order, condition, Definition(.shell("x")), at: 0)
-        #expect(!checks.isNew(order) && checks.next == 10_000_000_000)
+        checks.begin(request, condition, Definition(.shell("x")), at: 0)
+        #expect(!checks.isNew(request) && checks.next == 10_000_000_000)
         #expect(checks.takeLate(at: 9_999_999_999).isEmpty)
         let late = checks.takeLate(at: 10_000_000_000)
-        #expect(late.map(\.0) == [order] && checks.count == 0 && checks.isNew(order))
-        #expect(checks.didLook(order.run, number: 1, .yes) == nil)
+        #expect(late.map(\.0) == [request] && checks.count == 0 && checks.isNew(request))
+        #expect(checks.didLook(request.run, number: 1, .yes) == nil)
     }
 
     /// A command that is blocked in the kernel keeps its place, and its check fails.
@@ -285,8 +285,8 @@ import TimerCore
         var checks = ConditionChecks()
         var condition = Condition()
         condition.command = ["x"]
-        checks.begin(order, condition, Definition(.shell("x")), at: 0)
-        #expect(checks.didLook(order.run, number: 1, .yes) == nil)
+        checks.begin(request, condition, Definition(.shell("x")), at: 0)
+        #expect(checks.didLook(request.run, number: 1, .yes) == nil)
         let start = try #require(
             checks.takeStarts(at: 5, wall: WallInstant(secondsSinceEpoch: 7)).first)
         #expect(start.run.isCheck && checks.knows(start.run))
@@ -304,10 +304,10 @@ import TimerCore
         condition.command = ["x"]
         var runs: Set<Run.ID> = []
         for number in 0..<5 {
-            var order = order
-            order.run.attempt = number + 1
-            checks.begin(order, condition, Definition(.shell("x")), at: 0)
-            _ = checks.didLook(order.run, number: 1, .yes)
+            var request = request
+            request.run.attempt = number + 1
+            checks.begin(request, condition, Definition(.shell("x")), at: 0)
+            _ = checks.didLook(request.run, number: 1, .yes)
             // The clock is set back each time.
             let wall = WallInstant(secondsSinceEpoch: Int64(100 - number))
             for start in checks.takeStarts(at: 0, wall: wall) { runs.insert(start.run) }

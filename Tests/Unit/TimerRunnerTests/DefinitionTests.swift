@@ -34,9 +34,9 @@ import TimerCore
     ) -> Bool {
         var definitions = definitions
         let run = Run.ID("\(job):20261122T064315.266963Z:1")!
-        let order = RunOrder(
+        let request = StartRequest(
             run: run, fingerprint: definition(line).fingerprint, missed: 0, active: .zero)
-        return definitions.definition(for: order) == definition(line)
+        return definitions.definition(for: request) == definition(line)
     }
 
     /// The jobs of a file that is being edited continue.

@@ -42,7 +42,7 @@ import TimerCore
         next.runner.shutdown(grace: .zero)
     }
 
-    @Test func theOrderHasItOnTheWire() throws {
+    @Test func theRequestHasItOnTheWire() throws {
         let job = Job(
             name: Job.Name("a")!, command: .shell("x"), schedule: .every(.seconds(1)))
         let claim = Firing.Cause.Claim(
@@ -50,16 +50,16 @@ import TimerCore
         let firing = Firing(
             id: Firing.ID(job: job.name, scheduled: WallInstant(secondsSinceEpoch: 9)), missed: 1,
             active: .seconds(1), cause: .claimed(claim))
-        let order = RunOrder(Run(firing: firing, job: job))
-        #expect(order.fleet == FleetStart(fence: .max, before: BootInstant(nanoseconds: 77)))
-        let request = WireRequest.start([order])
-        #expect(try WireRequest(request.bytes[...]) == request)
+        let request = StartRequest(Run(firing: firing, job: job))
+        #expect(request.fleet == FleetStart(fence: .max, before: BootInstant(nanoseconds: 77)))
+        let message = WireRequest.start([request])
+        #expect(try WireRequest(message.bytes[...]) == message)
         // Of an earlier instance of the daemon: never.
         let old = Firing(
             id: firing.id, missed: 0, active: .zero,
             cause: .claimed(.init(cause: .schedule, fence: 3, before: nil)))
-        #expect(RunOrder(Run(firing: old, job: job)).fleet?.before.nanoseconds == 0)
+        #expect(StartRequest(Run(firing: old, job: job)).fleet?.before.nanoseconds == 0)
         let local = Firing(id: firing.id, missed: 0, active: .zero)
-        #expect(RunOrder(Run(firing: local, job: job)).fleet == nil)
+        #expect(StartRequest(Run(firing: local, job: job)).fleet == nil)
     }
 }

@@ -11,7 +11,7 @@ import WebReceiver
 
 /// What a scheduler that an attacker has taken over can do with the address of a notifier.
 @Suite struct MessageAddressTests {
-    private typealias Request = MessageOrder.Request
+    private typealias Request = MessageRequest.Request
 
     /// What curl(1) is told to do with a request of the scheduler; nil if the runner refuses the request.
     private func url(
@@ -19,10 +19,10 @@ import WebReceiver
     ) -> String? {
         let notifier = Notifier(
             name: Notifier.Name("ops")!, transport: transport(.url(address)))
-        let order = MessageOrder(
-            run: MessageOrder.run(created: WallInstant(secondsSinceEpoch: 0), attempt: 1),
+        let request = MessageRequest(
+            run: MessageRequest.run(created: WallInstant(secondsSinceEpoch: 0), attempt: 1),
             notifier: notifier.name, content: .request(request))
-        guard let command = try? MessageCommand(order, for: notifier, credential: nil) else {
+        guard let command = try? MessageCommand(request, for: notifier, credential: nil) else {
             return nil
         }
         let line = command.input.split(separator: "\n").first { $0.hasPrefix("url = ") }

@@ -48,26 +48,26 @@ final class MessageFixture: Sendable {
         server.stop()
     }
 
-    /// A new order for this notifier.
-    func order(_ notifier: String, _ content: MessageOrder.Content) -> MessageOrder {
+    /// A new request for this notifier.
+    func request(_ notifier: String, _ content: MessageRequest.Content) -> MessageRequest {
         let number = next.withLock { number in
             number += 1
             return number
         }
-        return MessageOrder(
-            run: MessageOrder.run(
+        return MessageRequest(
+            run: MessageRequest.run(
                 created: WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000 + Int64(number)),
                 attempt: 1), notifier: Notifier.Name(notifier)!, content: content)
     }
 
     /// Sends a message and waits for the end of its run.
-    func send(_ notifier: String, _ request: MessageOrder.Request = .init()) -> RunEnd? {
-        send(order(notifier, .request(request)))
+    func send(_ notifier: String, _ content: MessageRequest.Request = .init()) -> RunEnd? {
+        send(request(notifier, .request(content)))
     }
 
-    func send(_ order: MessageOrder) -> RunEnd? {
-        client.send(order)
-        return end(of: order.run)
+    func send(_ request: MessageRequest) -> RunEnd? {
+        client.send(request)
+        return end(of: request.run)
     }
 
     func end(of run: Run.ID) -> RunEnd? {

@@ -21,8 +21,8 @@ extension MessageTests {
             "hook": .webhook(url, .json), "mail": .mail(to: ["a"], from: nil, contentType: nil),
             "secret": .ping(.credential("x"), .kuma),
         ])
-        typealias Request = MessageOrder.Request
-        let faults: [(String, MessageOrder.Content, String)] = [
+        typealias Request = MessageRequest.Request
+        let faults: [(String, MessageRequest.Content, String)] = [
             ("none", .mail([]), "find the notifier none"),
             ("hook", .mail([]), "another kind of notifier"),
             ("mail", .request(Request()), "another kind of notifier"),
@@ -43,7 +43,8 @@ extension MessageTests {
         ]
         for (name, content, what) in faults {
             guard
-                case .spawnFailed(_, let text) = fixture.send(fixture.order(name, content))?.outcome
+                case .spawnFailed(_, let text) = fixture.send(fixture.request(name, content))?
+                    .outcome
             else {
                 Issue.record("\(name) was sent")
                 continue
@@ -64,7 +65,7 @@ extension MessageTests {
         }
         let configuration = fixture.server.configuration
         func said() -> [String] { configuration.said.withLock { $0 } }
-        for _ in 0..<5 { fixture.client.send(fixture.order("ops", .mail([]))) }
+        for _ in 0..<5 { fixture.client.send(fixture.request("ops", .mail([]))) }
         wait { !said().isEmpty }
         #expect(said().first?.contains("4 messages that wait, at most 3") == true)
         for _ in 0..<100 { mayRead.signal() }

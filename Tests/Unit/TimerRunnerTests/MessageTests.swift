@@ -59,20 +59,20 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
         let body = Array("\"\\ '@/etc/passwd\nurl = \"x\"\r\n%{url}".utf8) + [0, 255, 10]
         let end = fixture.send(
             "ops",
-            MessageOrder.Request(
+            MessageRequest.Request(
                 headers: [
                     .init("Content-Type", "application/json"), .init("Title", "a \"b\" \\n"),
                 ],
                 body: body))
         #expect(end?.outcome == .exited(0))
         #expect(MessageResult(try #require(end), isRequest: true).verdict == .sent)
-        let large = [UInt8](repeating: UInt8(ascii: "x"), count: MessageOrder.bytesMax)
+        let large = [UInt8](repeating: UInt8(ascii: "x"), count: MessageRequest.bytesMax)
         #expect(
-            fixture.send("ping", MessageOrder.Request(path: "/start", body: large))?.outcome
+            fixture.send("ping", MessageRequest.Request(path: "/start", body: large))?.outcome
                 == .exited(0))
         #expect(
             fixture.send(
-                "push", MessageOrder.Request(method: "GET", query: "status=down&msg=a%20b"))?
+                "push", MessageRequest.Request(method: "GET", query: "status=down&msg=a%20b"))?
                 .outcome == .exited(0))
         let requests = receiver.requests
         try #require(requests.count == 3)
@@ -100,8 +100,9 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
         let fixture = try MessageFixture([
             "ops": .webhook(Self.hook(receiver, "?key=K3ySecret"), .json)
         ])
-        let order = fixture.order("ops", .request(MessageOrder.Request(body: Array("body".utf8))))
-        fixture.client.send(order)
+        let request = fixture.request(
+            "ops", .request(MessageRequest.Request(body: Array("body".utf8))))
+        fixture.client.send(request)
         #expect(receiver.wait { !$0.isEmpty })
         var programs = 0
         for name in try FileManager.default.contentsOfDirectory(atPath: "/proc")
@@ -116,7 +117,7 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
         }
         #expect(programs > 0)
         mayAnswer.signal()
-        let end = try #require(fixture.end(of: order.run))
+        let end = try #require(fixture.end(of: request.run))
         let told = String(decoding: end.tail, as: UTF8.self)
         #expect(told.contains("cannot POST") && told.contains("[removed]"), "\(told)")
         for part in ["s3cr3t", "k3ysecret", "tok3n", "/hook"] {
@@ -156,7 +157,7 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
             sendmail: program
         ) { $0.messageUser = geteuid() == 0 ? "nobody" : nil }
         let mail = Array("To: other@example.org\nSubject: x\n\n.\nÄ\n".utf8)
-        let end = try #require(fixture.send(fixture.order("ops", .mail(mail))))
+        let end = try #require(fixture.send(fixture.request("ops", .mail(mail))))
         #expect(end.outcome == .exited(75))
         #expect(
             MessageResult(end, isRequest: false).verdict
@@ -186,8 +187,9 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
         let fixed = rules
         let fixture = try MessageFixture([:]) { $0.didApply = { fixed } }
         fixture.server.configuration.jobs.withLock { $0 = [job.name: Definition(job)] }
-        let orders = (0..<6).map { _ in fixture.order("ops", .request(MessageOrder.Request())) }
-        for order in orders { fixture.client.send(order) }
+        let requests = (0..<6).map { _ in fixture.request("ops", .request(MessageRequest.Request()))
+        }
+        for request in requests { fixture.client.send(request) }
         #expect(receiver.wait { $0.count == StartQueue.activeMessagesMax })
         var runs: [Run] = []
         for number in 0..<20 {
@@ -205,16 +207,16 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
         // The limit is of requests that wait, too: no further one has come.
         #expect(receiver.requests.count == StartQueue.activeMessagesMax)
         // A message that waits can be cancelled, and one that is being sent be ended.
-        for order in orders.reversed() { fixture.client.end(order.run, grace: .zero) }
-        for order in orders { #expect(fixture.end(of: order.run)?.outcome == .stopped) }
+        for request in requests.reversed() { fixture.client.end(request.run, grace: .zero) }
+        for request in requests { #expect(fixture.end(of: request.run)?.outcome == .stopped) }
     }
 
     @Test(.enabled(if: hasCurl)) func anAttemptThatIsRequestedAgainIsNotMadeAgain() throws {
         let receiver = WebReceiver()
         defer { receiver.stop() }
         let fixture = try MessageFixture(["ops": .webhook(Self.hook(receiver), .json)])
-        var order = fixture.order("ops", .request(MessageOrder.Request()))
-        #expect(fixture.send(order)?.outcome == .exited(0))
+        var request = fixture.request("ops", .request(MessageRequest.Request()))
+        #expect(fixture.send(request)?.outcome == .exited(0))
         fixture.client.close()
         // The next scheduler does not know what became of it.
         let events = ReceivedEvents()
@@ -222,14 +224,14 @@ let hasCurl = access("/usr/bin/curl", X_OK) == 0
             let socket = server.connect()
             return socket >= 0 ? .success(socket) : .failure(.init("no process listens"))
         }
-        #expect(client.holdings.map(\.run) == [order.run])
+        #expect(client.holdings.map(\.run) == [request.run])
         client.begin(adopting: []) { events.take($0, $1) }
-        client.send(order)
-        events.wait { $0.contains { if case .ended(order.run, _) = $0 { true } else { false } } }
+        client.send(request)
+        events.wait { $0.contains { if case .ended(request.run, _) = $0 { true } else { false } } }
         #expect(receiver.requests.count == 1)
-        order.run.attempt = 2
-        client.send(order)
-        events.wait { $0.contains { if case .ended(order.run, _) = $0 { true } else { false } } }
+        request.run.attempt = 2
+        client.send(request)
+        events.wait { $0.contains { if case .ended(request.run, _) = $0 { true } else { false } } }
         #expect(receiver.requests.count == 2)
         client.close()
     }

@@ -31,7 +31,7 @@ extension ServerLimitTests {
         let events = ReceivedEvents()
         let client = try fixture.client { events.take($0, $1) }
         client.start([
-            Run(firing: Firing(id: Self.order(1).run.firing, missed: 0, active: .zero), job: job)
+            Run(firing: Firing(id: Self.request(1).run.firing, missed: 0, active: .zero), job: job)
         ])
         events.wait { $0.contains { if case .output = $0 { true } else { false } } }
         client.close()
@@ -66,7 +66,7 @@ extension ServerLimitTests {
             let events = ReceivedEvents()
             if let client = try? fixture.client(timeout: .zero, { events.take($0, $1) }) {
                 counts.had += 1
-                let firing = Firing(id: Self.order(round).run.firing, missed: 0, active: .zero)
+                let firing = Firing(id: Self.request(round).run.firing, missed: 0, active: .zero)
                 let run = Run(firing: firing, job: Self.job)
                 client.start([run])
                 guard case .ended(_, let end) = events.end(of: run) else { return }

@@ -55,15 +55,15 @@ import TimerCore
         name: Job.Name("probe")!, command: .shell("printf 0123456789; exit 0"),
         schedule: .every(.seconds(1)))
 
-    static func order(_ number: Int) -> RunOrder {
+    static func request(_ number: Int) -> StartRequest {
         let scheduled = WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000 + Int64(number))
         let firing = Firing(
             id: Firing.ID(job: job.name, scheduled: scheduled), missed: 0, active: .zero)
-        return RunOrder(Run(firing: firing, job: job))
+        return StartRequest(Run(firing: firing, job: job))
     }
 
-    private static func orders(_ numbers: Range<Int>) -> WireRequest {
-        .start(numbers.map { order($0) })
+    private static func requests(_ numbers: Range<Int>) -> WireRequest {
+        .start(numbers.map { request($0) })
     }
 
     static func ends(_ replies: [WireReply]) -> Int {
@@ -96,7 +96,7 @@ import TimerCore
 
     @Test func tooManyRunsInAFrameAreAnInvalidRequest() throws {
         try expectClosed("sent an invalid request") {
-            $0.say(.forget((0...Wire.runsPerFrame).map { Self.order($0).run }))
+            $0.say(.forget((0...Wire.runsPerFrame).map { Self.request($0).run }))
         }
     }
 
@@ -105,14 +105,14 @@ import TimerCore
         limits.starts = 30
         try expectClosed(
             "exceeded a limit: 31 runs that wait to start, at most 30", limits: limits
-        ) { $0.say(Self.orders(0..<31)) }
+        ) { $0.say(Self.requests(0..<31)) }
     }
 
     @Test func tooManyBytesForThemCloseTheConnection_andEarlierOnesRun() throws {
         var limits = RunnerLimits()
         limits.startBytes = -1
         try expectClosed("exceeded a limit: 0 bytes for runs that wait", limits: limits) {
-            $0.say(Self.orders(0..<1))
+            $0.say(Self.requests(0..<1))
         }
     }
 
@@ -121,12 +121,12 @@ import TimerCore
         limits.runs = 100
         let why = "exceeded a limit: 110 runs that are not forgotten"
         try expectClosed(why, limits: limits) { intruder in
-            intruder.say(Self.orders(0..<50))
+            intruder.say(Self.requests(0..<50))
             // A run that has not ended yet could not be forgotten at once.
             #expect(!intruder.isClosed { Self.ends($0) == 50 })
-            intruder.say(.forget((0..<20).map { Self.order($0).run }))
-            intruder.say(Self.orders(50..<100))
-            intruder.say(Self.orders(100..<130))
+            intruder.say(.forget((0..<20).map { Self.request($0).run }))
+            intruder.say(Self.requests(50..<100))
+            intruder.say(Self.requests(100..<130))
         }
     }
 
@@ -152,10 +152,10 @@ import TimerCore
                 job: job.name, scheduled: WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000)
             ),
             missed: 0, active: .zero)
-        let order = RunOrder(Run(firing: firing, job: job))
-        intruder.say(.start([order]))
-        intruder.say(.forget([order.run]))
-        intruder.say(.start([order]))
+        let request = StartRequest(Run(firing: firing, job: job))
+        intruder.say(.start([request]))
+        intruder.say(.forget([request.run]))
+        intruder.say(.start([request]))
         #expect(!intruder.isClosed { Self.ends($0) == 1 })
         fixture.stop(keepsFolder: true)
         let runs = try String(contentsOfFile: "\(fixture.folder)/runs", encoding: .utf8)
@@ -167,9 +167,9 @@ import TimerCore
         var limits = RunnerLimits()
         limits.tailBytes = 99
         try expectClosed("exceeded a limit: 100 bytes of output", limits: limits) { intruder in
-            intruder.say(Self.orders(0..<10))
+            intruder.say(Self.requests(0..<10))
             #expect(!intruder.isClosed { Self.ends($0) == 10 })
-            intruder.say(Self.orders(10..<11))
+            intruder.say(Self.requests(10..<11))
         }
     }
 
@@ -177,7 +177,7 @@ import TimerCore
         var limits = RunnerLimits()
         limits.commands = 0
         try expectClosed("exceeded a limit: ", limits: limits) { intruder in
-            for _ in 0..<10_000 { intruder.say(.signal(Self.order(1).run, SIGWINCH)) }
+            for _ in 0..<10_000 { intruder.say(.signal(Self.request(1).run, SIGWINCH)) }
         }
     }
 
@@ -205,7 +205,7 @@ import TimerCore
         let events = ReceivedEvents()
         let client = try fixture.client { events.take($0, $1) }
         fixture.stop()
-        let firing = Self.order(0).run.firing
+        let firing = Self.request(0).run.firing
         let runs = (1...RunnerClient.waitingMax + 2).map { attempt in
             Run(
                 firing: Firing(id: firing, missed: 0, active: .zero), attempt: attempt,

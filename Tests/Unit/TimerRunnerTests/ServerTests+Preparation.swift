@@ -87,7 +87,7 @@ extension ServerTests {
             let scheduler = ServerLimitTests.Intruder(fixture)
             scheduler.say(.prepare)
             scheduler.say(.barrier(1))
-            scheduler.say(.start([ServerLimitTests.order(1)]))
+            scheduler.say(.start([ServerLimitTests.request(1)]))
             #expect(!scheduler.isClosed { ServerLimitTests.ends($0) == 1 })
             #expect(tokens(of: scheduler) == [1])
             files.waitUntilBegun(2)

@@ -106,18 +106,18 @@ import TimerCore
 
     // MARK: - Orders that wait
 
-    private static func order(_ number: Int) -> RunOrder {
-        RunOrder(run: ScriptedRuns.run(number), fingerprint: 0, missed: 0, active: .zero)
+    private static func request(_ number: Int) -> StartRequest {
+        StartRequest(run: ScriptedRuns.run(number), fingerprint: 0, missed: 0, active: .zero)
     }
 
     @Test func ordersAreTakenInTheirOrder_withTheirCommands() {
-        var waiting = WaitingOrders()
-        for number in [3, 1, 2] { waiting.append(Self.order(number), until: 1) }
+        var waiting = WaitingRequests()
+        for number in [3, 1, 2] { waiting.append(Self.request(number), until: 1) }
         let isHeld = waiting.hold(.suspend(ScriptedRuns.run(1)), for: ScriptedRuns.run(1))
         let isUnknown = waiting.hold(.suspend(ScriptedRuns.run(4)), for: ScriptedRuns.run(4))
         #expect(isHeld && !isUnknown && waiting.commands == 1 && waiting.count == 3)
         let taken = waiting.takeAll()
-        #expect(taken.map(\.order.run) == [3, 1, 2].map { ScriptedRuns.run($0) })
+        #expect(taken.map(\.request.run) == [3, 1, 2].map { ScriptedRuns.run($0) })
         #expect(taken.map(\.commands.count) == [0, 1, 0])
         #expect(waiting.isEmpty && waiting.commands == 0)
         waiting.keep(taken[1])
@@ -126,8 +126,8 @@ import TimerCore
 
     @Test func aRunWaitsForFilesThatJustChanged_andNoLongerThanItMay() {
         let ms: Int64 = 1_000_000
-        var waiting = WaitingOrders()
-        waiting.append(Self.order(1), until: 1)
+        var waiting = WaitingRequests()
+        waiting.append(Self.request(1), until: 1)
         /// Keeps the run if it may still wait at this time, and says when to look at the files.
         func keep(rest: Int, at now: Int64) -> Int64? {
             let one = waiting.takeAll()[0]
@@ -157,16 +157,16 @@ import TimerCore
     }
 
     @Test func messagesWaitForTheirReading() throws {
-        func message(_ number: Int) throws -> MessageOrder {
-            MessageOrder(
+        func message(_ number: Int) throws -> MessageRequest {
+            MessageRequest(
                 run: ScriptedRuns.message(number), notifier: try #require(Notifier.Name("mail")),
                 content: .mail([]))
         }
-        var waiting = WaitingOrders()
+        var waiting = WaitingRequests()
         #expect(waiting.takeMessages(through: .max).isEmpty)
         let messages = try (1...3).map(message)
-        for (order, reading) in zip(messages, [2, 0, 1]) {
-            waiting.append(order, until: UInt64(reading))
+        for (request, reading) in zip(messages, [2, 0, 1]) {
+            waiting.append(request, until: UInt64(reading))
         }
         #expect(waiting.messageCount == 3)
         #expect(waiting.takeMessages(through: 1) == [messages[1], messages[2]])

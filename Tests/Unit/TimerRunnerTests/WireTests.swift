@@ -24,7 +24,7 @@ import TimerCore
         .hello(version: 1), .start([]),
         .start(
             (1...3).map {
-                RunOrder(
+                StartRequest(
                     run: Run.ID(firing: run.firing, attempt: $0), fingerprint: .max - UInt64($0),
                     missed: $0, active: .seconds(90),
                     variables: RunVariables($0 == 2 ? ["A": "1", "B": ""] : [:]),
@@ -34,40 +34,40 @@ import TimerCore
         .end(run, grace: .milliseconds(10)), .suspend(run), .resume(run), .signal(run, SIGHUP),
         .barrier(.max), .prepare, .forget([run, run]), .seen(events: 7, output: .max),
         .shutDown(grace: .zero),
-        .check(CheckOrder(run: run, number: .max, fingerprint: 7)),
+        .check(CheckRequest(run: run, number: .max, fingerprint: 7)),
         .refresh, .forgetFormer, .discard([Job.Name("restic-1")!, Job.Name("a")!]),
         .send(message(.mail(Array("To: a\n\nb".utf8)))),
         .send(
             message(
                 .request(
-                    MessageOrder.Request(
+                    MessageRequest.Request(
                         method: "GET", path: "/start", query: "rid=1",
                         headers: [.init("Title", "x"), .init("Tags", "")], body: [0, 255])))),
     ]
 
-    private static func message(_ content: MessageOrder.Content) -> MessageOrder {
-        MessageOrder(
-            run: MessageOrder.run(created: run.firing.scheduled, attempt: 3),
+    private static func message(_ content: MessageRequest.Content) -> MessageRequest {
+        MessageRequest(
+            run: MessageRequest.run(created: run.firing.scheduled, attempt: 3),
             notifier: Notifier.Name("ops")!, content: content)
     }
 
     @Test func aMessageIsNeverOfAJob_andHasALimit() throws {
         let name = try #require(Job.Name(ofRun: "@message"))
         #expect(Job.Name("@message") == nil && name == .messages)
-        let id = MessageOrder.run(created: Self.run.firing.scheduled, attempt: 2)
+        let id = MessageRequest.run(created: Self.run.firing.scheduled, attempt: 2)
         #expect(Run.ID(id.description) == id && id.isMessage && !Self.run.isMessage)
-        var order = Self.message(.mail([UInt8](repeating: 65, count: MessageOrder.bytesMax)))
-        let bytes = WireRequest.send(order).bytes
+        var request = Self.message(.mail([UInt8](repeating: 65, count: MessageRequest.bytesMax)))
+        let bytes = WireRequest.send(request).bytes
         #expect(bytes.count < Wire.requestBytesMax)
-        #expect(try WireRequest(bytes[...]) == .send(order))
-        order.content = .mail([UInt8](repeating: 65, count: MessageOrder.bytesMax + 1))
+        #expect(try WireRequest(bytes[...]) == .send(request))
+        request.content = .mail([UInt8](repeating: 65, count: MessageRequest.bytesMax + 1))
         #expect(throws: WireReader.Fault.self) {
-            _ = try WireRequest(WireRequest.send(order).bytes[...])
+            _ = try WireRequest(WireRequest.send(request).bytes[...])
         }
-        order = Self.message(.mail([]))
-        order.run = Self.run
+        request = Self.message(.mail([]))
+        request.run = Self.run
         #expect(throws: WireReader.Fault.self) {
-            _ = try WireRequest(WireRequest.send(order).bytes[...])
+            _ = try WireRequest(WireRequest.send(request).bytes[...])
         }
     }
 
@@ -98,8 +98,8 @@ import TimerCore
                 repeating: String(repeating: "w", count: RunArguments.wordBytesMax),
                 count: RunArguments.countMax))
         for (count, variables) in [(1, long), (40, long), (1200, RunVariables()), (0, long)] {
-            let orders = (1...(max(1, count))).prefix(count).map { number in
-                RunOrder(
+            let requests = (1...(max(1, count))).prefix(count).map { number in
+                StartRequest(
                     run: Run.ID(
                         firing: Firing.ID(
                             job: Job.Name(name)!, scheduled: Self.run.firing.scheduled),
@@ -108,8 +108,8 @@ import TimerCore
                     arguments: variables.isEmpty && number.isMultiple(of: 2)
                         ? RunArguments() : words)
             }
-            let frames = Wire.frames(of: orders)
-            #expect(frames.flatMap { $0 } == orders)
+            let frames = Wire.frames(of: requests)
+            #expect(frames.flatMap { $0 } == requests)
             for frame in frames {
                 let bytes = WireRequest.start(Array(frame)).bytes
                 #expect(bytes.count <= Wire.requestBytesMax)
@@ -121,11 +121,11 @@ import TimerCore
     /// What no job can allow does not even arrive.
     @Test(arguments: [["a\n"], [""], [String](repeating: "a", count: RunArguments.countMax + 1)])
     func wordsThatNoJobAllowsAreAFault(words: [String]) {
-        let order = RunOrder(
+        let request = StartRequest(
             run: Self.run, fingerprint: 1, missed: 0, active: .zero,
             arguments: RunArguments(words))
         #expect(throws: WireReader.Fault.self) {
-            try WireRequest(WireRequest.start([order]).bytes[...])
+            try WireRequest(WireRequest.start([request]).bytes[...])
         }
     }
 

@@ -40,13 +40,13 @@ import TimerStore
         job.count = basis
         var (agenda, _) = agenda([job])
         let actions = agenda.handle(
-            .order(Order(.pause, name, by: .user("ada"))), at: later(20))
+            .command(JobCommand(.pause, name, by: .user("ada"))), at: later(20))
         let notice = try #require(
             actions.lazy.compactMap { if case .log(let notice) = $0 { notice } else { nil } }.first
         )
         let account = AccountSnapshot(for: notice, in: agenda, at: later(20))
         // It may be logged after further events, and still has the values of its own time.
-        _ = agenda.handle(.order(Order(.resume, name, by: .user("ada"))), at: later(21))
+        _ = agenda.handle(.command(JobCommand(.resume, name, by: .user("ada"))), at: later(21))
         var expected: [String: String] = [
             "TIMERD_STATE": "paused", "TIMERD_COUNT": basis.rawValue,
             "TIMERD_ACTIVE_USEC": "20000000", "TIMERD_ELAPSED_USEC": "20000000",

@@ -133,7 +133,7 @@ extension ControlHandlerTests {
         try connection.send(chunked("/v1/jobs/a/pause", ["{\"note\"", ": \"x\"}"]))
         #expect(
             service.takeCalls().map(\.request)
-                == [.order(.pause, Job.Name("a")!, OrderBody(note: "x"))])
+                == [.command(.pause, Job.Name("a")!, CommandBody(note: "x"))])
     }
 
     @Test func aBodyHasALimit_knownFromItsLengthOrAsItComes() throws {

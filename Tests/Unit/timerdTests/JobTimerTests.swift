@@ -32,8 +32,8 @@ private final class TimerFixture: @unchecked Sendable {
         queue.sync { take(actions) }
     }
 
-    func order(_ verb: Order.Verb, _ job: Job.Name) {
-        take(agenda.handle(.order(Order(verb, job, by: .configuration)), at: clocks.now()))
+    func command(_ verb: JobCommand.Verb, _ job: Job.Name) {
+        take(agenda.handle(.command(JobCommand(verb, job, by: .configuration)), at: clocks.now()))
     }
 
     func shutDown() { take(agenda.handle(.shutdown, at: clocks.now())) }
@@ -89,8 +89,8 @@ private final class TimerFixture: @unchecked Sendable {
             fixture.queue.sync {
                 for _ in 0..<1000 {
                     state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-                    let verb = [Order.Verb.pause, .resume, .start, .stop][Int(state >> 40) % 4]
-                    fixture.order(verb, jobs[Int(state >> 50) % jobs.count].name)
+                    let verb = [JobCommand.Verb.pause, .resume, .start, .stop][Int(state >> 40) % 4]
+                    fixture.command(verb, jobs[Int(state >> 50) % jobs.count].name)
                 }
             }
         }

@@ -131,7 +131,8 @@ import TimerCore
                 loop.early = EarlyFiring(until: due.awake)
                 #expect(loop.reading().awake == due.awake)
                 for name in ["a", "b"] {
-                    loop.handle(Order(.pause, Job.Name(name)!, by: .user("ann"))) { answer, _ in
+                    loop.handle(JobCommand(.pause, Job.Name(name)!, by: .user("ann"))) {
+                        answer, _ in
                         #expect(answer == .done)
                     }
                 }

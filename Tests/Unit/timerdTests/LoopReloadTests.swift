@@ -63,10 +63,10 @@ import TimerCore
             #expect(loop.agenda.isReloading)
             loop.gather { snapshot, _ in listed.withLock { $0 = snapshot.jobs.map(\.job.name) } }
             loop.handle(nil) {
-                Order(.pause, $0, by: .user("ann"))
+                JobCommand(.pause, $0, by: .user("ann"))
             } unknown: { _, _ in
             } done: { results in
-                ordered.withLock { $0 = results.map(\.order.job) }
+                ordered.withLock { $0 = results.map(\.command.job) }
             }
             loop.shutDown { _ in
                 closed.withLock { $0 = true }
@@ -109,11 +109,11 @@ import TimerCore
         await fixture.waitUntilReady()
         let refused = Mutex(0)
         let done = Mutex(0)
-        _ = await fixture.order(.pause, nil, by: .user("ann")) {
+        _ = await fixture.command(.pause, nil, by: .user("ann")) {
             fixture.loop.later { loop in
                 for names in [[Job.Name("nobody")!], nil] {
                     loop.handle(names) {
-                        Order(.resume, $0, by: .user("ann"))
+                        JobCommand(.resume, $0, by: .user("ann"))
                     } unknown: { _, _ in
                         refused.withLock { $0 += 1 }
                     } done: { results in

@@ -130,8 +130,8 @@ import TimerCore
             "Pause": PauseStatus.self, "Run": RunStatus.self, "Daemon": DaemonStatus.self,
             "Why": WhyReply.self, "Reason": WhyReply.Reason.self, "Rejection": Rejection.self,
             "Runs": HistoryReply.self, "Log": LogReply.self, "Line": LogReply.Line.self,
-            "Written": LogReply.Written.self, "Changed": OrderReply.self,
-            "ChangedJobs": OrdersReply.self, "ChangedJob": OrdersReply.Result.self,
+            "Written": LogReply.Written.self, "Changed": CommandReply.self,
+            "ChangedJobs": CommandsReply.self, "ChangedJob": CommandsReply.Result.self,
             "Killed": KillReply.self, "Reload": ReloadReply.self,
             "ReloadedJob": ReloadReply.Change.self, "Error": ErrorReply.self,
             "Upcoming": UpcomingReply.self, "UpcomingRun": UpcomingReply.Run.self,
@@ -152,7 +152,7 @@ import TimerCore
             "Notifiers": NotifiersReply.self, "NotifierTest": NotifierTestReply.self,
             "Fleet": FleetReply.self, "FleetMachine": FleetReply.Machine.self,
             "FleetLoss": FleetReply.Loss.self,
-            "FleetDone": FleetOrderReply.self, "FleetJob": FleetJobStatus.self,
+            "FleetDone": FleetCommandReply.self, "FleetJob": FleetJobStatus.self,
             "FleetRun": FleetJobStatus.Run.self,
         ]
     }
@@ -250,9 +250,9 @@ import TimerCore
         let schema = limit?.first { $0["name"] as? String == "limit" }?["schema"] as? Object
         #expect(schema?["maximum"] as? Int == HistoryQuery.limitMax)
         let pause = try object("components", "schemas", "PauseBody", "properties", "for_usec")
-        #expect(pause["maximum"] as? Int == Int(OrderBody.forUsecMax))
+        #expect(pause["maximum"] as? Int == Int(CommandBody.forUsecMax))
         let skips = try object("components", "schemas", "SkipNextBody", "properties", "count")
-        #expect(skips["maximum"] as? Int == OrderBody.countMax)
+        #expect(skips["maximum"] as? Int == CommandBody.countMax)
         #expect(
             try object("components", "schemas", "JobName")["pattern"] as? String
                 == "^[A-Za-z0-9_][A-Za-z0-9._@-]{0,\(Job.Name.lengthMax - 1)}$")

@@ -123,7 +123,7 @@ import TimerCore
         return (words.prefix(2).joined(separator: " "), words.count > 2 ? words[2] : "")
     }
 
-    private static let orders = ControlRequest.orderForms.flatMap { form in
+    private static let commands = ControlRequest.commandForms.flatMap { form in
         [
             "POST /v1/jobs/a/\(form.verb.rawValue)",
             #"POST /v1/jobs/\#(form.verb.rawValue) {"all": true}"#,
@@ -175,7 +175,7 @@ import TimerCore
                 "POST /v1/notifications/1/retry",
                 "POST /v1/notifiers/ops/test",
                 "POST /v1/notifiers/ops/test?dry_run=1",
-            ] + orders
+            ] + commands
         ),
         // Readers at the control socket.
         (

@@ -19,8 +19,8 @@ import TimerZones
 
     /// A job as the daemon shows it, this long after it was loaded.
     private func status(
-        _ schedule: Schedule, after seconds: Int64 = 0, _ orders: [Order.Verb] = [],
-        until: Order.PauseEnd? = nil, _ change: (inout Policy) -> Void = { _ in }
+        _ schedule: Schedule, after seconds: Int64 = 0, _ commands: [JobCommand.Verb] = [],
+        until: JobCommand.PauseEnd? = nil, _ change: (inout Policy) -> Void = { _ in }
     ) -> JobStatus {
         let name = Job.Name("backup")!
         var job = Job(name: name, command: .arguments(["true"]), schedule: schedule)
@@ -32,8 +32,9 @@ import TimerZones
         now.awake = now.awake + .seconds(seconds)
         now.boot = BootInstant(nanoseconds: now.boot.nanoseconds + seconds * 1_000_000_000)
         _ = agenda.handle(.wake(name), at: now)
-        for verb in orders {
-            _ = agenda.handle(.order(Order(verb, name, by: .user("ada"), until: until)), at: now)
+        for verb in commands {
+            _ = agenda.handle(
+                .command(JobCommand(verb, name, by: .user("ada"), until: until)), at: now)
         }
         return JobStatus(agenda.snapshot(of: name, at: now)!)
     }
@@ -44,17 +45,19 @@ import TimerZones
         return Text.preview(preview, zone: .utc)
     }
 
-    private static let end = Order.PauseEnd.after(.seconds(3600))
+    private static let end = JobCommand.PauseEnd.after(.seconds(3600))
 
     /// The answer has the end of the pause as an instant.
     /// Of very many jobs the sum is printed, and the first of those for which nothing was to do.
     @Test func aCommandForManyJobsHasASum() {
         func results(_ changed: Int, _ others: Int) -> [String] {
-            let changed = (0..<changed).map { OrdersReply.Result(job: "job-\($0)", changed: true) }
-            let others = (0..<others).map {
-                OrdersReply.Result(job: "other-\($0)", changed: false, reason: "already paused")
+            let changed = (0..<changed).map {
+                CommandsReply.Result(job: "job-\($0)", changed: true)
             }
-            return Text.orders(changed + others, done: "paused")
+            let others = (0..<others).map {
+                CommandsReply.Result(job: "other-\($0)", changed: false, reason: "already paused")
+            }
+            return Text.commands(changed + others, done: "paused")
         }
         #expect(results(18, 2).count == 20 && results(18, 2)[0].hasPrefix("job-0: paused"))
         #expect(results(21, 0) == ["21 jobs: paused"])
@@ -67,14 +70,14 @@ import TimerZones
     @Test func anAnswerSaysUntilWhen() throws {
         let until = Terminal.now + .seconds(7 * 86_400 + 90)
         let pause = PauseStatus(Pause(since: Terminal.now, by: .user("ada"), until: until))
-        let result = OrdersReply.Result(job: "backup", changed: true, paused: pause)
-        let line = Text.order(result, done: "paused")
+        let result = CommandsReply.Result(job: "backup", changed: true, paused: pause)
+        let line = Text.command(result, done: "paused")
         let words = TimeParser(now: Terminal.now).shortText(of: until)
         #expect(line.hasPrefix("backup: paused until \(words) (in 1 w "), "\(line)")
         var longer = result
         longer.formerPause = pause
         longer.paused?.until = (until + .seconds(3600)).rfc3339
-        #expect(Text.order(longer, done: "paused").contains("(was: until "))
+        #expect(Text.command(longer, done: "paused").contains("(was: until "))
     }
 
     // MARK: - next

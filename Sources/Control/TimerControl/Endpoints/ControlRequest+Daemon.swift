@@ -8,7 +8,7 @@ extension ControlRequest {
     static let daemonEndpoints: [any AnyEndpoint] = [
         metrics, document.endpoint, version.endpoint, hold, release.endpoint,
         previewReload.endpoint, reload, messages, retryMessage,
-        notifiers.endpoint, testNotifier, fleet.endpoint, fleetOrder,
+        notifiers.endpoint, testNotifier, fleet.endpoint, fleetCommand,
     ]
 
     public static let metrics = get(
@@ -33,7 +33,7 @@ extension ControlRequest {
     public static let hold = post(
         "hold", "/v1/hold",
         "Hold this machine, or change the terms of its hold: no run of any job starts, also of jobs that are loaded later, and no elapsed time counts.",
-        for: .operators, body: .order("PauseBody", ["for_usec", "note", "until", "with_run"]),
+        for: .operators, body: .command("PauseBody", ["for_usec", "note", "until", "with_run"]),
         answer: .json(HoldReply.self, "What was done."), errors: [.conflict])
 
     public static let release = post(
@@ -88,11 +88,12 @@ extension ControlRequest {
         for: .readers, answer: .json(FleetReply.self, "The fleet."), errors: [.conflict]
     ).request
 
-    public static let fleetOrder = post(
+    public static let fleetCommand = post(
         "orderFleet", "/v1/fleet",
         "A command for the fleet. It is answered when it has its effect on all machines.",
-        for: .operatorsAtSocket, body: .fleetOrder,
-        answer: .json(FleetOrderReply.self, "It was executed."), errors: [.conflict], isLong: true)
+        for: .operatorsAtSocket, body: .fleetCommand,
+        answer: .json(FleetCommandReply.self, "It was executed."), errors: [.conflict], isLong: true
+    )
 }
 
 /// The version of the daemon, and since when it runs.

@@ -6,7 +6,7 @@ public import TimerCore
 /// The endpoints for jobs, and the commands for them.
 extension ControlRequest {
     static let jobEndpoints: [any AnyEndpoint] =
-        [list.endpoint, show, why, log, kill] + orderForms.map(\.one) + orderForms.map(\.many)
+        [list.endpoint, show, why, log, kill] + commandForms.map(\.one) + commandForms.map(\.many)
         + [oneOffs, takeOneOff, cancelOneOff, slots.endpoint]
 
     public static let list = get(
@@ -42,17 +42,17 @@ extension ControlRequest {
     // MARK: - Commands
 
     /// A command, for one job and for many.
-    public struct OrderForm: Sendable {
-        public let verb: Order.Verb
-        public let one: Endpoint<Job.Name, NoQuery, OrderBody>
-        public let many: Endpoint<NoPlace, NoQuery, ManyOrder>
+    public struct CommandForm: Sendable {
+        public let verb: JobCommand.Verb
+        public let one: Endpoint<Job.Name, NoQuery, CommandBody>
+        public let many: Endpoint<NoPlace, NoQuery, CommandForMany>
 
         /// - Parameters:
         ///   - words: what it does, with `%` for the jobs.
         ///   - schemas: of the body for one job and for many jobs.
         ///   - keys: those of the body for one job.
         init(
-            _ verb: Order.Verb, _ id: String, _ words: String,
+            _ verb: JobCommand.Verb, _ id: String, _ words: String,
             schemas: (one: String, many: String) = ("EmptyBody", "JobsBody"), keys: [String] = []
         ) {
             self.verb = verb
@@ -62,41 +62,41 @@ extension ControlRequest {
             }
             one = post(
                 id, "/v1/jobs/{job}/\(verb.rawValue)", sentence("a job") + ".", for: .operators,
-                of: .job, body: .order(schemas.one, keys),
-                answer: .json(OrderReply.self, "What was done."), errors: [.notFound, .conflict])
+                of: .job, body: .command(schemas.one, keys),
+                answer: .json(CommandReply.self, "What was done."), errors: [.notFound, .conflict])
             many = post(
                 id + "Jobs", "/v1/jobs/\(verb.rawValue)",
                 sentence("many jobs")
                     + ", in one transaction: all of them or, if one of the names is unknown, none.",
-                for: .operators, body: .orders(schemas.many, keys, hasPauses: verb == .resume),
-                answer: .json(OrdersReply.self, "What was done to each."), errors: [.notFound],
+                for: .operators, body: .commands(schemas.many, keys, hasPauses: verb == .resume),
+                answer: .json(CommandsReply.self, "What was done to each."), errors: [.notFound],
                 isLong: true)
         }
     }
 
     /// The commands, `kill` excepted.
-    public static let orderForms = [
-        OrderForm(
+    public static let commandForms = [
+        CommandForm(
             .pause, "pause", "Pause %", schemas: ("PauseBody", "PauseJobsBody"),
             keys: ["for_usec", "note", "until", "with_run"]),
-        OrderForm(.resume, "resume", "Resume %", schemas: ("EmptyBody", "ResumeJobsBody")),
-        OrderForm(.start, "start", "Start the timer of %"),
-        OrderForm(.stop, "stop", "Stop the timer of %"),
-        OrderForm(
+        CommandForm(.resume, "resume", "Resume %", schemas: ("EmptyBody", "ResumeJobsBody")),
+        CommandForm(.start, "start", "Start the timer of %"),
+        CommandForm(.stop, "stop", "Stop the timer of %"),
+        CommandForm(
             .run, "run", "Run now %", schemas: ("RunBody", "RunJobsBody"),
             keys: ["alone", "arguments", "environment", "force", "machine"]),
-        OrderForm(.retry, "retry", "Run again now % whose last run failed"),
-        OrderForm(
+        CommandForm(.retry, "retry", "Run again now % whose last run failed"),
+        CommandForm(
             .skipNext, "skipNext", "Skip the next runs of %",
             schemas: ("SkipNextBody", "SkipNextJobsBody"), keys: ["count"]),
     ]
 
     private static let formOfVerb = Dictionary(
-        uniqueKeysWithValues: orderForms.map { ($0.verb, $0) })
+        uniqueKeysWithValues: commandForms.map { ($0.verb, $0) })
 
     /// A command for a job; that of `kill` is a request of its own.
-    public static func order(
-        _ verb: Order.Verb, _ job: Job.Name, _ body: OrderBody = OrderBody()
+    public static func command(
+        _ verb: JobCommand.Verb, _ job: Job.Name, _ body: CommandBody = CommandBody()
     ) -> ControlRequest {
         guard let form = formOfVerb[verb] else { return kill(job, KillQuery(), KillBody()) }
         return form.one(job, NoQuery(), body)
@@ -105,11 +105,11 @@ extension ControlRequest {
     /// The same command for many jobs, in one transaction.
     ///
     /// - Precondition: it is not `kill`, which is for one job.
-    public static func orders(
-        _ verb: Order.Verb, _ jobs: JobSelection, _ body: OrderBody = OrderBody()
+    public static func commands(
+        _ verb: JobCommand.Verb, _ jobs: JobSelection, _ body: CommandBody = CommandBody()
     ) -> ControlRequest {
         guard let form = formOfVerb[verb] else { preconditionFailure("kill is for one job") }
-        return form.many(ManyOrder(jobs: jobs, values: body))
+        return form.many(CommandForMany(jobs: jobs, values: body))
     }
 
     // MARK: - One-off jobs
@@ -121,12 +121,12 @@ extension ControlRequest {
 
     public static let takeOneOff = post(
         "takeOneOff", "/v1/one-offs/{job}", "Use the one-off job whose definition was written.",
-        for: .operatorsAtSocket, of: .job, answer: .json(OrderReply.self, "What was done."))
+        for: .operatorsAtSocket, of: .job, answer: .json(CommandReply.self, "What was done."))
 
     public static let cancelOneOff = post(
         "cancelOneOff", "/v1/one-offs/{job}/cancel",
         "Remove a one-off job whose definition was removed.", for: .operators, of: .job,
-        answer: .json(OrderReply.self, "What was done."))
+        answer: .json(CommandReply.self, "What was done."))
 }
 
 /// Which output of a job is requested.

@@ -149,17 +149,17 @@ enum Text {
     }
 
     /// The line with the result of a command.
-    static func order(_ reply: OrderReply, done: String) -> String {
+    static func command(_ reply: CommandReply, done: String) -> String {
         let job = reply.status
-        return order(
-            OrdersReply.Result(
+        return command(
+            CommandsReply.Result(
                 job: job.job, changed: reply.changed, reason: reply.reason,
                 formerPause: reply.formerPause, paused: job.paused, state: job.state,
                 remainingUsec: job.remainingUsec), done: done)
     }
 
     /// The line with the result of a command for one of many jobs.
-    static func order(_ job: OrdersReply.Result, done: String) -> String {
+    static func command(_ job: CommandsReply.Result, done: String) -> String {
         guard job.changed else {
             return "\(job.job): nothing to do: \(Printable.text(job.reason ?? job.state ?? ""))"
         }

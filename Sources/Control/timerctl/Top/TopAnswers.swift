@@ -50,23 +50,23 @@ extension Connection {
     }
 
     private func carryOut(_ command: TopCommand) throws(Failure) -> String {
-        func order(
-            _ verb: Order.Verb, done: String, _ body: OrderBody = OrderBody()
+        func send(
+            _ verb: JobCommand.Verb, done: String, _ body: CommandBody = CommandBody()
         ) throws(Failure) -> String {
-            let reply = try value(OrderReply.self, of: .order(verb, command.job, body))
-            return Text.order(reply, done: done)
+            let reply = try value(CommandReply.self, of: .command(verb, command.job, body))
+            return Text.command(reply, done: done)
         }
         switch command.verb {
         case .pause(let note):
-            var body = OrderBody()
+            var body = CommandBody()
             body.note = note
-            return try order(.pause, done: "paused", body)
-        case .resume: return try order(.resume, done: "resumed")
-        case .run: return try order(.run, done: "run requested")
-        case .retry: return try order(.retry, done: "run requested")
+            return try send(.pause, done: "paused", body)
+        case .resume: return try send(.resume, done: "resumed")
+        case .run: return try send(.run, done: "run requested")
+        case .retry: return try send(.retry, done: "run requested")
         case .skip(let count):
-            return try order(
-                .skipNext, done: SkipNextVerb.done(count), OrderBody(count: count))
+            return try send(
+                .skipNext, done: SkipNextVerb.done(count), CommandBody(count: count))
         case .kill:
             let reply = try value(
                 KillReply.self, of: .kill(command.job, KillQuery(), KillBody()))

@@ -55,11 +55,11 @@ extension TopState {
         case .character("H"): return open(.runs, size)
         case .character("r"): return command { _ in .resume }
         case .character("R"): return command { _ in .run }
-        case .character("s"): return command { .skip(min(OrderBody.countMax, ($0 ?? 0) + 1)) }
+        case .character("s"): return command { .skip(min(CommandBody.countMax, ($0 ?? 0) + 1)) }
         case .character("K"): return command { _ in .kill }
         case .character("l"), .enter, .right: return openLog()
         case .character("/"): mode = .filter(before: text)
-        case .character("S"): changeOrder(size)
+        case .character("S"): changeCommand(size)
         case .character("f"): toggleFailed(size)
         case .character("F"): changeState(size)
         case .character("?"), .character("h"): mode = .help(.help)

@@ -130,7 +130,7 @@ extension TopState {
             left += table.version.map { " \($0)" } ?? ""
             left += table.since.map { ", started \(Text.instant($0, now: now))" } ?? ""
         }
-        if let order = filter.sort { left += "; sorted by \(order.rawValue)" }
+        if let command = filter.sort { left += "; sorted by \(command.rawValue)" }
         if !filter.states.isEmpty {
             let states = filter.states.sorted { $0.rank < $1.rank }.map(\.rawValue)
             left += "; only \(states.joined(separator: ", "))"

@@ -133,7 +133,7 @@ struct TopState {
     }
 
     /// Changes to the next order; the first is that of the configuration.
-    mutating func changeOrder(_ size: TopSize) {
+    mutating func changeCommand(_ size: TopSize) {
         let orders: [ListFilter.Order?] = [nil] + [.state, .next, .last, .name]
         let now = orders.firstIndex(of: filter.sort) ?? 0
         filter.sort = orders[(now + 1) % orders.count]

@@ -17,7 +17,7 @@ struct APIVerb: Verb {
     static let reading = Reading.part("for requests that change nothing")
 
     /// The most bytes of a body: the limit of the daemon.
-    private static let bodyBytesMax = ControlRequest.orderBytesMax
+    private static let bodyBytesMax = ControlRequest.commandBytesMax
 
     @OptionGroup var connection: Connection
 

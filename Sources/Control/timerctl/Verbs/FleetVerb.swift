@@ -22,7 +22,7 @@ struct FleetVerb: Verb {
     @Argument(
         help: ArgumentHelp(
             "hold, release, drain, undrain, adopt, define or forget.", valueName: "command"),
-        completion: .list(FleetOrder.Verb.allCases.map(\.rawValue)))
+        completion: .list(FleetCommandBody.Verb.allCases.map(\.rawValue)))
     var verb: String?
 
     @Argument(help: "The job, for define and forget.", completion: .jobNames)
@@ -31,31 +31,33 @@ struct FleetVerb: Verb {
     @Flag(help: "Adopt without a question.")
     var yes = false
 
-    private func order() throws -> FleetOrder? {
+    private func command() throws -> FleetCommandBody? {
         guard let verb else { return nil }
-        guard let known = FleetOrder.Verb(rawValue: verb) else {
-            let names = FleetOrder.Verb.allCases.map(\.rawValue).joined(separator: ", ")
+        guard let known = FleetCommandBody.Verb(rawValue: verb) else {
+            let names = FleetCommandBody.Verb.allCases.map(\.rawValue).joined(separator: ", ")
             throw ValidationError("\"\(verb)\" is not a command for a fleet; one of \(names)")
         }
         guard known.namesJob == (job != nil) else {
             throw ValidationError(
                 known.namesJob ? "\(verb) needs the name of a job" : "\(verb) takes no job")
         }
-        return FleetOrder(known, job: try job.map { try JobArgument.name($0) })
+        return FleetCommandBody(known, job: try job.map { try JobArgument.name($0) })
     }
 
     func validate() throws {
-        let order = try order()
-        guard !yes || order?.verb == .adopt else { throw ValidationError("--yes belongs to adopt") }
+        let command = try command()
+        guard !yes || command?.verb == .adopt else {
+            throw ValidationError("--yes belongs to adopt")
+        }
     }
 
     func run() throws {
-        if let order = try order() {
-            if order.verb == .adopt, !yes {
+        if let command = try command() {
+            if command.verb == .adopt, !yes {
                 let reply = try connection.ask(.fleet, for: FleetReply.self, forChange: true)
                 if let loss = reply.adoptionLoss { try AdoptionConfirmation(loss).ask() }
             }
-            let reply = try connection.ask(.fleetOrder(order), for: FleetOrderReply.self)
+            let reply = try connection.ask(.fleetCommand(command), for: FleetCommandReply.self)
             return try connection.show(reply) { "fleet \(reply.verb): done" }
         }
         let reply = try connection.ask(.fleet, for: FleetReply.self)

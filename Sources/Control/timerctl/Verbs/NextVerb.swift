@@ -114,7 +114,7 @@ struct NextVerb: Verb {
     private func preview(every text: String, from start: WallInstant) throws -> SchedulePreview {
         let span = try TimeOption.span(
             "--every", text,
-            in: .milliseconds(1)...Duration.microseconds(OrderBody.forUsecMax))
+            in: .milliseconds(1)...Duration.microseconds(CommandBody.forUsecMax))
         return SchedulePreview(every: span, zone: try zone(), after: start, count: count)
     }
 

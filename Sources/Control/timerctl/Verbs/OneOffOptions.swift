@@ -52,7 +52,7 @@ struct OneOffOptions: ParsableArguments {
             startingDeadline: try startingDeadline.map {
                 try TimeOption.span(
                     "--starting-deadline", $0,
-                    in: .seconds(1)...Duration.microseconds(OrderBody.forUsecMax))
+                    in: .seconds(1)...Duration.microseconds(CommandBody.forUsecMax))
             }, user: geteuid() == 0 ? "root" : nil)
         let (job, place) = try write(definition, connection)
         let body: [UInt8]
@@ -69,7 +69,7 @@ struct OneOffOptions: ParsableArguments {
             try? OneOffDefinition.remove([job], place)
             throw error.exit
         }
-        let reply = try connection.decode(OrderReply.self, from: body)
+        let reply = try connection.decode(CommandReply.self, from: body)
         try connection.show(reply) { "\(job): runs at \(Text.moment(at))" }
     }
 

@@ -48,7 +48,7 @@ struct InVerb: Verb {
     @OptionGroup var job: OneOffOptions
 
     func run() throws {
-        let range = Duration.microseconds(1)...Duration.microseconds(OrderBody.forUsecMax)
+        let range = Duration.microseconds(1)...Duration.microseconds(CommandBody.forUsecMax)
         let span = try TimeOption.span("in", Timerctl.unshielded(span), in: range)
         try job.make(at: Terminal.now + span, by: connection)
     }
@@ -100,7 +100,7 @@ struct CancelVerb: Verb {
                 "\(error.message)\ntimerctl: the definition of \"\(job)\" is removed, so it does not run; a "
                     + "restart or a reload of timerd removes it from the list as well")
         }
-        let reply = try connection.decode(OrderReply.self, from: body)
+        let reply = try connection.decode(CommandReply.self, from: body)
         try connection.show(reply) { Text.cancelled(reply.status) }
     }
 }

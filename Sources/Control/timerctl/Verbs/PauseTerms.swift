@@ -32,8 +32,8 @@ struct PauseTerms: ParsableArguments {
         }
     }
 
-    func body() throws -> OrderBody {
-        OrderBody(
+    func body() throws -> CommandBody {
+        CommandBody(
             note: note,
             until: try until.map { try TimeOption.instant("--until", $0, .future).rfc3339 },
             forUsec: try span.map {
@@ -43,5 +43,5 @@ struct PauseTerms: ParsableArguments {
 
     /// The spans that `--for` accepts.
     private static let spans =
-        Duration.microseconds(1)...Duration.microseconds(OrderBody.forUsecMax)
+        Duration.microseconds(1)...Duration.microseconds(CommandBody.forUsecMax)
 }

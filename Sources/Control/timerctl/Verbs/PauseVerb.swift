@@ -30,9 +30,9 @@ struct PauseVerb: Verb {
     func run() throws {
         let body = try terms.body()
         guard argument.jobs.isEmpty else {
-            return try connection.order(.pause, .jobs(argument.jobs), body, done: "paused")
+            return try connection.command(.pause, .jobs(argument.jobs), body, done: "paused")
         }
-        try connection.orderMany(.pause, try selection(), body, done: "paused")
+        try connection.commandMany(.pause, try selection(), body, done: "paused")
     }
 
     /// All jobs, or the jobs whose names match.

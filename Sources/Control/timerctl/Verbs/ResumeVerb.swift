@@ -37,10 +37,10 @@ struct ResumeVerb: Verb {
 
     func run() throws {
         guard argument.jobs.isEmpty else {
-            return try connection.order(.resume, .jobs(argument.jobs), done: "resumed")
+            return try connection.command(.resume, .jobs(argument.jobs), done: "resumed")
         }
         if yes, argument.names.isEmpty, pauses.isEmpty {
-            return try connection.orderMany(.resume, .all, done: "resumed")
+            return try connection.commandMany(.resume, .all, done: "resumed")
         }
         let table = try connection.ask(.list, for: JobTable.self, forChange: true)
         let found = table.jobs.filter {
@@ -48,13 +48,13 @@ struct ResumeVerb: Verb {
                 && pauses.admits($0)
         }
         guard !found.isEmpty else {
-            return try connection.show(OrdersReply(results: [])) { nothingFound }
+            return try connection.show(CommandsReply(results: [])) { nothingFound }
         }
         // An option that selects pauses by their user or note is consent enough.
         if !yes, pauses.isEmpty { try ResumeConfirmation(found).ask() }
         // The pauses for which the user consented. A pause that changes meanwhile is not ended.
         let seen = found.compactMap { job in job.paused.map { NamedPause(job: job.job, $0) } }
-        try connection.orderMany(.resume, .pauses(seen), done: "resumed")
+        try connection.commandMany(.resume, .pauses(seen), done: "resumed")
     }
 
     private var nothingFound: String {

@@ -52,13 +52,13 @@ struct RunVerb: Verb {
     func validate() throws {
         try waiting.check(argument)
         _ = try environment()
-        if let fault = OrderBody.fault(inArguments: words) { throw ValidationError(fault) }
+        if let fault = CommandBody.fault(inArguments: words) { throw ValidationError(fault) }
     }
 
     func run() throws {
-        try RunOrder(
+        try RunRequester(
             connection: connection, isWaiting: waiting.wait,
-            body: OrderBody(
+            body: CommandBody(
                 environment: env.isEmpty ? nil : try environment(),
                 arguments: words.isEmpty ? nil : words, alone: alone ? true : nil,
                 force: force ? true : nil, machine: on?.description)
@@ -87,7 +87,7 @@ struct RunVerb: Verb {
             }
             return "\(text)=\(value)"
         }
-        if let fault = OrderBody.fault(inEnvironment: lines) {
+        if let fault = CommandBody.fault(inEnvironment: lines) {
             throw ValidationError("--env: \(fault)")
         }
         return lines
@@ -123,7 +123,7 @@ struct RetryVerb: Verb {
     }
 
     func run() throws {
-        try RunOrder(connection: connection, isWaiting: waiting.wait, isAboutFailed: failed)
+        try RunRequester(connection: connection, isWaiting: waiting.wait, isAboutFailed: failed)
             .give(.retry, failed ? .all : .jobs(jobs))
     }
 }

@@ -17,18 +17,18 @@ struct SkipNextVerb: Verb {
 
     @Argument(
         help: ArgumentHelp(
-            "How many runs, up to \(OrderBody.countMax).", valueName: "count"))
+            "How many runs, up to \(CommandBody.countMax).", valueName: "count"))
     var count = 1
 
     func validate() throws {
-        guard (0...OrderBody.countMax).contains(count) else {
-            throw ValidationError("a number from 0 to \(OrderBody.countMax)")
+        guard (0...CommandBody.countMax).contains(count) else {
+            throw ValidationError("a number from 0 to \(CommandBody.countMax)")
         }
     }
 
     func run() throws {
-        try connection.order(
-            .skipNext, .jobs([argument.job]), OrderBody(count: count), done: Self.done(count))
+        try connection.command(
+            .skipNext, .jobs([argument.job]), CommandBody(count: count), done: Self.done(count))
     }
 
     /// What the command did, for the line that is printed.

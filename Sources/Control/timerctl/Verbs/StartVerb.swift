@@ -13,6 +13,6 @@ struct StartVerb: Verb {
     @OptionGroup var argument: JobsArgument
 
     func run() throws {
-        try connection.order(.start, argument.selection, done: "started")
+        try connection.command(.start, argument.selection, done: "started")
     }
 }

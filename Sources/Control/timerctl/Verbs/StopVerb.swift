@@ -13,6 +13,6 @@ struct StopVerb: Verb {
     @OptionGroup var argument: JobsArgument
 
     func run() throws {
-        try connection.order(.stop, argument.selection, done: "stopped")
+        try connection.command(.stop, argument.selection, done: "stopped")
     }
 }

@@ -75,7 +75,7 @@ struct UpcomingVerb: Verb {
 
     /// The end that the options give, or else a span of time from now on.
     private func horizon() throws -> (end: WallInstant?, span: Duration) {
-        let hundredYears = Duration.microseconds(OrderBody.forUsecMax)
+        let hundredYears = Duration.microseconds(CommandBody.forUsecMax)
         let end = try until.map { try TimeOption.instant("--until", $0, .future) }
         let span = try span.map {
             try TimeOption.span("--for", $0, in: .microseconds(1)...hundredYears)

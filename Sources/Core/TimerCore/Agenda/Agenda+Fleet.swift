@@ -71,7 +71,7 @@ extension Agenda {
     }
 
     /// Why a command for a job of a fleet is refused that only a fleet can execute.
-    static func isShared(_ verb: Order.Verb) -> String {
+    static func isShared(_ verb: JobCommand.Verb) -> String {
         switch verb {
         case .pause, .resume, .run, .skipNext:
             "it belongs to a fleet, to which this daemon has no connection; see `timerctl fleet`"

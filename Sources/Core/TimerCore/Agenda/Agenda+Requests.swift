@@ -6,31 +6,31 @@ extension Agenda {
     /// Makes a run independently of the schedule: the ledger and the timer do not change. It
     /// replaces a waiting retry, unless the runs of the job are independent of each other.
     mutating func runNow(
-        _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ command: JobCommand, at now: Now
     ) -> [Action] {
-        if let hold = entries.hold, !order.isForced, !order.ignoresHold {
+        if let hold = entries.hold, !command.isForced, !command.ignoresHold {
             return [.answer(.refused(hold.reasonNotToRun))]
         }
         if case .skip(let obstacle) = admission(of: .requested, slot, entry) {
             return [.answer(.refused(obstacle.sentence))]
         }
-        if let reason = reasonAgainst(order.variables, slot, entry) {
+        if let reason = reasonAgainst(command.variables, slot, entry) {
             return [.answer(.refused(reason))]
         }
-        if let reason = order.arguments.refusal(allowed: entry.job.execution.runArguments) {
+        if let reason = command.arguments.refusal(allowed: entry.job.execution.runArguments) {
             return [.answer(.refused(reason))]
         }
         var batch = Batch()
         let point = DueOccurrences.Point(scheduled: now.wall, age: .zero)
         let cause = Firing.Cause.requested(
-            by: order.by, variables: order.variables, arguments: order.arguments,
-            isAlone: order.isAlone, isForced: order.isForced)
+            by: command.by, variables: command.variables, arguments: command.arguments,
+            isAlone: command.isAlone, isForced: command.isForced)
         let run = entry.run(entry.firing(point, missed: 0, at: now, cause: cause))
         _ = recordAndStart(run, as: .requested, slot, &entry, at: now, into: &batch)
         batch.records.append(entry.record(at: now, ahead: ahead, instance: instance))
         entries[slot] = entry
         let remaining = entry.phase == .armed ? entry.remaining(at: now) : nil
-        batch.notices.append(.log(.runOrdered(run, by: order.by, remaining: remaining)))
+        batch.notices.append(.log(.runOrdered(run, by: command.by, remaining: remaining)))
         return batch.actions + [.answer(.requested(run.id))]
     }
 
@@ -59,26 +59,26 @@ extension Agenda {
     /// cancelled only if it is named: it belongs to another firing, and a user who ends a run that hangs
     /// wants the waiting runs to start.
     mutating func kill(
-        _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ command: JobCommand, at now: Now
     ) -> [Action] {
         var batch = Batch()
-        let asked = runs[slot].filter { order.run == nil || $0.id == order.run }
+        let asked = runs[slot].filter { command.run == nil || $0.id == command.run }
         let killTimeout = entry.job.execution.killTimeout
-        let (running, isEnding) = endActive(asked, order, of: .slot(slot), into: &batch) { _ in
+        let (running, isEnding) = endActive(asked, command, of: .slot(slot), into: &batch) { _ in
             killTimeout
         }
         var cancelled: [Run.ID] = []
-        if order.signal == nil {
+        if command.signal == nil {
             cancelled = asked.filter {
-                $0.isDelayed || $0.awaitsCondition || (order.run != nil && $0.wait != nil)
+                $0.isDelayed || $0.awaitsCondition || (command.run != nil && $0.wait != nil)
             }.map(\.id)
             cancelPending(
-                slot, &entry, .stopped, into: &batch, notice: { .cancelled($0, by: order.by) }
+                slot, &entry, .stopped, into: &batch, notice: { .cancelled($0, by: command.by) }
             ) { cancelled.contains($0.id) }
         }
         entries[slot] = entry
         guard !running.isEmpty || !cancelled.isEmpty else {
-            return [.answer(.unchanged(Self.nothingToEnd(order, isEnding: isEnding)))]
+            return [.answer(.unchanged(Self.nothingToEnd(command, isEnding: isEnding)))]
         }
         // Runs that waited behind a cancelled retry may start now.
         release(slot, at: now, into: &batch)
@@ -93,16 +93,16 @@ extension Agenda {
     }
 
     /// The same for the active runs of a job that was removed while they ran. None of them waits.
-    mutating func killRemoved(_ job: Job.Name, _ order: Order) -> [Action] {
+    mutating func killRemoved(_ job: Job.Name, _ command: JobCommand) -> [Action] {
         let removed = runs[removed: job]
         guard !removed.isEmpty else { return [.answer(.noSuchJob)] }
         var batch = Batch()
-        let asked = removed.filter { order.run == nil || $0.id == order.run }
-        let (running, isEnding) = endActive(asked, order, of: .other(job), into: &batch) {
+        let asked = removed.filter { command.run == nil || $0.id == command.run }
+        let (running, isEnding) = endActive(asked, command, of: .other(job), into: &batch) {
             $0.killTimeout
         }
         guard !running.isEmpty else {
-            return [.answer(.unchanged(Self.nothingToEnd(order, isEnding: isEnding)))]
+            return [.answer(.unchanged(Self.nothingToEnd(command, isEnding: isEnding)))]
         }
         return batch.actions + [.answer(.killed(running, cancelled: []))]
     }
@@ -111,13 +111,14 @@ extension Agenda {
     ///
     /// - Returns: the runs to which that happened, and whether one is being ended already.
     private mutating func endActive(
-        _ asked: [ActiveRun], _ order: Order, of job: RunTable.JobKey, into batch: inout Batch,
+        _ asked: [ActiveRun], _ command: JobCommand, of job: RunTable.JobKey,
+        into batch: inout Batch,
         grace: (ActiveRun) -> Duration
     ) -> (running: [Run.ID], isEnding: Bool) {
         var running: [Run.ID] = []
         var isEnding = false
         for run in asked where run.wait == nil {
-            if let signal = order.signal {
+            if let signal = command.signal {
                 guard !isUnrecorded(run) else { continue }
                 batch.ends.append(.signal(run.id, signal))
             } else if run.state.isStopping {
@@ -127,13 +128,13 @@ extension Agenda {
                 end(run, as: .stopped, of: job, grace: grace(run), into: &batch)
             }
             running.append(run.id)
-            batch.notices.append(.log(.killed(run.id, by: order.by, signal: order.signal)))
+            batch.notices.append(.log(.killed(run.id, by: command.by, signal: command.signal)))
         }
         return (running, isEnding)
     }
 
-    private static func nothingToEnd(_ order: Order, isEnding: Bool) -> String {
-        let which = order.run.map { "run \($0)" }
+    private static func nothingToEnd(_ command: JobCommand, isEnding: Bool) -> String {
+        let which = command.run.map { "run \($0)" }
         if isEnding { return "\(which ?? "its run") is being ended already" }
         return which.map { "\($0) is not running" } ?? "no run of it is running"
     }

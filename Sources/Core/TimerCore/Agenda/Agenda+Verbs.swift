@@ -4,40 +4,40 @@
 extension Agenda {
     /// Executes a command of a user, unless its job does not exist, the daemon is stopping, or the
     /// command cannot be meant.
-    mutating func execute(_ order: Order, at now: Now) -> [Action] {
+    mutating func execute(_ command: JobCommand, at now: Now) -> [Action] {
         // A run is identified by the name that its job had when the run started.
-        let job = order.run.map { owner(of: $0) } ?? order.job
+        let job = command.run.map { owner(of: $0) } ?? command.job
         guard let slot = slot(of: job), var entry = entries[slot] else {
-            return order.verb == .kill ? killRemoved(job, order) : [.answer(.noSuchJob)]
+            return command.verb == .kill ? killRemoved(job, command) : [.answer(.noSuchJob)]
         }
         // While the daemon stops, a run that delays the stop can still be ended.
-        guard !isShutDown || order.verb == .kill else {
+        guard !isShutDown || command.verb == .kill else {
             return [.answer(.refused("the daemon is stopping"))]
         }
-        if let fault = order.pauseFault(at: now) { return [.answer(.refused(fault))] }
-        guard !entry.isShared || order.verb == .kill else {
-            return [.answer(.refused(Self.isShared(order.verb)))]
+        if let fault = command.pauseFault(at: now) { return [.answer(.refused(fault))] }
+        guard !entry.isShared || command.verb == .kill else {
+            return [.answer(.refused(Self.isShared(command.verb)))]
         }
-        return execute(order, slot, &entry, at: now)
+        return execute(command, slot, &entry, at: now)
     }
 
     /// Each pair of verb and phase has a case, so that a new verb or phase does not compile until it
     /// is decided for all of them. No pair is an error, and all verbs are idempotent except `run`,
     /// `retry` and `kill` with a signal.
     private mutating func execute(
-        _ order: Order, _ slot: Int, _ entry: inout JobEntry, at now: Now
+        _ command: JobCommand, _ slot: Int, _ entry: inout JobEntry, at now: Now
     ) -> [Action] {
         func unchanged(_ reason: String) -> [Action] { .unchanged(reason) }
 
-        switch (order.verb, entry.phase) {
-        case (.pause, .armed): return pause(slot, &entry, order, at: now)
+        switch (command.verb, entry.phase) {
+        case (.pause, .armed): return pause(slot, &entry, command, at: now)
         case (.pause, .paused(let pause)) where pause.isOfHold:
-            return self.pause(slot, &entry, order, after: pause, at: now)
+            return self.pause(slot, &entry, command, after: pause, at: now)
         case (.pause, .paused(let pause)):
             if let end = pause.until, end <= now.wall {
-                return endPause(slot, &entry, pause, at: now) + execute(order, at: now)
+                return endPause(slot, &entry, pause, at: now) + execute(command, at: now)
             }
-            return change(slot, &entry, pause, order, at: now)
+            return change(slot, &entry, pause, command, at: now)
         case (.pause, .stopped), (.resume, .stopped):
             return unchanged("stopped; `timerctl start` restarts its timer")
         case (.pause, .finished), (.resume, .finished):
@@ -47,30 +47,30 @@ extension Agenda {
         case (.resume, .paused(let pause)) where pause.isOfHold,
             (.start, .paused(let pause)) where pause.isOfHold:
             return unchanged("the machine is held; `timerctl release` ends that")
-        case (.resume, .paused(let pause)) where !order.means(pause):
+        case (.resume, .paused(let pause)) where !command.means(pause):
             return [.answer(.refused(pause.changedFault))]
-        case (.resume, .paused(let pause)): return resume(slot, &entry, pause, order, at: now)
+        case (.resume, .paused(let pause)): return resume(slot, &entry, pause, command, at: now)
 
         case (.start, .armed): return unchanged("started already")
         case (.start, .paused(let pause)):
             return unchanged(
                 "paused by \(pause.by); `timerctl resume` continues it without losing elapsed time")
-        case (.start, .stopped), (.start, .finished): return start(slot, &entry, order, at: now)
+        case (.start, .stopped), (.start, .finished): return start(slot, &entry, command, at: now)
 
         case (.stop, .armed), (.stop, .paused), (.stop, .finished):
-            return stop(slot, &entry, order, at: now)
+            return stop(slot, &entry, command, at: now)
         case (.stop, .stopped): return unchanged("stopped already")
 
         case (.run, .armed), (.run, .paused), (.run, .stopped), (.run, .finished):
-            return runNow(slot, &entry, order, at: now)
+            return runNow(slot, &entry, command, at: now)
         case (.retry, .armed), (.retry, .paused), (.retry, .stopped), (.retry, .finished):
             if let reason = entry.reasonNotToRetry(beside: runs[slot]) { return unchanged(reason) }
-            return runNow(slot, &entry, order, at: now)
+            return runNow(slot, &entry, command, at: now)
         case (.kill, .armed), (.kill, .paused), (.kill, .stopped), (.kill, .finished):
-            return kill(slot, &entry, order, at: now)
+            return kill(slot, &entry, command, at: now)
 
         case (.skipNext, .armed), (.skipNext, .paused):
-            return skipNext(slot, &entry, order, at: now)
+            return skipNext(slot, &entry, command, at: now)
         case (.skipNext, .stopped): return unchanged("stopped; there is no run to skip")
         case (.skipNext, .finished): return unchanged("finished; there is no run to skip")
         }
@@ -79,12 +79,13 @@ extension Agenda {
     /// - Parameter held: the pause that the hold of the machine is for the job. It and this one are one
     ///   pause, which goes on after the hold.
     private mutating func pause(
-        _ slot: Int, _ entry: inout JobEntry, _ order: Order, after held: Pause? = nil, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ command: JobCommand, after held: Pause? = nil,
+        at now: Now
     ) -> [Action] {
         let wasWithRun = held?.withRun == true
         let pause = Pause(
-            since: held?.since ?? now.wall, by: order.by, note: order.note,
-            until: order.pauseEnd(at: now), withRun: order.withRun || wasWithRun)
+            since: held?.since ?? now.wall, by: command.by, note: command.note,
+            until: command.pauseEnd(at: now), withRun: command.withRun || wasWithRun)
         if held == nil { entry.begin(pause, at: now) } else { entry.phase = .paused(pause) }
         var batch = Batch()
         if pause.withRun, !wasWithRun { batch.ends += startedRuns(slot).map { .suspend($0) } }
@@ -98,16 +99,16 @@ extension Agenda {
     /// Changes the terms of a pause that the command names. The other terms, and the start of the
     /// pause, are kept.
     private mutating func change(
-        _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, _ command: JobCommand, at now: Now
     ) -> [Action] {
         var wanted = pause
-        wanted.note = order.note ?? pause.note
-        wanted.until = order.pauseEnd(at: now) ?? pause.until
-        wanted.withRun = pause.withRun || order.withRun
+        wanted.note = command.note ?? pause.note
+        wanted.until = command.pauseEnd(at: now) ?? pause.until
+        wanted.withRun = pause.withRun || command.withRun
         guard wanted != pause else {
             return .unchanged("already paused by \(pause.by)")
         }
-        wanted.by = order.by
+        wanted.by = command.by
         entry.phase = .paused(wanted)
         var batch = Batch()
         if wanted.withRun, !pause.withRun {
@@ -130,10 +131,10 @@ extension Agenda {
     }
 
     private mutating func resume(
-        _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ pause: Pause, _ command: JobCommand, at now: Now
     ) -> [Action] {
         var batch = Batch()
-        unpause(slot, &entry, pause, by: order.by, at: now, into: &batch)
+        unpause(slot, &entry, pause, by: command.by, at: now, into: &batch)
         let record = entry.record(at: now, ahead: ahead, instance: instance)
         entries[slot] = entry
         // The notices are logged after the write. The actions that follow from the end of the pause
@@ -183,7 +184,7 @@ extension Agenda {
     }
 
     private mutating func start(
-        _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ command: JobCommand, at now: Now
     ) -> [Action] {
         entry.phase = .armed
         entry.firings = 0
@@ -192,12 +193,12 @@ extension Agenda {
         entry.isDueThisBoot = entry.job.schedule.isSinceBoot
         entry.dropAccrued(at: now)
         return commit(slot, &entry, Batch(), at: now) { entry in
-            .started(entry.job.name, by: order.by, remaining: entry.remaining(at: now))
+            .started(entry.job.name, by: command.by, remaining: entry.remaining(at: now))
         }
     }
 
     private mutating func stop(
-        _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ command: JobCommand, at now: Now
     ) -> [Action] {
         let dropped = entry.accrued(at: now)
         var batch = Batch()
@@ -215,20 +216,20 @@ extension Agenda {
         entry.dropAccrued(at: now)
         cancelPending(slot, &entry, .stopped, into: &batch)
         return commit(slot, &entry, batch, at: now) { entry in
-            .stopped(entry.job.name, from: former, by: order.by, dropped: dropped)
+            .stopped(entry.job.name, from: former, by: command.by, dropped: dropped)
         }
     }
 
     private mutating func skipNext(
-        _ slot: Int, _ entry: inout JobEntry, _ order: Order, at now: Now
+        _ slot: Int, _ entry: inout JobEntry, _ command: JobCommand, at now: Now
     ) -> [Action] {
-        guard order.count != entry.skips else {
+        guard command.count != entry.skips else {
             let count = plural(entry.skips, "run", "runs")
             return .unchanged("the next \(count) will be skipped already")
         }
-        entry.skips = SkipNext.accepted(order.count)
+        entry.skips = SkipNext.accepted(command.count)
         return commit(slot, &entry, Batch(), at: now) { entry in
-            .skipNextSet(entry.job.name, entry.skips, by: order.by)
+            .skipNextSet(entry.job.name, entry.skips, by: command.by)
         }
     }
 
@@ -266,7 +267,7 @@ extension Pause {
     }
 }
 
-extension Order {
+extension JobCommand {
     /// The end of a pause that starts now; nil if it has none.
     public func pauseEnd(at now: Now) -> WallInstant? { until?.instant(at: now) }
 
@@ -282,7 +283,7 @@ extension Order {
     }
 }
 
-extension Order.PauseEnd {
+extension JobCommand.PauseEnd {
     /// The instant, for a pause or a hold that is requested now.
     public func instant(at now: Now) -> WallInstant {
         switch self {

@@ -106,7 +106,7 @@ public struct Agenda: Sendable {
         case .include(let job): include(job, at: now)
         case .exclude(let jobs): exclude(jobs, at: now)
         case .wake(let job): wake(job, at: now)
-        case .order(let order): execute(order, at: now)
+        case .command(let command): execute(command, at: now)
         case .stored: noteStored(at: now)
         case .claimed(let run): startClaimed(run, at: now)
         case .runsPaused(let jobs): suspendRuns(ofOnly: jobs)

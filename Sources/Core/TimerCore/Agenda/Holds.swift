@@ -9,7 +9,7 @@ extension Agenda {
         guard !isShutDown else { return [.answer(.refused("the daemon is stopping"))] }
         let until = terms.until?.instant(at: now)
         if let until, until <= now.wall {
-            return [.answer(.refused(Order.pastEnd("hold", until, at: now)))]
+            return [.answer(.refused(JobCommand.pastEnd("hold", until, at: now)))]
         }
         let before = entries.hold
         var hold =

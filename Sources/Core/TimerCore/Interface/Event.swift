@@ -17,7 +17,7 @@ public enum Event: Sendable {
     /// again.
     case wake(Job.Name)
     /// A user requests something. The result is `Action.answer`.
-    case order(Order)
+    case command(JobCommand)
     /// All waiting rows are written. The shell sends it after `Agenda.isHolding` said that firings
     /// wait for this.
     case stored
@@ -79,7 +79,7 @@ public struct ClaimedRun: Hashable, Sendable {
 }
 
 /// A user's request about one job. A property that begins with a verb matters only for that verb.
-public struct Order: Hashable, Sendable {
+public struct JobCommand: Hashable, Sendable {
     /// What to do. All verbs are idempotent except `run`, `retry` and `kill` with a signal.
     public enum Verb: String, CaseIterable, Hashable, Sendable {
         /// Pause the job and keep its elapsed time.

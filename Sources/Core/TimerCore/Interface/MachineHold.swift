@@ -48,12 +48,13 @@ public struct MachineHold: Hashable, Sendable {
         /// Why, in the user's words; nil keeps an earlier reason.
         public var note: String?
         /// When it ends by itself; nil keeps an earlier end.
-        public var until: Order.PauseEnd?
+        public var until: JobCommand.PauseEnd?
         /// Whether active runs are suspended as well.
         public var withRun: Bool
 
         public init(
-            by: Initiator, note: String? = nil, until: Order.PauseEnd? = nil, withRun: Bool = false
+            by: Initiator, note: String? = nil, until: JobCommand.PauseEnd? = nil,
+            withRun: Bool = false
         ) {
             self.by = by
             self.note = note

@@ -21,7 +21,7 @@ struct ConditionChecks {
     }
 
     private struct Check {
-        var order: CheckOrder
+        var request: CheckRequest
         var condition: Condition
         var definition: Definition
         var stage: Stage
@@ -44,9 +44,9 @@ struct ConditionChecks {
 
     private var checks: [Run.ID: Check] = [:]
     /// The checks that look, in the order of their deadlines. Some of them may not look any more.
-    private var deadlines: ArraySlice<(order: CheckOrder, at: Int64)> = []
+    private var deadlines: ArraySlice<(request: CheckRequest, at: Int64)> = []
     /// The checks whose commands wait. Some of them may be gone.
-    private var waiting: ArraySlice<CheckOrder> = []
+    private var waiting: ArraySlice<CheckRequest> = []
     /// The commands that have not ended, by their runs.
     private var commands: [Run.ID: Command] = [:]
     private var lastCommand = WallInstant(microsecondsSinceEpoch: 0)
@@ -63,17 +63,17 @@ struct ConditionChecks {
 
     /// Whether a request is not being answered already. One with another number, or for another
     /// definition, replaces an earlier one for the same run.
-    func isNew(_ order: CheckOrder) -> Bool { checks[order.run]?.order != order }
+    func isNew(_ request: CheckRequest) -> Bool { checks[request.run]?.request != request }
 
     /// Begins to look at the machine.
     mutating func begin(
-        _ order: CheckOrder, _ condition: Condition, _ definition: Definition, at now: Int64
+        _ request: CheckRequest, _ condition: Condition, _ definition: Definition, at now: Int64
     ) {
         let until = now + Condition.timeout.wholeNanoseconds
-        checks[order.run] = Check(
-            order: order, condition: condition, definition: definition,
+        checks[request.run] = Check(
+            request: request, condition: condition, definition: definition,
             stage: .looking(until: until))
-        deadlines.append((order, until))
+        deadlines.append((request, until))
     }
 
     /// A thread has looked.
@@ -81,33 +81,34 @@ struct ConditionChecks {
     ///   for it any more.
     mutating func didLook(
         _ run: Run.ID, number: UInt64, _ answer: Condition.Answer
-    ) -> (CheckOrder, Condition.Answer)? {
-        guard let check = checks[run], check.order.number == number, case .looking = check.stage
+    ) -> (CheckRequest, Condition.Answer)? {
+        guard let check = checks[run], check.request.number == number, case .looking = check.stage
         else { return nil }
         guard case .yes = answer, !check.condition.command.isEmpty else {
             checks[run] = nil
-            return (check.order, answer)
+            return (check.request, answer)
         }
         checks[run]?.stage = .waiting
-        waiting.append(check.order)
+        waiting.append(check.request)
         return nil
     }
 
     /// Takes the commands that may start now.
     mutating func takeStarts(at now: Int64, wall: WallInstant) -> [Start] {
         var starts: [Start] = []
-        while commands.count < StartQueue.activeChecksMax, let order = waiting.popFirst() {
-            guard let check = checks[order.run], check.order == order, case .waiting = check.stage
+        while commands.count < StartQueue.activeChecksMax, let request = waiting.popFirst() {
+            guard let check = checks[request.run], check.request == request,
+                case .waiting = check.stage
             else { continue }
             // No two commands have one identity, also if the clock is set back.
             lastCommand = max(wall, lastCommand + .microseconds(1))
             let run = Run.ID(firing: Firing.ID(job: .checks, scheduled: lastCommand))
-            checks[order.run]?.stage = .executing(run)
+            checks[request.run]?.stage = .executing(run)
             commands[run] = Command(
-                run: order.run, until: now + Self.commandTimeMax.wholeNanoseconds)
+                run: request.run, until: now + Self.commandTimeMax.wholeNanoseconds)
             starts.append(
                 Start(
-                    checked: order.run, run: run,
+                    checked: request.run, run: run,
                     definition: ConditionCommand.definition(check.condition, of: check.definition))
             )
         }
@@ -121,26 +122,26 @@ struct ConditionChecks {
     /// - Returns: the answer to send, with the request.
     mutating func didEnd(
         _ command: Run.ID, _ outcome: RunOutcome, line: [UInt8]
-    ) -> (CheckOrder, Condition.Answer)? {
+    ) -> (CheckRequest, Condition.Answer)? {
         guard let run = commands.removeValue(forKey: command)?.run, let check = checks[run],
             case .executing(command) = check.stage
         else { return nil }
         checks[run] = nil
-        return ConditionCommand.answer(outcome, line: line).map { (check.order, $0) }
+        return ConditionCommand.answer(outcome, line: line).map { (check.request, $0) }
     }
 
     /// Removes the checks that have taken too long.
     /// - Returns: the answers to send.
-    mutating func takeLate(at now: Int64) -> [(CheckOrder, Condition.Answer)] {
-        var answers: [(CheckOrder, Condition.Answer)] = []
+    mutating func takeLate(at now: Int64) -> [(CheckRequest, Condition.Answer)] {
+        var answers: [(CheckRequest, Condition.Answer)] = []
         while let first = deadlines.first, first.at <= now {
             _ = deadlines.popFirst()
-            guard let check = checks[first.order.run], check.order == first.order,
+            guard let check = checks[first.request.run], check.request == first.request,
                 case .looking(until: first.at) = check.stage
             else { continue }
-            checks[first.order.run] = nil
+            checks[first.request.run] = nil
             let what = check.condition.mounted.isEmpty ? "path-exists" : "mounted, path-exists"
-            answers.append((check.order, .tooLate(what)))
+            answers.append((check.request, .tooLate(what)))
         }
         for (command, one) in commands where one.until <= now {
             // Its place is free again once it has ended.
@@ -149,7 +150,7 @@ struct ConditionChecks {
                 continue
             }
             checks[one.run] = nil
-            answers.append((check.order, .tooLate("command")))
+            answers.append((check.request, .tooLate("command")))
         }
         return answers
     }

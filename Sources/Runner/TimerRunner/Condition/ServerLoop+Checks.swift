@@ -24,23 +24,24 @@ struct Conditions {
 /// Checks conditions for the scheduler, as the configuration says that the runner has read itself.
 extension ServerLoop {
     /// Checks the condition of a run, once the configuration is read if its files have changed.
-    mutating func check(_ order: CheckOrder) throws(Closing) {
+    mutating func check(_ request: CheckRequest) throws(Closing) {
         try check(
             conditions.checks.count + waiting.count + 1, settings.limits.runs,
             "checks that are not answered")
-        guard conditions.checks.isNew(order) else { return }
+        guard conditions.checks.isNew(request) else { return }
         let hasChanged = settings.hasChanged()
         if hasChanged { readings.check() }
-        let found = definition(for: RunOrder(order), check: order.number, hasChanged: hasChanged)
-        if let found { begin(order, found) } else { readings.readUnlessUnderWay() }
+        let found = definition(
+            for: StartRequest(request), check: request.number, hasChanged: hasChanged)
+        if let found { begin(request, found) } else { readings.readUnlessUnderWay() }
     }
 
     /// Looks at the machine; the command follows.
-    mutating func begin(_ order: CheckOrder, _ definition: Definition) {
+    mutating func begin(_ request: CheckRequest, _ definition: Definition) {
         // The scheduler has an older definition, which had a condition.
-        guard let condition = definition.execution.condition else { return answer(order, .yes) }
+        guard let condition = definition.execution.condition else { return answer(request, .yes) }
         let now = RunnerClock.awake()
-        conditions.checks.begin(order, condition, definition, at: now)
+        conditions.checks.begin(request, condition, definition, at: now)
         // Before the thread looks, so that every change after that is reported.
         if condition.otherwise == .wait { conditions.watch.watch(condition.watched, at: now) }
         let mailbox = conditions.mailbox
@@ -48,7 +49,7 @@ extension ServerLoop {
             condition, of: definition.execution.user,
             until: now + Condition.timeout.wholeNanoseconds
         ) { answer in
-            mailbox.post(.looked(order.run, number: order.number, answer))
+            mailbox.post(.looked(request.run, number: request.number, answer))
         }
     }
 
@@ -72,7 +73,7 @@ extension ServerLoop {
         let now = RunnerClock.awake()
         let changed = conditions.watch.take(at: now)
         if !changed.isEmpty { send(.machineChanged(changed)) }
-        for (order, reply) in conditions.checks.takeLate(at: now) { answer(order, reply) }
+        for (request, reply) in conditions.checks.takeLate(at: now) { answer(request, reply) }
         let requests = conditions.checks.takeStarts(at: now, wall: RunnerClock.wall()).map {
             start in
             var request = RunRequest(
@@ -84,8 +85,8 @@ extension ServerLoop {
     }
 
     /// Sends an answer. Without a connection it is dropped: the scheduler asks again on the next one.
-    func answer(_ order: CheckOrder, _ answer: Condition.Answer) {
-        send(.checked(order.run, number: order.number, answer))
+    func answer(_ request: CheckRequest, _ answer: Condition.Answer) {
+        send(.checked(request.run, number: request.number, answer))
     }
 
     private func send(_ reply: WireReply) {
@@ -94,9 +95,9 @@ extension ServerLoop {
     }
 }
 
-extension RunOrder {
+extension StartRequest {
     /// What is needed to find the definition.
-    init(_ order: CheckOrder) {
-        self.init(run: order.run, fingerprint: order.fingerprint, missed: 0, active: .zero)
+    init(_ request: CheckRequest) {
+        self.init(run: request.run, fingerprint: request.fingerprint, missed: 0, active: .zero)
     }
 }

@@ -90,7 +90,7 @@ struct MessageAddress {
     /// The address, extended by the path and the query of a request, which must have been checked. A parameter of
     /// the address counts before one of the request with the same name, except for those that the service shows as
     /// an example.
-    func url(for request: MessageOrder.Request, to service: MessageService) -> String {
+    func url(for request: MessageRequest.Request, to service: MessageService) -> String {
         var path = path
         // The path of the request begins with a slash.
         if !request.path.isEmpty, path.hasSuffix("/") { path = path.dropLast() }

@@ -82,9 +82,9 @@ struct MessageCommand: Sendable {
     /// - Parameter credential: the contents of the file with the address, if it has one.
     /// - Throws: what is wrong with one of them; the text contains no secret.
     init(
-        _ order: MessageOrder, for notifier: Notifier, credential: [UInt8]?
+        _ message: MessageRequest, for notifier: Notifier, credential: [UInt8]?
     ) throws(Spawner.Failure) {
-        switch (order.content, notifier.transport) {
+        switch (message.content, notifier.transport) {
         case (.mail(let bytes), .mail):
             guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
                 throw Spawner.failure(EINVAL, "send a mail that is not text")
@@ -98,7 +98,7 @@ struct MessageCommand: Sendable {
             redaction = Redaction(address.secrets)
             input = Self.configuration(
                 for: request, at: address.url(for: request, to: service), of: address.scheme,
-                through: notifier.proxy, within: order.timeout)
+                through: notifier.proxy, within: message.timeout)
             body = request.body
         case (.mail, _), (.request, _):
             throw Self.otherKind
@@ -138,7 +138,7 @@ struct MessageCommand: Sendable {
 
     /// The configuration of curl(1) for a request that was checked, at this URL.
     private static func configuration(
-        for request: MessageOrder.Request, at url: String, of scheme: String,
+        for request: MessageRequest.Request, at url: String, of scheme: String,
         through proxy: String?, within timeout: Duration
     ) -> String {
         let seconds = max(1, timeout.components.seconds * 5 / 6)

@@ -64,7 +64,7 @@ struct MessageService {
     }
 
     /// Refuses a request with anything else in it.
-    func check(_ request: MessageOrder.Request) throws(Spawner.Failure) {
+    func check(_ request: MessageRequest.Request) throws(Spawner.Failure) {
         func refuse(_ what: String) -> Spawner.Failure {
             Spawner.failure(EPERM, "send a request with \(what)")
         }

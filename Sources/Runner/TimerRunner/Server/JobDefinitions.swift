@@ -49,12 +49,12 @@ struct JobDefinitions: Sendable {
         /// The fingerprints of the definitions that were requested.
         var fingerprints: [Job.Name: UInt64] = [:]
 
-        mutating func definition(for order: RunOrder) -> Definition? {
-            let job = order.run.firing.job
+        mutating func definition(for request: StartRequest) -> Definition? {
+            let job = request.run.firing.job
             guard let definition = definitions[job] else { return nil }
             let fingerprint = fingerprints[job] ?? definition.fingerprint
             fingerprints[job] = fingerprint
-            return fingerprint == order.fingerprint ? definition : nil
+            return fingerprint == request.fingerprint ? definition : nil
         }
     }
 
@@ -67,9 +67,9 @@ struct JobDefinitions: Sendable {
 
     /// The definition with which a run is started; nil if the job is unknown or has only other
     /// versions.
-    mutating func definition(for order: RunOrder) -> Definition? {
-        current.definition(for: order) ?? former.definition(for: order)
-            ?? latest.definition(for: order)
+    mutating func definition(for request: StartRequest) -> Definition? {
+        current.definition(for: request) ?? former.definition(for: request)
+            ?? latest.definition(for: request)
     }
 
     /// Computes the definitions after this reading. With very many jobs this takes a while.

@@ -72,11 +72,11 @@ extension ServerLoop {
         var requests: [RunRequest] = []
         var commands: [WireRequest] = []
         for one in waiting.takeAll() {
-            if let definition = definitions.definition(for: one.order) {
-                if let order = one.checkOrder {
-                    begin(order, definition)
+            if let definition = definitions.definition(for: one.request) {
+                if let request = one.checkRequest {
+                    begin(request, definition)
                 } else {
-                    requests.append(RunRequest(one.order, definition))
+                    requests.append(RunRequest(one.request, definition))
                 }
                 commands += one.commands
             } else if one.reading <= readings.latest {
@@ -96,7 +96,7 @@ extension ServerLoop {
     /// missing in them is no deleted one. Then the run is kept until they are read once more. It
     /// starts only if they have its job by then.
     private mutating func keepIfIncomplete(
-        _ one: WaitingOrders.Waiting, _ longest: Duration
+        _ one: WaitingRequests.Waiting, _ longest: Duration
     ) -> Bool {
         let limits = settings.limits
         return waiting.keep(
@@ -104,14 +104,14 @@ extension ServerLoop {
             longest: longest, step: limits.settleStep, at: RunnerClock.awake())
     }
 
-    private func refuse(_ one: WaitingOrders.Waiting) {
-        let order = one.order
-        let failure = rules.refusal(isKnown: definitions.contains(order.run.firing.job))
-        if let check = one.checkOrder {
+    private func refuse(_ one: WaitingRequests.Waiting) {
+        let request = one.request
+        let failure = rules.refusal(isKnown: definitions.contains(request.run.firing.job))
+        if let check = one.checkRequest {
             return answer(check, Condition.Answer(failure.outcome))
         }
         _ = outbound.take(
-            .ended(order.run, RunEnd(failure.outcome, at: RunnerClock.wall())))
+            .ended(request.run, RunEnd(failure.outcome, at: RunnerClock.wall())))
     }
 
     /// Waits until no run waits for its definition. The next scheduler does not wait for a user who

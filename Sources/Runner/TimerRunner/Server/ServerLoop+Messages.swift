@@ -8,13 +8,13 @@ import TimerRunnerProtocol
 extension ServerLoop {
     /// Sends a message, once the configuration is read if its files have changed. A run that sends
     /// it already is not started again.
-    mutating func send(_ order: MessageOrder) throws(Closing) {
+    mutating func send(_ request: MessageRequest) throws(Closing) {
         try check(
             outbound.size.runs + 1, settings.limits.runs, "runs that are not forgotten")
         try check(waiting.messageCount + 1, settings.limits.messages, "messages that wait")
         try check(
             runner.load.startBytes, settings.limits.startBytes, "bytes for runs that wait to start")
-        guard outbound.isNew(order.run) else { return }
+        guard outbound.isNew(request.run) else { return }
         if settings.hasChanged() {
             readings.check()
         } else if readings.latest == 0 {
@@ -22,32 +22,32 @@ extension ServerLoop {
         }
         // A reading in progress may have begun before the change.
         let mustWait = readings.isNeeded || readings.isReading
-        waiting.append(order, until: mustWait ? readings.covering : 0)
+        waiting.append(request, until: mustWait ? readings.covering : 0)
         if !mustWait { sendWaiting() }
     }
 
     /// Sends the messages that waited for the last reading, or an earlier one.
     mutating func sendWaiting() {
-        for order in waiting.takeMessages(through: readings.latest) {
+        for message in waiting.takeMessages(through: readings.latest) {
             do throws(Spawner.Failure) {
-                runner.start([try request(for: order)])
+                runner.start([try request(for: message)])
             } catch {
                 _ = outbound.take(
-                    .ended(order.run, RunEnd(error.outcome, at: RunnerClock.wall())))
+                    .ended(message.run, RunEnd(error.outcome, at: RunnerClock.wall())))
             }
         }
     }
 
-    private func request(for order: MessageOrder) throws(Spawner.Failure) -> RunRequest {
-        let notifier = try rules.notifier(order.notifier)
+    private func request(for message: MessageRequest) throws(Spawner.Failure) -> RunRequest {
+        let notifier = try rules.notifier(message.notifier)
         let credential = try MessageCommand.credential(
             of: notifier, in: settings.messageCredentials)
         var request = RunRequest(
-            id: order.run,
+            id: message.run,
             definition: MessageCommand.definition(
-                for: notifier, timeout: order.timeout, user: settings.messageUser),
+                for: notifier, timeout: message.timeout, user: settings.messageUser),
             missed: 0, active: .zero)
-        request.message = RunRequest.Message(order, of: notifier, credential: credential)
+        request.message = RunRequest.Message(message, of: notifier, credential: credential)
         return request
     }
 }

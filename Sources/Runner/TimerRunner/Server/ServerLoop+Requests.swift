@@ -35,7 +35,7 @@ extension ServerLoop {
     private mutating func execute(_ request: WireRequest) throws(Closing) {
         switch request {
         case .hello: throw Closing(why: "greeted twice")
-        case .start(let orders): try start(orders)
+        case .start(let requests): try start(requests)
         case .end(let run, _), .suspend(let run), .resume(let run), .signal(let run, _):
             if try !hold(request, for: run) { try command(request) }
         case .barrier(let token): barriers.barrier(token)
@@ -56,8 +56,8 @@ extension ServerLoop {
         case .refresh: refresh()
         case .forgetFormer: forgetFormer()
         case .discard(let jobs): discard(jobs)
-        case .send(let order): try send(order)
-        case .check(let order): try check(order)
+        case .send(let request): try send(request)
+        case .check(let request): try check(request)
         }
     }
 
@@ -99,31 +99,31 @@ extension ServerLoop {
 
     /// Starts the requested runs with their definitions from the configuration. Runs whose
     /// definitions are unknown wait until it is read once more, and are then started or refused.
-    private mutating func start(_ orders: [RunOrder]) throws(Closing) {
+    private mutating func start(_ requests: [StartRequest]) throws(Closing) {
         let size = outbound.size
-        try check(size.runs + orders.count, settings.limits.runs, "runs that are not forgotten")
+        try check(size.runs + requests.count, settings.limits.runs, "runs that are not forgotten")
         try check(
             size.tailBytes, settings.limits.tailBytes, "bytes of output of runs that are over")
         try check(
-            runner.load.starts + waiting.count + orders.count, settings.limits.starts,
+            runner.load.starts + waiting.count + requests.count, settings.limits.starts,
             "runs that wait to start")
         try check(
-            waiting.variableBytes + orders.reduce(0) { $0 + $1.cost },
+            waiting.variableBytes + requests.reduce(0) { $0 + $1.cost },
             settings.limits.variableBytes,
             "bytes of variables and arguments for runs that wait to start")
-        var requests: [RunRequest] = []
+        var runs: [RunRequest] = []
         var mustRead = false
-        let hasChanged = !orders.isEmpty && settings.hasChanged()
+        let hasChanged = !requests.isEmpty && settings.hasChanged()
         if hasChanged { readings.check() }
-        for order in orders where outbound.isNew(order.run) {
-            if let definition = definition(for: order, hasChanged: hasChanged) {
-                requests.append(RunRequest(order, definition))
+        for request in requests where outbound.isNew(request.run) {
+            if let definition = definition(for: request, hasChanged: hasChanged) {
+                runs.append(RunRequest(request, definition))
             } else {
                 mustRead = true
             }
         }
         if mustRead { readings.readUnlessUnderWay() }
-        try start(requests[...])
+        try start(runs[...])
     }
 
     /// The definition of a requested run. Nil if the configuration may have to be read for it: then the
@@ -131,15 +131,15 @@ extension ServerLoop {
     ///
     /// - Parameter check: the number of the request if the condition of the run is to be checked only.
     mutating func definition(
-        for order: RunOrder, check: UInt64? = nil, hasChanged: Bool
+        for request: StartRequest, check: UInt64? = nil, hasChanged: Bool
     ) -> Definition? {
-        let mayDiffer = readings.mayDiffer && settings.isAffected(order.run.firing.job)
-        let definition = definitions.definition(for: order)
+        let mayDiffer = readings.mayDiffer && settings.isAffected(request.run.firing.job)
+        let definition = definitions.definition(for: request)
         if !mayDiffer, let definition { return definition }
         // Files that changed just now may be taken for unchanged, so a job that is unknown may have
         // been added after they were read.
         let isCovered = readings.isChecking && !hasChanged && definition != nil
-        waiting.append(order, check: check, until: readings.latest + (isCovered ? 0 : 1))
+        waiting.append(request, check: check, until: readings.latest + (isCovered ? 0 : 1))
         return nil
     }
 
@@ -162,13 +162,13 @@ extension ServerLoop {
 }
 
 extension RunRequest {
-    init(_ order: RunOrder, _ definition: Definition) {
+    init(_ request: StartRequest, _ definition: Definition) {
         self.init(
-            id: order.run, definition: definition, missed: order.missed, active: order.active,
-            variables: order.variables)
-        arguments = order.arguments
-        fleet = order.fleet
-        chain = order.chain
-        notBefore = order.notBefore
+            id: request.run, definition: definition, missed: request.missed, active: request.active,
+            variables: request.variables)
+        arguments = request.arguments
+        fleet = request.fleet
+        chain = request.chain
+        notBefore = request.notBefore
     }
 }

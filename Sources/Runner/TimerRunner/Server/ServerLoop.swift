@@ -8,7 +8,7 @@ import TimerCore
 import TimerRunnerProtocol
 
 /// The loop of the server: it accepts connections and serves the current one. Runs that a scheduler
-/// requests wait, if the configuration must be read for them (`ConfigReadings`, `WaitingOrders`).
+/// requests wait, if the configuration must be read for them (`ConfigReadings`, `WaitingRequests`).
 struct ServerLoop {
     /// How many reads to make from a connection whose other end is gone: enough for everything that
     /// a socket can hold, but limited, in case the other end only shut down one direction and sends
@@ -25,7 +25,7 @@ struct ServerLoop {
     var conditions: Conditions
     var definitions = JobDefinitions()
     var readings = ConfigReadings()
-    var waiting = WaitingOrders()
+    var waiting = WaitingRequests()
     var rules = ConfigRules()
     var departure = Departure()
     private var listener: ServerSocket

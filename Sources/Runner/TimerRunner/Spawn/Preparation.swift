@@ -48,7 +48,7 @@ struct Preparation: Sendable {
             let contents = try files.get()
             if let message = request.message {
                 let command = try MessageCommand(
-                    message.order, for: message.notifier, credential: contents.address)
+                    message.request, for: message.notifier, credential: contents.address)
                 // It gets none of the runner's own variables: curl(1) would take a proxy or a
                 // configuration file from them.
                 result = .success(
@@ -74,7 +74,7 @@ struct Preparation: Sendable {
     /// order and as the input of the program.
     static func cost(of request: RunRequest) -> Int {
         costOfOne
-            + (request.message.map { 2 * $0.order.cost }
+            + (request.message.map { 2 * $0.request.cost }
                 ?? request.variables.cost + request.arguments.cost)
     }
 

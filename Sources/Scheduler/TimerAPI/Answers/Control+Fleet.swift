@@ -42,23 +42,23 @@ extension Control {
         }
     }
 
-    func order(
-        _ order: FleetOrder, by peer: Peer, _ reply: @escaping ControlAnswer.Reply
+    func command(
+        _ body: FleetCommandBody, by peer: Peer, _ reply: @escaping ControlAnswer.Reply
     ) {
         loop.later { loop in
             guard let (driver, _) = loop.fleet,
-                let command = FleetCommand(order, by: peer.name)
+                let command = FleetCommand(body, by: peer.name)
             else {
                 return DispatchQueue.answers.async { self.send(.conflict, Self.noFleet, reply) }
             }
             driver.execute(command, by: peer.name) { result in
                 DispatchQueue.answers.async {
                     guard let refusal = result.refusal else {
-                        return self.send(.ok, FleetOrderReply(order.verb), reply)
+                        return self.send(.ok, FleetCommandReply(body.verb), reply)
                     }
                     self.send(
                         .conflict,
-                        ErrorReply("fleet \(order.verb.rawValue): \(refusal)", code: .conflict),
+                        ErrorReply("fleet \(body.verb.rawValue): \(refusal)", code: .conflict),
                         reply)
                 }
             }
@@ -68,9 +68,9 @@ extension Control {
 
 extension FleetCommand {
     /// Nil if the verb needs a job and the name is missing or not valid.
-    fileprivate init?(_ order: FleetOrder, by user: String) {
-        let job = order.job.flatMap { Job.Name($0) }
-        switch order.verb {
+    fileprivate init?(_ body: FleetCommandBody, by user: String) {
+        let job = body.job.flatMap { Job.Name($0) }
+        switch body.verb {
         case .hold: self = .hold(by: user)
         case .release: self = .release(by: user)
         case .drain: self = .drain

@@ -48,7 +48,7 @@ extension Control {
     static let handlers: Handlers = {
         var all = Handlers()
         addJobs(to: &all)
-        addOrders(to: &all)
+        addCommands(to: &all)
         addRecords(to: &all)
         addDaemon(to: &all)
         addSessions(to: &all)
@@ -74,21 +74,22 @@ extension Control {
         }
     }
 
-    private static func addOrders(to all: inout Handlers) {
-        for form in ControlRequest.orderForms {
+    private static func addCommands(to all: inout Handlers) {
+        for form in ControlRequest.commandForms {
             let verb = form.verb
             all.on(form.one) { control, asked, peer, reply in
-                control.order(Order(verb, asked.place, by: .user(peer.name), asked.body), reply)
+                control.command(
+                    JobCommand(verb, asked.place, by: .user(peer.name), asked.body), reply)
             }
             all.on(form.many) { control, asked, peer, reply in
-                control.orders(verb, asked.body.jobs, asked.body.values, by: peer, reply)
+                control.commands(verb, asked.body.jobs, asked.body.values, by: peer, reply)
             }
         }
         all.on(ControlRequest.kill) { control, asked, peer, reply in
             let signal = asked.body.signal.map { KillBody.name(of: $0) }
-            let order = Order(
+            let command = JobCommand(
                 .kill, asked.place, by: .user(peer.name), run: asked.query.run, signal: signal)
-            control.kill(order, reply)
+            control.kill(command, reply)
         }
     }
 
@@ -144,8 +145,8 @@ extension Control {
             control.testNotifier(asked.place, dryRun: asked.query.isDryRun, by: peer, reply)
         }
         all.on(ControlRequest.fleet) { control, _, reply in control.showFleet(reply) }
-        all.on(ControlRequest.fleetOrder) { control, asked, peer, reply in
-            control.order(asked.body, by: peer, reply)
+        all.on(ControlRequest.fleetCommand) { control, asked, peer, reply in
+            control.command(asked.body, by: peer, reply)
         }
     }
 

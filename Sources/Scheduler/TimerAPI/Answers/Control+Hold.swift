@@ -11,9 +11,9 @@ import TimerHTTP
 
 /// Commands that hold the machine, and release it.
 extension Control {
-    func hold(_ body: OrderBody, by peer: Peer, _ reply: @escaping ControlAnswer.Reply) {
+    func hold(_ body: CommandBody, by peer: Peer, _ reply: @escaping ControlAnswer.Reply) {
         let terms = MachineHold.Terms(
-            by: .user(peer.name), note: body.note, until: Order.PauseEnd(body),
+            by: .user(peer.name), note: body.note, until: JobCommand.PauseEnd(body),
             withRun: body.withRun ?? false)
         loop.later { loop in
             loop.hold(terms) { answer, hold in self.held(answer, hold, reply) }

@@ -224,7 +224,7 @@ extension Control {
             ErrorReply("\(error)", code: error.code == .busy ? .busy : .failed), reply)
     }
 
-    func killed(_ order: Order, _ answer: Answer, _ reply: @escaping ControlAnswer.Reply) {
+    func killed(_ command: JobCommand, _ answer: Answer, _ reply: @escaping ControlAnswer.Reply) {
         switch answer {
         case .killed(let runs, let cancelled):
             send(
@@ -235,8 +235,8 @@ extension Control {
         case .unchanged(let reason):
             send(.ok, KillReply(changed: false, reason: reason), reply)
         case .refused(let reason):
-            send(.conflict, ErrorReply("job \"\(order.job)\": \(reason)", code: .conflict), reply)
-        case .done, .pauseChanged, .requested, .noSuchJob: noSuchJob(order.job, reply)
+            send(.conflict, ErrorReply("job \"\(command.job)\": \(reason)", code: .conflict), reply)
+        case .done, .pauseChanged, .requested, .noSuchJob: noSuchJob(command.job, reply)
         }
     }
 }

@@ -29,7 +29,7 @@ extension Loop {
 
     /// Ends a run because this machine lost the fleet.
     package func endIsolated(_ run: Run.ID) {
-        handle(Order(.kill, run.firing.job, by: .isolation, run: run)) { _, _ in }
+        handle(JobCommand(.kill, run.firing.job, by: .isolation, run: run)) { _, _ in }
     }
 
     /// What the agenda knows of a job, with what the fleet knows of it.
@@ -50,14 +50,14 @@ extension Loop {
     }
 
     /// Why a command that only a fleet can execute cannot be executed here; nil if it can.
-    private func reasonToRefuse(_ order: Order) -> String? {
-        if order.machine != nil, !agenda.isShared(order.job), contains(order.job) {
+    private func reasonToRefuse(_ command: JobCommand) -> String? {
+        if command.machine != nil, !agenda.isShared(command.job), contains(command.job) {
             return "it belongs to no fleet, so it runs on this machine only"
         }
-        guard order.verb == .kill, let machine = fleet?.machine,
-            let live = shared.view(of: order.job)?.live.first(where: {
-                $0.machine != machine && (order.run == nil || order.run == $0.run)
-            }), agenda.snapshot(of: order.job, at: steadyNow())?.live.isEmpty != false
+        guard command.verb == .kill, let machine = fleet?.machine,
+            let live = shared.view(of: command.job)?.live.first(where: {
+                $0.machine != machine && (command.run == nil || command.run == $0.run)
+            }), agenda.snapshot(of: command.job, at: steadyNow())?.live.isEmpty != false
         else { return nil }
         return "run \(live.run) is on \(live.machine); use `timerctl kill` there"
     }
@@ -70,21 +70,22 @@ extension Loop {
     /// jobs of all machines, or that of one.
     ///
     /// - Returns: the command; the job of this machine whose state is the answer; why it is refused.
-    private func resolved(_ order: Order) -> (Order, shown: Job.Name, refusal: String?) {
-        guard let instance = shared.instance(of: order.job), !contains(order.job),
+    private func resolved(_ command: JobCommand) -> (JobCommand, shown: Job.Name, refusal: String?)
+    {
+        guard let instance = shared.instance(of: command.job), !contains(command.job),
             let machine = fleet?.machine
-        else { return (order, order.job, nil) }
-        var order = order
-        switch order.verb {
-        case .pause, .resume, .skipNext: return (order, instance, nil)
+        else { return (command, command.job, nil) }
+        var command = command
+        switch command.verb {
+        case .pause, .resume, .skipNext: return (command, instance, nil)
         case .run:
-            let name = order.machine.flatMap { order.job.instance(on: $0) }
-            order.machine = order.machine ?? machine
-            order.job = name ?? instance
-            return (order, instance, nil)
+            let name = command.machine.flatMap { command.job.instance(on: $0) }
+            command.machine = command.machine ?? machine
+            command.job = name ?? instance
+            return (command, instance, nil)
         case .start, .stop, .retry, .kill:
             return (
-                order, instance,
+                command, instance,
                 "each machine runs it for itself: use the name that it has on one, such as \(instance)"
             )
         }
@@ -95,17 +96,17 @@ extension Loop {
     ///
     /// - Returns: whether it is; the answer follows.
     func handleInFleet(
-        _ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
+        _ command: JobCommand, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
     ) -> Bool {
-        let (order, shown, refusal) = resolved(order)
-        if let reason = refusal ?? reasonToRefuse(order) {
+        let (command, shown, refusal) = resolved(command)
+        if let reason = refusal ?? reasonToRefuse(command) {
             reply(
                 .refused(reason),
                 agenda.snapshot(of: shown, at: steadyNow()).map { self.shown($0) })
             return true
         }
         guard let fleet, agenda.isShared(shown),
-            let command = FleetCommand(order, on: fleet.machine, at: steadyNow())
+            let fleetCommand = FleetCommand(command, on: fleet.machine, at: steadyNow())
         else { return false }
         let answer: @Sendable (Answer) -> Void = { answer in
             self.later { loop in
@@ -113,12 +114,13 @@ extension Loop {
                 reply(answer, snapshot.map { loop.shown($0) })
             }
         }
-        if let reason = order.reasonToRefuseInFleet(shared.view(of: shown), at: steadyNow()) {
+        if let reason = command.reasonToRefuseInFleet(shared.view(of: shown), at: steadyNow())
+        {
             answer(.refused(reason))
             return true
         }
-        let notice = DaemonNotice.fleetCommanded(order.verb, order.job, by: order.by)
-        fleet.driver.execute(command, by: order.by.description) { result in
+        let notice = DaemonNotice.fleetCommanded(command.verb, command.job, by: command.by)
+        fleet.driver.execute(fleetCommand, by: command.by.description) { result in
             if result.refusal == nil { self.later { $0.log(notice) } }
             // What the fleet knows is shown a moment later.
             self.later(after: FleetDriver.showDelay * 2) { _ in answer(Answer(result)) }
@@ -139,23 +141,24 @@ extension Answer {
 
 extension FleetCommand {
     /// What a command for a job requests of the fleet; nil for one that the agenda answers.
-    fileprivate init?(_ order: Order, on machine: MachineName, at now: Now) {
-        switch order.verb {
+    fileprivate init?(_ command: JobCommand, on machine: MachineName, at now: Now) {
+        switch command.verb {
         case .pause:
             self = .pause(
-                order.job,
+                command.job,
                 PauseTerms(
-                    by: order.by.description, note: order.note, until: order.pauseEnd(at: now),
-                    withRun: order.withRun))
-        case .resume: self = .resume(order.job)
-        case .skipNext: self = .skipNext(order.job, Int64(order.count))
-        case .run: self = .run(order.job, on: order.machine ?? machine)
+                    by: command.by.description, note: command.note,
+                    until: command.pauseEnd(at: now),
+                    withRun: command.withRun))
+        case .resume: self = .resume(command.job)
+        case .skipNext: self = .skipNext(command.job, Int64(command.count))
+        case .run: self = .run(command.job, on: command.machine ?? machine)
         case .start, .stop, .retry, .kill: return nil
         }
     }
 }
 
-extension Order {
+extension JobCommand {
     /// What the fleet cannot do of this command.
     fileprivate func reasonToRefuseInFleet(_ known: FleetJobView?, at now: Now) -> String? {
         if let fault = pauseFault(at: now) { return fault }

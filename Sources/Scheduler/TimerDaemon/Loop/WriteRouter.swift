@@ -22,7 +22,7 @@ struct WriteRouter {
     }
 
     /// The command for many jobs that is not saved; nil without one.
-    private var transaction: OrderTransaction?
+    private var transaction: CommandTransaction?
     /// The wake-up of a timer that is being handled; nil otherwise.
     private var wakeUp: WakeUp?
     /// How many commands about each job are decided and not on the disk.
@@ -100,7 +100,7 @@ struct WriteRouter {
     /// The jobs about which writes wait.
     var jobsInTransaction: [Job.Name] { transaction.map { Array($0.jobs) } ?? [] }
 
-    mutating func beginTransaction() { transaction = OrderTransaction() }
+    mutating func beginTransaction() { transaction = CommandTransaction() }
 
     /// The agenda decides on this job of the command.
     mutating func reach(_ job: Job.Name) { transaction?.reach(job) }

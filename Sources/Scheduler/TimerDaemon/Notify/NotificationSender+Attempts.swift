@@ -48,7 +48,7 @@ extension NotificationSender {
             prepare(message, Attempt(number: attempt, timeout: timeout), created: created)
         case .record(let result, let created, let notifier):
             note(result, of: notifier)
-            let run = MessageOrder.run(created: created, attempt: result.attempts)
+            let run = MessageRequest.run(created: created, attempt: result.attempts)
             dependencies.recorder.write([.messageResult(result)]) {
                 [launcher = dependencies.launcher] _ in launcher.forget(run)
             }
@@ -96,25 +96,25 @@ extension NotificationSender {
         _ attempt: Attempt
     ) {
         let number = attempt.number
-        let run = MessageOrder.run(created: contents.created, attempt: number)
-        guard let content = MessageOrder.Content(message) else {
+        let run = MessageRequest.run(created: contents.created, attempt: number)
+        guard let content = MessageRequest.Content(message) else {
             // There is nothing to send to this receiver.
             return receive(.ended(contents.number, attempt: number, .init(.sent)))
         }
-        let order = MessageOrder(
+        let request = MessageRequest(
             run: run, notifier: notifier.name, content: content, timeout: attempt.timeout)
-        guard order.fits else {
+        guard request.fits else {
             return receive(
                 .ended(contents.number, attempt: number, .init(.refused("it is too large"))))
         }
         if let end = unclaimed.removeValue(forKey: run) {
-            let result = MessageResult(end, isRequest: order.isRequest)
+            let result = MessageResult(end, isRequest: request.isRequest)
             return receive(.ended(contents.number, attempt: number, result))
         }
         sending[run] = Sending(
-            message: contents.number, attempt: number, isRequest: order.isRequest,
+            message: contents.number, attempt: number, isRequest: request.isRequest,
             began: dependencies.clocks.awake)
-        dependencies.launcher.send(order)
+        dependencies.launcher.send(request)
     }
 
     func receive(_ end: RunEnd, of run: Run.ID) {
@@ -142,18 +142,18 @@ extension NotificationSender {
     }
 }
 
-extension MessageOrder {
+extension MessageRequest {
     fileprivate var isRequest: Bool { if case .request = content { true } else { false } }
 }
 
-extension MessageOrder.Content {
+extension MessageRequest.Content {
     /// Nil if the notifier sends nothing in this case, as some services have no ping for it.
     init?(_ message: OutgoingMessage) {
         switch message {
         case .mail(let bytes): self = .mail(bytes)
         case .request(let request):
             self = .request(
-                MessageOrder.Request(
+                MessageRequest.Request(
                     method: request.method, path: request.path, query: request.query,
                     headers: request.headers.map { .init($0.name, $0.value) }, body: request.body))
         case .nothing: return nil

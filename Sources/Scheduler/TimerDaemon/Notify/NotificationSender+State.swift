@@ -134,17 +134,17 @@ extension NotificationSender {
         lastTest = lastTest < now ? now : lastTest + .microseconds(1)
         let contents = MessageContents(testOf: name, at: lastTest)
         if case .job(let job) = notifier.transport {
-            let order = Order(
+            let command = JobCommand(
                 .run, job, by: .user(user),
                 variables: RunVariables(contents.reports[0].notification, message: nil))
-            return dependencies.execute(order) { answer in
+            return dependencies.execute(command) { answer in
                 reply(
                     NotifierTest(message: nil, result: MessageResult(ofJob: answer), elapsed: .zero)
                 )
             }
         }
         let message = contents.message(of: notifier, [:])
-        guard let content = MessageOrder.Content(message) else {
+        guard let content = MessageRequest.Content(message) else {
             return reply(NotifierTest(message: message, result: .init(.sent), elapsed: .zero))
         }
         guard sending.values.count(where: { $0.message == nil }) < Self.testsMax else {
@@ -152,7 +152,7 @@ extension NotificationSender {
             return reply(NotifierTest(message: message, result: busy, elapsed: .zero))
         }
         // The attempts of other messages have numbers from 1 on.
-        let run = MessageOrder.run(created: contents.created, attempt: Self.testAttempt)
+        let run = MessageRequest.run(created: contents.created, attempt: Self.testAttempt)
         var isRequest = false
         if case .request = content { isRequest = true }
         sending[run] = Sending(
@@ -161,7 +161,7 @@ extension NotificationSender {
         ) { result, elapsed in
             reply(NotifierTest(message: message, result: result, elapsed: elapsed))
         }
-        dependencies.launcher.send(MessageOrder(run: run, notifier: name, content: content))
+        dependencies.launcher.send(MessageRequest(run: run, notifier: name, content: content))
     }
 
     private static let testAttempt = 1_000_000_000
@@ -176,11 +176,11 @@ extension NotificationSender {
         _ job: Job.Name, of notifier: Notifier, for contents: MessageContents, attempt: Int
     ) {
         guard let notification = contents.reports.first?.notification else { return }
-        var order = Order(
+        var command = JobCommand(
             .run, job, by: .user("notify.\(notifier.name)"),
             variables: RunVariables(notification, message: contents.number))
-        order.ignoresHold = true
-        dependencies.execute(order) { answer in
+        command.ignoresHold = true
+        dependencies.execute(command) { answer in
             self.later {
                 $0.receive(
                     .ended(contents.number, attempt: attempt, MessageResult(ofJob: answer)))

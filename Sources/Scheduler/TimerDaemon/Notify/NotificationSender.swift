@@ -13,7 +13,7 @@ import TimerStore
 /// Starts the runs that send messages, and forgets them.
 package protocol MessageLauncher: Sendable {
     /// Starts the run of a message, unless it was started already. Its end comes as an event.
-    func send(_ order: MessageOrder)
+    func send(_ request: MessageRequest)
     /// The end of this run is stored, so that it can be forgotten.
     func forget(_ run: Run.ID)
 }
@@ -45,14 +45,14 @@ package actor NotificationSender: QueueActor {
         var definitions:
             @Sendable ([Job.Name], @escaping @Sendable ([Job.Name: Job]) -> Void) -> Void
         /// Executes a command about a job, as that of a user: a notifier may run a job.
-        var execute: @Sendable (Order, @escaping @Sendable (Answer) -> Void) -> Void
+        var execute: @Sendable (JobCommand, @escaping @Sendable (Answer) -> Void) -> Void
 
         package init(
             clocks: Clocks, recorder: Recorder, launcher: any MessageLauncher, log: Logger,
             definitions:
                 @escaping @Sendable ([Job.Name], @escaping @Sendable ([Job.Name: Job]) -> Void) ->
                 Void,
-            execute: @escaping @Sendable (Order, @escaping @Sendable (Answer) -> Void) -> Void
+            execute: @escaping @Sendable (JobCommand, @escaping @Sendable (Answer) -> Void) -> Void
         ) {
             self.clocks = clocks
             self.recorder = recorder

@@ -20,7 +20,7 @@ package struct DaemonNotice {
 
     /// A command for many jobs was executed. Each job that changed has an entry of its own, too.
     package static func commanded(
-        _ verb: Order.Verb, _ answers: [Answer], by initiator: String, note: String?
+        _ verb: JobCommand.Verb, _ answers: [Answer], by initiator: String, note: String?
     ) -> DaemonNotice {
         var (changed, unchanged, refused) = (0, 0, 0)
         for answer in answers {
@@ -45,7 +45,7 @@ package struct DaemonNotice {
 
     /// The fleet executed a command for one of its jobs.
     package static func fleetCommanded(
-        _ verb: Order.Verb, _ job: Job.Name, by initiator: Initiator
+        _ verb: JobCommand.Verb, _ job: Job.Name, by initiator: Initiator
     ) -> DaemonNotice {
         DaemonNotice(
             kind: .commanded, level: .notice,

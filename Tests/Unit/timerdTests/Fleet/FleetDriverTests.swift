@@ -191,9 +191,9 @@ import TimerStore
     @Test func whatIsShownOfAJobNamesTheMachines() throws {
         let machines = try formed(2, [Self.job()])
         let view = try #require(machines[0].jobView(Self.report))
-        let order = try #require(view.machines)
-        #expect(order.count == 2 && view.hold == nil)
-        let first = machines[order[0].description == "web1" ? 0 : 1]
+        let command = try #require(view.machines)
+        #expect(command.count == 2 && view.hold == nil)
+        let first = machines[command[0].description == "web1" ? 0 : 1]
         let drain = first.command(.drain)
         let hold = machines[0].command(.hold(by: "ada"))
         pass(.seconds(1), machines)
@@ -202,10 +202,10 @@ import TimerStore
         settle(machines)
         #expect(drain.isDone && hold.isDone)
         let held = try #require(machines[0].jobView(Self.report))
-        #expect(held.machines == [order[1]] && held.hold?.by == .user("ada"))
-        let refused = machines[0].command(.run(Self.report, on: order[0]))
+        #expect(held.machines == [command[1]] && held.hold?.by == .user("ada"))
+        let refused = machines[0].command(.run(Self.report, on: command[0]))
         settle(machines)
-        let isHere = order[0].description == "web1"
+        let isHere = command[0].description == "web1"
         #expect(refused.refusal?.contains(isHere ? "is drained" : "starts no runs now") == true)
         stop(machines)
     }

@@ -29,15 +29,16 @@ import TimerStore
         return try result.get()
     }
 
-    private func order(
-        _ fixture: LoopFixture, _ verb: Order.Verb, _ job: String, _ until: Order.PauseEnd? = nil
+    private func command(
+        _ fixture: LoopFixture, _ verb: JobCommand.Verb, _ job: String,
+        _ until: JobCommand.PauseEnd? = nil
     ) async {
         await withCheckedContinuation { continuation in
             fixture.loop.later {
-                let order = Order(
+                let command = JobCommand(
                     verb, Job.Name(job)!, by: .user(verb == .pause ? "ann" : "eve"),
                     note: verb == .pause ? "why" : nil, until: until)
-                $0.handle(order) { _, _ in continuation.resume() }
+                $0.handle(command) { _, _ in continuation.resume() }
             }
         }
     }
@@ -48,19 +49,19 @@ import TimerStore
             job("goes-on"),
         ])
         await fixture.waitUntilReady()
-        await order(fixture, .pause, "goes-on")
-        await order(fixture, .pause, "resumed")
-        await order(fixture, .resume, "resumed")
+        await command(fixture, .pause, "goes-on")
+        await command(fixture, .pause, "resumed")
+        await command(fixture, .resume, "resumed")
         // The answer comes after the transaction that resumes it, of which the pause is a part.
         let first = try #require(try await pauses(fixture).first)
         #expect(first.job == Job.Name("resumed") && first.pause.note == "why")
         #expect(first.pause.by == .user("ann") && first.endedBy == .user("eve"))
         #expect(first.pause.since <= first.ended)
-        await order(fixture, .pause, "stopped")
-        await order(fixture, .stop, "stopped")
+        await command(fixture, .pause, "stopped")
+        await command(fixture, .stop, "stopped")
         // A job that is not paused has no pause that ends.
-        await order(fixture, .stop, "stopped")
-        await order(fixture, .pause, "by-itself", .after(.milliseconds(50)))
+        await command(fixture, .stop, "stopped")
+        await command(fixture, .pause, "by-itself", .after(.milliseconds(50)))
         _ = await fixture.reload([
             job("resumed"), job("stopped"), job("by-itself"), job("configured"), job("goes-on"),
         ])
@@ -80,9 +81,9 @@ import TimerStore
     @Test func aCommandForAllJobsEndsThePauseOfEach() async throws {
         let fixture = try LoopFixture((0..<90).map { job("job-\($0)") })
         await fixture.waitUntilReady()
-        _ = await fixture.order(.pause, nil, by: .user("ann"))
+        _ = await fixture.command(.pause, nil, by: .user("ann"))
         #expect(try await pauses(fixture).isEmpty)
-        _ = await fixture.order(.resume, nil, by: .user("eve"))
+        _ = await fixture.command(.resume, nil, by: .user("eve"))
         let found = try await pauses(fixture)
         #expect(Set(found.map(\.job)).count == 90 && found.count == 90)
     }

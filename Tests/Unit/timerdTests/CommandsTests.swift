@@ -9,7 +9,7 @@ import TimerCore
 @testable import TimerDaemon
 
 /// One command for many jobs: it applies to all or none, and nothing else waits for it.
-@Suite struct OrdersTests {
+@Suite struct CommandsTests {
     private let initiator = Initiator.user("ann")
 
     private func job(_ number: Int) -> Job {
@@ -30,10 +30,10 @@ import TimerCore
 
     @Test func allJobsArePaused_andSaidSoOfEach() async throws {
         let fixture = try await fixture(1000)
-        let first = await fixture.order(.stop, (0..<3).map(job).map(\.name), by: initiator)
+        let first = await fixture.command(.stop, (0..<3).map(job).map(\.name), by: initiator)
         #expect(first.results.map(\.answer) == [.done, .done, .done])
-        let all = await fixture.order(.pause, nil, by: initiator)
-        #expect(all.results.map(\.order.job) == (0..<1000).map(job).map(\.name))
+        let all = await fixture.command(.pause, nil, by: initiator)
+        #expect(all.results.map(\.command.job) == (0..<1000).map(job).map(\.name))
         #expect(all.results.prefix(3).allSatisfy { $0.answer != .done })
         #expect(all.results.dropFirst(3).allSatisfy { $0.answer == .done })
         #expect(all.results.last?.snapshot?.phase.word == "paused")
@@ -43,7 +43,7 @@ import TimerCore
     @Test func withOneUnknownNameNothingIsChanged() async throws {
         let fixture = try await fixture(3)
         let names = [job(0).name, job(7).name, job(1).name, job(8).name]
-        let reply = await fixture.order(.pause, names, by: initiator)
+        let reply = await fixture.command(.pause, names, by: initiator)
         #expect(reply.results.isEmpty && reply.unknown == [job(7).name, job(8).name])
         #expect(await fixture.snapshot().jobs.allSatisfy { $0.phase == .armed })
     }
@@ -59,10 +59,10 @@ import TimerCore
             })
         await fixture.waitUntilReady()
         func jobs(_ asked: String...) async -> (of: [String], unknown: [String]) {
-            let reply = await fixture.order(
+            let reply = await fixture.command(
                 .pause, asked.map { Job.Name($0)! }, by: initiator)
             return (
-                reply.results.map(\.order.job.description), reply.unknown.map(\.description)
+                reply.results.map(\.command.job.description), reply.unknown.map(\.description)
             )
         }
         #expect(await jobs("d@") == (["d@a", "d@b", "d@a@x"], []))
@@ -76,11 +76,11 @@ import TimerCore
 
     @Test(arguments: [0, 1]) func onlyAJobOfAFleetRunsOnAnotherMachine(number: Int) async throws {
         let fixture = try await fixture(1)
-        let order = Order(
+        let command = JobCommand(
             .run, job(number).name, by: initiator, machine: MachineName("web2")!)
         let answer = await withCheckedContinuation { done in
             fixture.loop.later { loop in
-                loop.handle(order) { answer, _ in done.resume(returning: answer) }
+                loop.handle(command) { answer, _ in done.resume(returning: answer) }
             }
         }
         let refusal = Answer.refused("it belongs to no fleet, so it runs on this machine only")
@@ -89,14 +89,14 @@ import TimerCore
 
     @Test func forNoJobAtAllItIsAnswered() async throws {
         let fixture = try await fixture(0)
-        #expect(await fixture.order(.pause, nil, by: initiator).results.isEmpty)
+        #expect(await fixture.command(.pause, nil, by: initiator).results.isEmpty)
     }
 
     /// Work that was submitted after it gets its turn before the last of the jobs.
     @Test func otherWorkIsDoneBetweenTheJobs() async throws {
         let fixture = try await fixture(2000)
         let paused = Mutex(-1)
-        async let reply = fixture.order(.pause, nil, by: initiator) {
+        async let reply = fixture.command(.pause, nil, by: initiator) {
             fixture.loop.later { loop in paused.withLock { $0 = loop.agenda.pausedCount } }
         }
         #expect(await reply.results.count == 2000)
@@ -108,7 +108,7 @@ import TimerCore
     func aStopOrAReloadComesAfterIt(isStop: Bool) async throws {
         let fixture = try await fixture(2000)
         let closed = Mutex(false)
-        let reply = await fixture.order(.pause, nil, by: initiator) {
+        let reply = await fixture.command(.pause, nil, by: initiator) {
             fixture.loop.later { loop in
                 if isStop {
                     loop.shutDown { _ in
@@ -128,23 +128,23 @@ import TimerCore
 
     @Test func ordersAtTheSameTimeComeOneAfterTheOther() async throws {
         let fixture = try await fixture(1500)
-        async let paused = fixture.order(.pause, nil, by: initiator) {
+        async let paused = fixture.command(.pause, nil, by: initiator) {
             fixture.loop.later { loop in
-                for verb in [Order.Verb.stop, .start] {
+                for verb in [JobCommand.Verb.stop, .start] {
                     loop.handle(nil) {
-                        Order(verb, $0, by: self.initiator)
+                        JobCommand(verb, $0, by: self.initiator)
                     } unknown: { _, _ in
                     } done: { _ in
                     }
                 }
                 // A command for one job also comes after earlier decisions about that job.
-                loop.handle(Order(.skipNext, self.job(5).name, by: self.initiator, count: 7)) {
+                loop.handle(JobCommand(.skipNext, self.job(5).name, by: self.initiator, count: 7)) {
                     _, _ in
                 }
             }
         }
         #expect(await paused.results.allSatisfy { $0.answer == .done })
-        let last = await fixture.order(.run, [job(3).name], by: initiator)
+        let last = await fixture.command(.run, [job(3).name], by: initiator)
         #expect(last.results.map { $0.answer.run != nil } == [true])
         let records = try await fixture.records()
         #expect(records.count == 1500 && records.allSatisfy { $0.phase == .armed })
@@ -153,15 +153,15 @@ import TimerCore
     /// A user takes over the pause of one job while the others are being resumed.
     @Test func aPauseThatChangesMeanwhileIsNotEnded() async throws {
         let fixture = try await fixture(2000)
-        _ = await fixture.order(.pause, nil, by: initiator)
+        _ = await fixture.command(.pause, nil, by: initiator)
         var pauses: [Job.Name: SeenPause] = [:]
         for job in await fixture.snapshot().jobs {
             if case .paused(let pause) = job.phase { pauses[job.job.name] = SeenPause(pause) }
         }
         let last = job(1999).name
-        let reply = await fixture.order(.resume, nil, by: initiator, pauses: pauses) {
+        let reply = await fixture.command(.resume, nil, by: initiator, pauses: pauses) {
             fixture.loop.later { loop in
-                loop.handle(Order(.pause, last, by: .user("bob"), note: "mine")) { _, _ in }
+                loop.handle(JobCommand(.pause, last, by: .user("bob"), note: "mine")) { _, _ in }
             }
         }
         #expect(pauses.count == 2000 && reply.results.dropLast().allSatisfy { $0.answer == .done })
@@ -177,41 +177,41 @@ import TimerCore
     @Test func runsStartOnceTheyAreRecorded() async throws {
         let fixture = try await fixture(200)
         let names = (0..<200).map(job).map(\.name)
-        let first = await fixture.order(.run, names, by: initiator)
-        #expect(first.results.allSatisfy { $0.answer.run?.firing.job == $0.order.job })
+        let first = await fixture.command(.run, names, by: initiator)
+        #expect(first.results.allSatisfy { $0.answer.run?.firing.job == $0.command.job })
         // What a slow disk has delayed for long is decided once more, and starts after the answer.
         try await fixture.wait { fixture.launcher.started.count >= 64 }
         #expect(fixture.launcher.started.count == 64)
         #expect(Set(fixture.launcher.started.map(\.run.id.firing.job)).count == 64)
-        let again = await fixture.order(.run, names, by: initiator)
+        let again = await fixture.command(.run, names, by: initiator)
         #expect(again.results.allSatisfy { $0.answer.run == nil })
     }
 }
 
 extension LoopFixture {
-    struct OrdersAnswer: Sendable {
-        var results: [OrderResults.Result] = []
+    struct CommandsAnswer: Sendable {
+        var results: [CommandResults.Result] = []
         var unknown: [Job.Name] = []
     }
 
     /// Gives the command to the jobs; to all if nil.
     ///
     /// - Parameter begun: called after the decision about the first of them.
-    func order(
-        _ verb: Order.Verb, _ jobs: [Job.Name]?, by initiator: Initiator,
+    func command(
+        _ verb: JobCommand.Verb, _ jobs: [Job.Name]?, by initiator: Initiator,
         pauses: [Job.Name: SeenPause] = [:],
         begun: @escaping @Sendable () -> Void = {}
-    ) async -> OrdersAnswer {
+    ) async -> CommandsAnswer {
         await withCheckedContinuation { continuation in
             loop.later { loop in
                 loop.handle(jobs) {
-                    var order = Order(verb, $0, by: initiator)
-                    order.onlyPause = pauses[$0]
-                    return order
+                    var command = JobCommand(verb, $0, by: initiator)
+                    command.onlyPause = pauses[$0]
+                    return command
                 } unknown: { others, _ in
-                    continuation.resume(returning: OrdersAnswer(unknown: others))
+                    continuation.resume(returning: CommandsAnswer(unknown: others))
                 } done: { results in
-                    continuation.resume(returning: OrdersAnswer(results: results))
+                    continuation.resume(returning: CommandsAnswer(results: results))
                 }
                 begun()
             }

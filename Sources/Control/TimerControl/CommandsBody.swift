@@ -4,40 +4,40 @@
 import TimerCore
 
 /// A command for many jobs.
-public struct ManyOrder: Hashable, Sendable {
+public struct CommandForMany: Hashable, Sendable {
     public let jobs: JobSelection
-    public let values: OrderBody
+    public let values: CommandBody
 }
 
-extension BodyForm where Value == OrderBody {
+extension BodyForm where Value == CommandBody {
     /// The body of a command for one job.
-    static func order(_ schema: String, _ keys: [String]) -> BodyForm {
-        BodyForm(schema) { (body: [UInt8]) throws(ControlRequest.Fault) -> OrderBody in
-            try OrderBody.read(keys, of: body)
+    static func command(_ schema: String, _ keys: [String]) -> BodyForm {
+        BodyForm(schema) { (body: [UInt8]) throws(ControlRequest.Fault) -> CommandBody in
+            try CommandBody.read(keys, of: body)
         } write: {
-            $0 == OrderBody() ? [] : try ControlJSON.encode($0)
+            $0 == CommandBody() ? [] : try ControlJSON.encode($0)
         }
     }
 }
 
-extension BodyForm where Value == ManyOrder {
+extension BodyForm where Value == CommandForMany {
     /// The body of the same command for many jobs.
     ///
     /// - Parameter hasPauses: whether they may also be named by their pauses.
-    static func orders(_ schema: String, _ keys: [String], hasPauses: Bool) -> BodyForm {
+    static func commands(_ schema: String, _ keys: [String], hasPauses: Bool) -> BodyForm {
         let keys = ["all", "jobs"] + (hasPauses ? ["pauses"] : []) + keys
-        return BodyForm(schema, isRequired: true, bytesMax: ControlRequest.orderBytesMax) {
-            (body: [UInt8]) throws(ControlRequest.Fault) -> ManyOrder in
-            let read = try OrdersBody.read(keys, from: body.isEmpty ? Array("{}".utf8) : body)
-            return ManyOrder(jobs: try read.selection(), values: try read.order.checked())
+        return BodyForm(schema, isRequired: true, bytesMax: ControlRequest.commandBytesMax) {
+            (body: [UInt8]) throws(ControlRequest.Fault) -> CommandForMany in
+            let read = try CommandsBody.read(keys, from: body.isEmpty ? Array("{}".utf8) : body)
+            return CommandForMany(jobs: try read.selection(), values: try read.command.checked())
         } write: {
-            try ControlJSON.encode(OrdersBody($0.jobs, $0.values))
+            try ControlJSON.encode(CommandsBody($0.jobs, $0.values))
         }
     }
 }
 
 /// The values of a command for many jobs.
-struct OrdersBody: Codable, RequestBody {
+struct CommandsBody: Codable, RequestBody {
     static let example = #"{"jobs": ["backup", "report"]}"#
 
     var all: Bool?
@@ -54,20 +54,20 @@ struct OrdersBody: Codable, RequestBody {
     var until: String?
     var withRun: Bool?
 
-    init(_ jobs: JobSelection, _ order: OrderBody) {
+    init(_ jobs: JobSelection, _ command: CommandBody) {
         switch jobs {
         case .all: all = true
         case .jobs(let names): self.jobs = names.map(\.description)
         case .pauses(let pauses): self.pauses = pauses
         }
-        (count, forUsec, note) = (order.count, order.forUsec, order.note)
-        (until, withRun) = (order.until, order.withRun)
-        (alone, environment, machine) = (order.alone, order.environment, order.machine)
-        (arguments, force) = (order.arguments, order.force)
+        (count, forUsec, note) = (command.count, command.forUsec, command.note)
+        (until, withRun) = (command.until, command.withRun)
+        (alone, environment, machine) = (command.alone, command.environment, command.machine)
+        (arguments, force) = (command.arguments, command.force)
     }
 
-    var order: OrderBody {
-        OrderBody(
+    var command: CommandBody {
+        CommandBody(
             note: note, until: until, forUsec: forUsec, withRun: withRun, count: count,
             environment: environment, arguments: arguments, alone: alone, force: force,
             machine: machine)

@@ -10,9 +10,9 @@ import TimerRunnerProtocol
 /// If the files have just changed and do not have the job of a run, they may be incomplete: the run
 /// waits until they have not changed for long enough, and they are looked at meanwhile. Instants are
 /// of CLOCK_MONOTONIC, in nanoseconds.
-struct WaitingOrders {
+struct WaitingRequests {
     struct Waiting {
-        var order: RunOrder
+        var request: StartRequest
         /// The number of the request to check its condition, if it is not to be started yet.
         var check: UInt64?
         /// The number of the first reading of the configuration that starts after the request
@@ -36,17 +36,17 @@ struct WaitingOrders {
     /// When they will not have changed for long enough, if they do not change until then.
     private var settledAt = Int64.max
     /// The messages, each with the number of the reading that it waits for.
-    private var messages: [(order: MessageOrder, reading: UInt64)] = []
+    private var messages: [(request: MessageRequest, reading: UInt64)] = []
 
     var isEmpty: Bool { waiting.isEmpty }
     var count: Int { waiting.count }
 
     /// - Parameter check: the number of the request if its condition is to be checked only.
-    mutating func append(_ order: RunOrder, check: UInt64? = nil, until reading: UInt64) {
+    mutating func append(_ request: StartRequest, check: UInt64? = nil, until reading: UInt64) {
         last += 1
-        variableBytes += order.cost - (waiting[order.run]?.order.cost ?? 0)
-        waiting[order.run] = Waiting(
-            order: order, check: check, reading: reading, number: last)
+        variableBytes += request.cost - (waiting[request.run]?.request.cost ?? 0)
+        waiting[request.run] = Waiting(
+            request: request, check: check, reading: reading, number: last)
     }
 
     /// Queues a command if its run waits.
@@ -66,8 +66,8 @@ struct WaitingOrders {
 
     /// Puts a run back that must wait longer.
     mutating func keep(_ one: Waiting) {
-        waiting[one.order.run] = one
-        variableBytes += one.order.cost
+        waiting[one.request.run] = one
+        variableBytes += one.request.cost
         commands += one.commands.count
     }
 
@@ -117,21 +117,21 @@ struct WaitingOrders {
 
     /// Adds a message.
     /// - Parameter reading: the number of the reading that it waits for; 0: none.
-    mutating func append(_ order: MessageOrder, until reading: UInt64) {
-        messages.append((order, reading))
+    mutating func append(_ request: MessageRequest, until reading: UInt64) {
+        messages.append((request, reading))
     }
 
     /// Removes the messages that waited for this reading, or an earlier one.
-    mutating func takeMessages(through reading: UInt64) -> [MessageOrder] {
+    mutating func takeMessages(through reading: UInt64) -> [MessageRequest] {
         guard !messages.isEmpty else { return [] }
         defer { messages.removeAll { $0.reading <= reading } }
-        return messages.filter { $0.reading <= reading }.map(\.order)
+        return messages.filter { $0.reading <= reading }.map(\.request)
     }
 }
 
-extension WaitingOrders.Waiting {
+extension WaitingRequests.Waiting {
     /// The request to check its condition; nil if it is to be started.
-    var checkOrder: CheckOrder? {
-        check.map { CheckOrder(run: order.run, number: $0, fingerprint: order.fingerprint) }
+    var checkRequest: CheckRequest? {
+        check.map { CheckRequest(run: request.run, number: $0, fingerprint: request.fingerprint) }
     }
 }

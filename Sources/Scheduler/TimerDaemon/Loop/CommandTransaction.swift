@@ -6,7 +6,7 @@ import TimerStore
 
 /// The writes of a command for many jobs. Everything is saved in one transaction: after a kill, the
 /// command was applied to all of the jobs or to none.
-struct OrderTransaction {
+struct CommandTransaction {
     /// The jobs on which the agenda has decided.
     private(set) var jobs: Set<Job.Name> = []
     /// The later changes of these jobs, caused by the command or by something else. None may be

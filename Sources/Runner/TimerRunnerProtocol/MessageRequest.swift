@@ -5,7 +5,7 @@ public import TimerCore
 
 /// A request to a runner to send a message of a notifier. The runner decides from its own reading of
 /// the configuration which program sends it, to whom, and from where it gets the address.
-public struct MessageOrder: Hashable, Sendable {
+public struct MessageRequest: Hashable, Sendable {
     /// The run that sends it, of the job `Job.Name.messages`. An attempt that is requested again is
     /// not started again.
     public var run: Run.ID
@@ -108,7 +108,7 @@ public struct MessageOrder: Hashable, Sendable {
     }
 }
 
-extension MessageOrder.Request {
+extension MessageRequest.Request {
     fileprivate var extraBytes: Int {
         method.utf8.count + path.utf8.count + query.utf8.count
             + headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
@@ -121,11 +121,11 @@ extension Run.ID {
 }
 
 extension WireWriter {
-    mutating func put(_ order: MessageOrder) {
-        put(order.run)
-        put(order.notifier.description)
-        put(order.timeout)
-        switch order.content {
+    mutating func put(_ request: MessageRequest) {
+        put(request.run)
+        put(request.notifier.description)
+        put(request.timeout)
+        switch request.content {
         case .mail(let bytes):
             put(UInt8(0))
             put(bytes)
@@ -144,16 +144,16 @@ extension WireWriter {
 }
 
 extension WireReader {
-    mutating func message() throws(Fault) -> MessageOrder {
+    mutating func message() throws(Fault) -> MessageRequest {
         let run = try run()
         guard run.isMessage, let notifier = Notifier.Name(try string()) else { throw Fault() }
         let timeout = try span()
-        guard MessageOrder.timeouts.contains(timeout) else { throw Fault() }
-        let content: MessageOrder.Content
+        guard MessageRequest.timeouts.contains(timeout) else { throw Fault() }
+        let content: MessageRequest.Content
         switch try byte() {
         case 0: content = .mail(try array())
         case 1:
-            var request = MessageOrder.Request(
+            var request = MessageRequest.Request(
                 method: try string(), path: try string(), query: try string())
             for _ in 0..<(try count(of: 16, most: 64)) {
                 request.headers.append(.init(try string(), try string()))
@@ -162,9 +162,9 @@ extension WireReader {
             content = .request(request)
         default: throw Fault()
         }
-        let order = MessageOrder(
+        let request = MessageRequest(
             run: run, notifier: notifier, content: content, timeout: timeout)
-        guard order.fits else { throw Fault() }
-        return order
+        guard request.fits else { throw Fault() }
+        return request
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a queue can be asked to do with a timer.
-enum Order: Sendable {
+enum TimerCommand: Sendable {
     case pause
     case resume(ResumePolicy)
     case restart

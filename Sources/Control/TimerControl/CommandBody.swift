@@ -3,49 +3,50 @@
 
 public import TimerCore
 
-extension OrderBody: RequestBody {
+extension CommandBody: RequestBody {
     static let example = #"{"note": "disk swap"}"#
 
     /// The values of a command, as an endpoint takes them.
     ///
     /// - Parameter keys: those that the body of this command may have; any other key is an error.
-    static func read(_ keys: [String], of body: [UInt8]) throws(ControlRequest.Fault) -> OrderBody {
-        guard !body.isEmpty else { return OrderBody() }
+    static func read(_ keys: [String], of body: [UInt8]) throws(ControlRequest.Fault) -> CommandBody
+    {
+        guard !body.isEmpty else { return CommandBody() }
         return try read(keys, from: body).checked()
     }
 
-    func checked() throws(ControlRequest.Fault) -> OrderBody {
-        var order = self
-        if order.note?.isEmpty == true { order.note = nil }
-        if let note = order.note, let fault = OrderBody.fault(inNote: note) {
+    func checked() throws(ControlRequest.Fault) -> CommandBody {
+        var command = self
+        if command.note?.isEmpty == true { command.note = nil }
+        if let note = command.note, let fault = CommandBody.fault(inNote: note) {
             throw .badBody(fault)
         }
-        if let until = order.until, WallInstant(rfc3339: until) == nil {
+        if let until = command.until, WallInstant(rfc3339: until) == nil {
             throw .badBody("until must be an instant such as 2026-12-24T18:00:00Z (RFC 3339)")
         }
-        guard order.until == nil || order.forUsec == nil else {
+        guard command.until == nil || command.forUsec == nil else {
             throw .badBody("until and for_usec exclude each other")
         }
-        if let span = order.forUsec, !(1...OrderBody.forUsecMax).contains(span) {
-            throw .badBody("for_usec must be from 1 to \(OrderBody.forUsecMax)")
+        if let span = command.forUsec, !(1...CommandBody.forUsecMax).contains(span) {
+            throw .badBody("for_usec must be from 1 to \(CommandBody.forUsecMax)")
         }
-        if let fault = OrderBody.fault(inEnvironment: order.environment ?? []) {
+        if let fault = CommandBody.fault(inEnvironment: command.environment ?? []) {
             throw .badBody(fault)
         }
-        if let fault = OrderBody.fault(inArguments: order.arguments ?? []) {
+        if let fault = CommandBody.fault(inArguments: command.arguments ?? []) {
             throw .badBody(fault)
         }
-        if let machine = order.machine, MachineName(machine) == nil {
+        if let machine = command.machine, MachineName(machine) == nil {
             throw .badBody("machine must be the name of a machine of the fleet")
         }
-        if let count = order.count, !(0...OrderBody.countMax).contains(count) {
-            throw .badBody("count must be from 0 to \(OrderBody.countMax)")
+        if let count = command.count, !(0...CommandBody.countMax).contains(count) {
+            throw .badBody("count must be from 0 to \(CommandBody.countMax)")
         }
-        return order
+        return command
     }
 }
 
-extension OrderBody {
+extension CommandBody {
     /// The error in variables; nil if they are valid. Their values are never repeated, because they
     /// may be secret.
     public static func fault(inEnvironment lines: [String]) -> String? {

@@ -13,54 +13,55 @@ import TimerLog
 
 /// Commands that change jobs: one, or many at once.
 extension Control {
-    func order(_ order: Order, _ reply: @escaping ControlAnswer.Reply) {
+    func command(_ command: JobCommand, _ reply: @escaping ControlAnswer.Reply) {
         loop.later { loop in
-            loop.handle(order) { answer, snapshot in
-                DispatchQueue.answers.async { self.order(order, answer, snapshot, reply) }
+            loop.handle(command) { answer, snapshot in
+                DispatchQueue.answers.async { self.command(command, answer, snapshot, reply) }
             }
         }
     }
 
-    func kill(_ order: Order, _ reply: @escaping ControlAnswer.Reply) {
+    func kill(_ command: JobCommand, _ reply: @escaping ControlAnswer.Reply) {
         loop.later { loop in
-            loop.handle(order) { answer, _ in
-                DispatchQueue.answers.async { self.killed(order, answer, reply) }
+            loop.handle(command) { answer, _ in
+                DispatchQueue.answers.async { self.killed(command, answer, reply) }
             }
         }
     }
 
-    private func order(
-        _ order: Order, _ answer: Answer, _ snapshot: JobSnapshot?,
+    private func command(
+        _ command: JobCommand, _ answer: Answer, _ snapshot: JobSnapshot?,
         _ reply: @escaping ControlAnswer.Reply
     ) {
-        guard let snapshot else { return noSuchJob(order.job, reply) }
+        guard let snapshot else { return noSuchJob(command.job, reply) }
         let status = JobStatus(snapshot)
         switch answer {
         case .done, .killed:
-            send(.ok, OrderReply(changed: true, reason: nil, status: status), reply)
+            send(.ok, CommandReply(changed: true, reason: nil, status: status), reply)
         case .requested(let run):
             send(
                 .ok,
-                OrderReply(changed: true, reason: nil, run: run.description, status: status), reply)
+                CommandReply(changed: true, reason: nil, run: run.description, status: status),
+                reply)
         case .pauseChanged(let former):
             send(
                 .ok,
-                OrderReply(
+                CommandReply(
                     changed: true, reason: nil, formerPause: PauseStatus(former), status: status),
                 reply)
         case .unchanged(let reason):
-            send(.ok, OrderReply(changed: false, reason: reason, status: status), reply)
+            send(.ok, CommandReply(changed: false, reason: reason, status: status), reply)
         case .refused(let reason):
-            send(.conflict, ErrorReply("job \"\(order.job)\": \(reason)", code: .conflict), reply)
-        case .noSuchJob: noSuchJob(order.job, among: [], reply)
+            send(.conflict, ErrorReply("job \"\(command.job)\": \(reason)", code: .conflict), reply)
+        case .noSuchJob: noSuchJob(command.job, among: [], reply)
         }
     }
 
     /// For how many unknown names the answer suggests a known job.
     private static let hintsMax = 10
 
-    func orders(
-        _ verb: Order.Verb, _ jobs: JobSelection, _ body: OrderBody, by peer: Peer,
+    func commands(
+        _ verb: JobCommand.Verb, _ jobs: JobSelection, _ body: CommandBody, by peer: Peer,
         _ reply: @escaping ControlAnswer.Reply
     ) {
         var names: [Job.Name]?
@@ -85,9 +86,9 @@ extension Control {
             }
             let whole = body
             loop.handle(chosen) { job in
-                var order = Order(verb, job, by: .user(peer.name), whole)
-                order.onlyPause = seen[job]
-                return order
+                var command = JobCommand(verb, job, by: .user(peer.name), whole)
+                command.onlyPause = seen[job]
+                return command
             } unknown: { others, configured in
                 DispatchQueue.answers.async { self.noSuchJobs(others, among: configured, reply) }
             } done: { results in
@@ -95,7 +96,7 @@ extension Control {
                     verb, results.map(\.answer), by: peer.name, note: whole.note)
                 self.loop.later { $0.log(notice) }
                 DispatchQueue.answers.async {
-                    self.send(.ok, OrdersReply(results: results.map { .init($0) }), reply)
+                    self.send(.ok, CommandsReply(results: results.map { .init($0) }), reply)
                 }
             }
         }
@@ -116,16 +117,16 @@ extension Control {
     }
 }
 
-extension OrdersReply.Result {
-    fileprivate init(_ result: OrderResults.Result) {
+extension CommandsReply.Result {
+    fileprivate init(_ result: CommandResults.Result) {
         self.init(
-            job: result.order.job.description, changed: false,
+            job: result.command.job.description, changed: false,
             state: result.snapshot?.phase.word,
             remainingUsec: result.snapshot?.remaining?.wholeMicroseconds)
         switch result.answer {
         case .done, .killed:
             changed = true
-            if result.order.verb == .pause, case .paused(let pause)? = result.snapshot?.phase,
+            if result.command.verb == .pause, case .paused(let pause)? = result.snapshot?.phase,
                 pause.until != nil
             {
                 paused = PauseStatus(pause)
@@ -148,9 +149,9 @@ extension OrdersReply.Result {
     }
 }
 
-extension Order {
+extension JobCommand {
     /// A command from the control API. Its values were checked when it was read.
-    init(_ verb: Verb, _ job: Job.Name, by initiator: Initiator, _ body: OrderBody) {
+    init(_ verb: Verb, _ job: Job.Name, by initiator: Initiator, _ body: CommandBody) {
         self.init(
             verb, job, by: initiator, note: body.note, until: PauseEnd(body),
             withRun: body.withRun ?? false, count: body.count ?? 1, variables: body.variables,
@@ -159,9 +160,9 @@ extension Order {
     }
 }
 
-extension Order.PauseEnd {
+extension JobCommand.PauseEnd {
     /// The end of a pause or of a hold; nil if the body has none.
-    init?(_ body: OrderBody) {
+    init?(_ body: CommandBody) {
         if let instant = body.until.flatMap({ WallInstant(rfc3339: $0) }) {
             self = .at(instant)
         } else if let span = body.forUsec {
@@ -206,7 +207,7 @@ extension Control {
         switch answer {
         case .done(let snapshot?):
             let status = JobStatus(snapshot)
-            send(.ok, OrderReply(changed: true, reason: nil, status: status), reply)
+            send(.ok, CommandReply(changed: true, reason: nil, status: status), reply)
         case .done(nil):
             send(
                 .conflict, ErrorReply("job \"\(job)\": a reload has removed it", code: .conflict),

@@ -6,10 +6,10 @@ import Synchronization
 package import TimerCore
 
 /// The results of a command for many jobs, collected until all are there.
-package final class OrderResults: Sendable {
+package final class CommandResults: Sendable {
     /// The result for one job.
     package struct Result: Sendable {
-        package var order: Order
+        package var command: JobCommand
         package var answer: Answer
         package var snapshot: JobSnapshot?
     }

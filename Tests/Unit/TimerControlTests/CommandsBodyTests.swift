@@ -6,18 +6,18 @@ import TimerCore
 
 @testable import TimerControl
 
-@Suite struct OrdersBodyTests {
+@Suite struct CommandsBodyTests {
     @Test func aCommandForManyJobsHasAllValuesOfACommandForOne() {
         func names(_ value: Any) -> Set<String> {
             Set(Mirror(reflecting: value).children.compactMap(\.label))
         }
-        let many = names(OrdersBody(.all, OrderBody()))
-        #expect(many == names(OrderBody()).union(["all", "jobs", "pauses"]))
+        let many = names(CommandsBody(.all, CommandBody()))
+        #expect(many == names(CommandBody()).union(["all", "jobs", "pauses"]))
     }
 
     @Test func aJobThatIsNamedTwiceIsOrderedOnce() throws {
         let body = Array(#"{"jobs": ["backup", "a", "backup"]}"#.utf8)
         let read = try ControlRequest(method: "POST", path: "/v1/jobs/run", body: body)
-        #expect(read == .orders(.run, .jobs([Job.Name("backup")!, Job.Name("a")!])))
+        #expect(read == .commands(.run, .jobs([Job.Name("backup")!, Job.Name("a")!])))
     }
 }

@@ -18,18 +18,18 @@ extension JobSelection {
 }
 
 /// Requests runs and prints the result of each: it started, waits, or failed to start.
-struct RunOrder {
+struct RunRequester {
     var connection: Connection
     var isWaiting = false
     /// Whether only jobs are selected whose last run failed; the others are not printed.
     var isAboutFailed = false
-    var body = OrderBody()
+    var body = CommandBody()
 
-    func give(_ verb: Order.Verb, _ jobs: JobSelection) throws {
+    func give(_ verb: JobCommand.Verb, _ jobs: JobSelection) throws {
         guard let job = jobs.single else { return try giveMany(verb, jobs) }
-        let reply = try connection.ask(.order(verb, job, body), for: OrderReply.self)
+        let reply = try connection.ask(.command(verb, job, body), for: CommandReply.self)
         guard let run = reply.run.flatMap({ Run.ID($0) }) else {
-            return try connection.show(reply) { Text.order(reply, done: "run requested") }
+            return try connection.show(reply) { Text.command(reply, done: "run requested") }
         }
         guard !isWaiting else { return try wait(for: run) }
         let start = RunStart(connection).single(run)
@@ -43,8 +43,8 @@ struct RunOrder {
         throw Connection.fail(1, "\(job): run \(run) \(failure)")
     }
 
-    private func giveMany(_ verb: Order.Verb, _ jobs: JobSelection) throws {
-        var reply = try connection.ask(.orders(verb, jobs, body), for: OrdersReply.self)
+    private func giveMany(_ verb: JobCommand.Verb, _ jobs: JobSelection) throws {
+        var reply = try connection.ask(.commands(verb, jobs, body), for: CommandsReply.self)
         if isAboutFailed { reply.results.removeAll { !$0.changed && $0.refused != true } }
         let starts = RunStart(connection).all(reply.results.compactMap(\.run))
         var complaints: [String] = []
@@ -61,7 +61,7 @@ struct RunOrder {
                         Text.requested(result.job, run: run, start, left: result.remainingUsec))
                 }
             } else {
-                lines.append(Text.order(result, done: "run requested"))
+                lines.append(Text.command(result, done: "run requested"))
             }
         }
         if connection.json {

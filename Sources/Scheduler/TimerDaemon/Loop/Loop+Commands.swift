@@ -10,22 +10,25 @@ import TimerStore
 /// Commands: for one job, for many jobs, and for one-off jobs.
 extension Loop {
     /// Executes a command and answers once its changes are on the disk.
-    package func handle(_ order: Order, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void) {
-        after(.clocks) { $0.execute(order, isPart: false, reply: reply) }
+    package func handle(
+        _ command: JobCommand, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
+    ) {
+        after(.clocks) { $0.execute(command, isPart: false, reply: reply) }
     }
 
     /// Executes a command now.
     ///
     /// - Parameter isPart: whether it belongs to a command for many jobs.
     fileprivate func execute(
-        _ order: Order, isPart: Bool, reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
+        _ command: JobCommand, isPart: Bool,
+        reply: @escaping @Sendable (Answer, JobSnapshot?) -> Void
     ) {
-        if fleet != nil || order.machine != nil, handleInFleet(order, reply: reply) { return }
+        if fleet != nil || command.machine != nil, handleInFleet(command, reply: reply) { return }
         receive(
-            .order(order),
-            answer: Reply(about: order.job, isPart: isPart) { answer in
+            .command(command),
+            answer: Reply(about: command.job, isPart: isPart) { answer in
                 self.later { loop in
-                    let snapshot = loop.agenda.snapshot(of: order.job, at: loop.steadyNow())
+                    let snapshot = loop.agenda.snapshot(of: command.job, at: loop.steadyNow())
                     reply(answer, snapshot.map { loop.shown($0) })
                 }
             })
@@ -70,9 +73,9 @@ extension Loop {
     ///     all jobs that are. Nothing was changed then.
     ///   - done: called with the result for each job, on a queue of its own.
     package func handle(
-        _ jobs: [Job.Name]?, order: @escaping @Sendable (Job.Name) -> Order,
+        _ jobs: [Job.Name]?, command: @escaping @Sendable (Job.Name) -> JobCommand,
         unknown: @escaping @Sendable (_ jobs: [Job.Name], _ configured: [Job.Name]) -> Void,
-        done: @escaping @Sendable ([OrderResults.Result]) -> Void
+        done: @escaping @Sendable ([CommandResults.Result]) -> Void
     ) {
         after([.clocks, .decision, .transaction]) { loop in
             let configured = loop.agenda.names
@@ -84,15 +87,15 @@ extension Loop {
                 }
                 guard others.isEmpty else { return unknown(others, configured) }
             }
-            let orders = (jobs ?? configured).map(order)
+            let commands = (jobs ?? configured).map(command)
             loop.router.beginTransaction()
-            let results = OrderResults(count: orders.count, done: done)
-            loop.begin(CommandWork(orders[...], results), as: .command)
+            let results = CommandResults(count: commands.count, done: done)
+            loop.begin(CommandWork(commands[...], results), as: .command)
         }
     }
 
     /// All jobs are decided on, and now everything is saved.
-    fileprivate func saveTransaction(_ results: OrderResults) {
+    fileprivate func saveTransaction(_ results: CommandResults) {
         let writes = router.takeTransaction().map { write($0) }
         recorder.writeAtomically(
             writes.map(\.changes), durable: writes.contains(where: \.durable)
@@ -105,7 +108,7 @@ extension Loop {
 
     /// Submits the writes that waited for the transaction.
     private func finishTransaction(
-        _ writes: [Write], _ refused: Set<Run.ID>, _ results: OrderResults
+        _ writes: [Write], _ refused: Set<Run.ID>, _ results: CommandResults
     ) {
         for late in router.endTransaction() { submit(write(late)) }
         recorder.write([noteWrite(through: agenda.eventNumber)])
@@ -228,24 +231,24 @@ extension Loop {
 
 /// A command for many jobs that the agenda decides on, some jobs at a time.
 private final class CommandWork: LongWork {
-    private var orders: ArraySlice<Order>
-    private let results: OrderResults
+    private var commands: ArraySlice<JobCommand>
+    private let results: CommandResults
 
-    init(_ orders: ArraySlice<Order>, _ results: OrderResults) {
-        self.orders = orders
+    init(_ commands: ArraySlice<JobCommand>, _ results: CommandResults) {
+        self.commands = commands
         self.results = results
     }
 
     func advance(on loop: isolated Loop) -> PortionResult {
-        let some = orders.prefix(Loop.jobsPerPortion)
-        orders = orders.dropFirst(some.count)
-        for (index, order) in zip(some.indices, some) {
-            loop.router.reach(order.job)
-            loop.execute(order, isPart: true) { [results] answer, snapshot in
-                results.note(.init(order: order, answer: answer, snapshot: snapshot), at: index)
+        let some = commands.prefix(Loop.jobsPerPortion)
+        commands = commands.dropFirst(some.count)
+        for (index, command) in zip(some.indices, some) {
+            loop.router.reach(command.job)
+            loop.execute(command, isPart: true) { [results] answer, snapshot in
+                results.note(.init(command: command, answer: answer, snapshot: snapshot), at: index)
             }
         }
-        guard orders.isEmpty else { return .more }
+        guard commands.isEmpty else { return .more }
         loop.saveTransaction(results)
         return .finished
     }

@@ -5,7 +5,7 @@ package import TimerCore
 
 /// A request to a runner to check the condition of a run. It starts nothing of the job: the
 /// condition is that of the configuration which the runner has read itself.
-package struct CheckOrder: Hashable, Sendable {
+package struct CheckRequest: Hashable, Sendable {
     package var run: Run.ID
     /// Distinguishes several checks for one run: an answer has the number of its request.
     package var number: UInt64
@@ -29,10 +29,10 @@ extension Run.ID {
 }
 
 extension WireWriter {
-    mutating func put(_ order: CheckOrder) {
-        put(order.run)
-        put(order.number)
-        put(order.fingerprint)
+    mutating func put(_ request: CheckRequest) {
+        put(request.run)
+        put(request.number)
+        put(request.fingerprint)
     }
 
     mutating func put(_ answer: Condition.Answer) {
@@ -50,8 +50,8 @@ extension WireWriter {
 }
 
 extension WireReader {
-    mutating func check() throws(Fault) -> CheckOrder {
-        CheckOrder(run: try run(), number: try unsigned(), fingerprint: try unsigned())
+    mutating func check() throws(Fault) -> CheckRequest {
+        CheckRequest(run: try run(), number: try unsigned(), fingerprint: try unsigned())
     }
 
     mutating func answer() throws(Fault) -> Condition.Answer {

@@ -35,31 +35,33 @@ extension Connection {
     /// Sends one command for these jobs and prints the result for each, one per line. If one of the
     /// names is unknown, nothing is changed. The exit status is 1 if the command failed for one of
     /// the jobs.
-    func order(
-        _ verb: Order.Verb, _ jobs: JobSelection, _ body: OrderBody = OrderBody(), done: String
+    func command(
+        _ verb: JobCommand.Verb, _ jobs: JobSelection, _ body: CommandBody = CommandBody(),
+        done: String
     ) throws {
         if let job = jobs.single {
-            let reply = try ask(.order(verb, job, body), for: OrderReply.self)
-            return try show(reply) { Text.order(reply, done: done) }
+            let reply = try ask(.command(verb, job, body), for: CommandReply.self)
+            return try show(reply) { Text.command(reply, done: done) }
         }
-        try orderMany(verb, jobs, body, done: done)
+        try commandMany(verb, jobs, body, done: done)
     }
 
     /// The same for jobs that were not named one by one. The form of the output does not depend on
     /// their number.
-    func orderMany(
-        _ verb: Order.Verb, _ jobs: JobSelection, _ body: OrderBody = OrderBody(), done: String
+    func commandMany(
+        _ verb: JobCommand.Verb, _ jobs: JobSelection, _ body: CommandBody = CommandBody(),
+        done: String
     ) throws {
-        let reply = try ask(.orders(verb, jobs, body), for: OrdersReply.self)
+        let reply = try ask(.commands(verb, jobs, body), for: CommandsReply.self)
         let refused = reply.results.filter { $0.refused == true }
         let carriedOut = reply.results.filter { $0.refused != true }
         if json {
             try show(reply) { "" }
         } else if !carriedOut.isEmpty {
-            print(Text.orders(carriedOut, done: done).joined(separator: "\n"))
+            print(Text.commands(carriedOut, done: done).joined(separator: "\n"))
         }
         guard !refused.isEmpty else { return }
-        var sentences = refused.prefix(Text.ordersMax).map {
+        var sentences = refused.prefix(Text.commandsMax).map {
             "job \"\($0.job)\": \($0.reason ?? "refused")"
         }
         let more = refused.count - sentences.count
@@ -72,19 +74,19 @@ extension Connection {
 
 extension Text {
     /// Of how many jobs the result of a command is shown one by one.
-    static let ordersMax = 20
+    static let commandsMax = 20
 
     /// The results of a command for many jobs: a line for each, or for very many how many there are.
-    static func orders(_ results: [OrdersReply.Result], done: String) -> [String] {
-        guard results.count > ordersMax, !Terminal.isFull else {
-            return results.map { order($0, done: done) }
+    static func commands(_ results: [CommandsReply.Result], done: String) -> [String] {
+        guard results.count > commandsMax, !Terminal.isFull else {
+            return results.map { command($0, done: done) }
         }
         let changed = results.filter(\.changed)
         let others = results.filter { !$0.changed }
         var lines: [String] = []
         if !changed.isEmpty { lines.append("\(plural(changed.count, "job")): \(done)") }
-        lines += others.prefix(ordersMax).map { order($0, done: done) }
-        let more = others.count - ordersMax
+        lines += others.prefix(commandsMax).map { command($0, done: done) }
+        let more = others.count - commandsMax
         if more > 0 { lines.append("\(plural(more, "more job")): nothing to do") }
         return lines
     }
