@@ -62,7 +62,7 @@ public struct EventQuery: RequestQuery {
 
     /// What browsers send when they connect again goes before the query, which is that of the first
     /// time.
-    public mutating func take(_ headers: RequestHeaders) throws(ControlRequest.Fault) {
+    public mutating func read(_ headers: RequestHeaders) throws(ControlRequest.Fault) {
         guard let id = headers.lastEventID else { return }
         guard let number = UInt64(digits: id), number <= Int64.max else {
             throw .badQuery("Last-Event-ID must be the number of an event")

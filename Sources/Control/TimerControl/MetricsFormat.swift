@@ -13,7 +13,7 @@ public enum MetricsFormat: RequestQuery {
     /// It is requested with a header.
     public static let parameters: [QueryParameter<MetricsFormat>] = []
 
-    public mutating func take(_ headers: RequestHeaders) {
+    public mutating func read(_ headers: RequestHeaders) {
         self = MetricsFormat(accepted: headers.accepted)
     }
 

@@ -24,10 +24,10 @@ extension ControlHandler {
         guard let context else { return }
         var answer = responder.finished(answer)
         if responder.limitsUnread {
-            if !unread.take(answer.line.readableBytes) {
+            if !unread.reserve(answer.line.readableBytes) {
                 answer = responder.finished(Self.tooMuchUnread)
                 // An answer that is so short always counts.
-                _ = unread.take(answer.line.readableBytes)
+                _ = unread.reserve(answer.line.readableBytes)
             }
             unreadCount = answer.line.readableBytes
         }
@@ -92,7 +92,7 @@ extension ControlHandler {
     private func send(_ part: ByteBuffer, isLast: Bool) {
         guard state == .streaming, let context else { return }
         if responder.limitsUnread {
-            guard unread.take(part.readableBytes) else { return close() }
+            guard unread.reserve(part.readableBytes) else { return close() }
             unreadCount = part.readableBytes
         }
         startClock(timeToRead(part.readableBytes)) { $0.close() }

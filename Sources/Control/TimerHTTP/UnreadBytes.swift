@@ -19,7 +19,7 @@ package final class UnreadBytes: Sendable {
     ///
     /// - Returns: false if too many bytes wait already, and these do not count. An answer that is
     ///   longer than the limit is accepted if it is the only one.
-    func take(_ count: Int) -> Bool {
+    func reserve(_ count: Int) -> Bool {
         bytes.withLock { bytes in
             guard count <= Self.shortMax || bytes == 0 || bytes + count <= Self.max else {
                 return false

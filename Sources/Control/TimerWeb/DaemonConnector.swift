@@ -73,7 +73,7 @@ package final class DaemonConnector: Sendable {
             if isStale { state.isBeingRead = true }
             return (state.names, isStale)
         }
-        if isStale { ask(.web, .none) { self.take($0) } }
+        if isStale { ask(.web, .none) { self.handle($0) } }
         return names
     }
 
@@ -81,13 +81,13 @@ package final class DaemonConnector: Sendable {
     package func learnHosts() {
         let done = DispatchSemaphore(value: 0)
         ask(.web, .none) { result in
-            self.take(result)
+            self.handle(result)
             done.signal()
         }
         _ = done.wait(timeout: .now() + .seconds(2))
     }
 
-    private func take(_ result: Result<ControlClient.Reply, ControlClient.Failure>) {
+    private func handle(_ result: Result<ControlClient.Reply, ControlClient.Failure>) {
         let reply: WebReply? =
             if case .success(let answer) = result, answer.status == 200 {
                 try? ControlJSON.decode(WebReply.self, from: answer.body)

@@ -134,7 +134,7 @@ package final class EventHub: Sendable {
             let result = source.stream(
                 EventQuery(start: instance == nil ? .now : .after(number)), credentials
             ) { message in
-                isSame = take(message)
+                isSame = handle(message)
                 return isSame && count > 0
             }
             // The daemon ends it after a minute; anything else means that it is down, or was restarted.
@@ -167,7 +167,7 @@ package final class EventHub: Sendable {
     }
 
     /// - Returns: whether it comes from the same instance of the daemon as the part before.
-    private func take(_ message: ServerSentEvent) -> Bool {
+    private func handle(_ message: ServerSentEvent) -> Bool {
         let number = message.id.flatMap { UInt64($0) } ?? 0
         if message.event == "hello" {
             guard let hello = try? ControlJSON.decode(EventsHello.self, from: message.data) else {

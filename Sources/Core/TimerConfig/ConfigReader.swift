@@ -177,7 +177,7 @@ public enum ConfigReader {
         }
         decoder.files = files
         let main = try bytes(of: files.main) { () throws(ConfigError) in try files.readMain() }
-        decoder.take(try Document(bytes: main, file: files.main))
+        decoder.decode(try Document(bytes: main, file: files.main))
         let (others, error) = files.others()
         if let error { decoder.leaveOutFolder(error) }
         // With pauses between the jobs, others need the processors.
@@ -196,7 +196,7 @@ public enum ConfigReader {
                 switch try file.get() {
                 case .unchanged(let hash): decoder.keep(file: other.path, hash: hash)
                 case .contents(let contents, let hash):
-                    decoder.take(try contents.document(), hash: hash)
+                    decoder.decode(try contents.document(), hash: hash)
                 }
             } catch {
                 decoder.leaveOut(file: other.path, error)
@@ -206,7 +206,7 @@ public enum ConfigReader {
         if let oneOffError { decoder.leaveOutFolder(oneOffError) }
         for file in oneOffs {
             do throws(ConfigError) {
-                try decoder.takeOneOff(
+                try decoder.decodeOneOff(
                     try Document(bytes: try files.read(file), file: file.path), named: file.name)
             } catch {
                 // The one-off job has ended, or was cancelled, since the directory was listed.
@@ -281,7 +281,7 @@ public enum ConfigReader {
         var decoder = Decoder(
             zones: zones, seed: 0, checks: nil, settings: settings, isSingle: true)
         let file = try files.oneOff("\(name).toml")
-        try decoder.takeOneOff(
+        try decoder.decodeOneOff(
             try Document(bytes: try files.read(file), file: file.path), named: file.name)
         let reading = decoder.reading()
         if let error = reading.errors.first { throw error }
@@ -301,7 +301,7 @@ public enum ConfigReader {
         var decoder = Decoder(
             zones: zones, seed: seed, checks: checks, surroundings: surroundings)
         decoder.files = ownerUID.map { ConfigFiles(main: file, ownerUID: $0) }
-        decoder.take(try Document(bytes: bytes, file: file))
+        decoder.decode(try Document(bytes: bytes, file: file))
         return decoder.reading()
     }
 

@@ -73,7 +73,7 @@ extension ConfigReader {
         let files = ConfigFiles(main: path, ownerUID: ownerUID)
         if surroundings != nil {
             decoder.files = files
-            decoder.take(try Document(bytes: try files.readMain(), file: path))
+            decoder.decode(try Document(bytes: try files.readMain(), file: path))
         } else {
             try read(files, replacing: nil, known: [:], into: &decoder)
         }

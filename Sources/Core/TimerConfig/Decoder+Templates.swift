@@ -118,7 +118,7 @@ extension Decoder {
             let mark = table?.mark ?? instance.mark
             let node = TomlNode(mark: mark, value: .table(entries))
             let job = readJob(TomlEntry(key: name, mark: mark, node: node), defaults, &reader)
-            if let job, isRight { take(job) } else { leaveOut(name) }
+            if let job, isRight { append(job) } else { leaveOut(name) }
         }
     }
 

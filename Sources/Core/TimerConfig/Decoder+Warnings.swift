@@ -10,12 +10,12 @@ extension Decoder {
     private mutating func isTold(_ code: ConfigWarning.Code) -> Bool {
         if code.isNote {
             noteCount += 1
-            told.notes += 1
-            return told.notes <= ConfigReading.errorsMax
+            reported.notes += 1
+            return reported.notes <= ConfigReading.errorsMax
         }
         warningCount += 1
-        told.warnings += 1
-        return told.warnings <= ConfigReading.errorsMax
+        reported.warnings += 1
+        return reported.warnings <= ConfigReading.errorsMax
     }
 
     /// The first part of a search path that is empty or relative.

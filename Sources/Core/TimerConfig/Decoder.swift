@@ -78,7 +78,7 @@ struct Decoder {
     /// Whether the file that is being read may be among `lasting`.
     var isLasting = false
     /// How many of the file that is being read are among `warnings`.
-    var told = (warnings: 0, notes: 0)
+    var reported = (warnings: 0, notes: 0)
     /// What the machine answered. Of very many jobs most ask the same.
     var findings: [MachineCheck.Question: [MachineCheck.Finding]] = [:]
     let checks: ConfigChecks?
@@ -149,10 +149,10 @@ struct Decoder {
     }
 
     /// - Parameter hash: the hash of its contents, if a later reading may do without it.
-    mutating func take(_ document: Document, hash: Int? = nil) {
+    mutating func decode(_ document: Document, hash: Int? = nil) {
         // Who made a one-off job has said all that it is.
         var reader = FileReader(document: document, inheriting: isOneOff ? nil : mainDefaults)
-        told = (0, 0)
+        reported = (0, 0)
         isLasting = true
         let defaults = readDefaults(&reader)
         // The settings are read before the jobs, wherever they are in the file.
@@ -206,7 +206,7 @@ struct Decoder {
     /// The definition of a one-off job: one table `[job.NAME]` with `at`, in the file `NAME.toml`.
     ///
     /// - Throws: what is wrong with the file as a whole.
-    mutating func takeOneOff(_ document: Document, named file: String) throws(ConfigError) {
+    mutating func decodeOneOff(_ document: Document, named file: String) throws(ConfigError) {
         let name = file.hasSuffix(".toml") ? String(file.dropLast(5)) : file
         var jobs: [TomlEntry] = []
         if document.entries.count == 1, document.entries[0].key == "job",
@@ -224,7 +224,7 @@ struct Decoder {
         }
         let count = self.jobs.count
         isOneOff = true
-        take(document)
+        decode(document)
         isOneOff = false
         for index in count..<self.jobs.count { self.jobs[index].isOneOff = true }
     }
@@ -278,14 +278,14 @@ struct Decoder {
             } else if !templates.strays.contains(key.key),
                 let job = readJob(key, defaults, &reader)
             {
-                take(job)
+                append(job)
             } else {
                 leaveOut(key.shown)
             }
         }
     }
 
-    mutating func take(_ job: Job) {
+    mutating func append(_ job: Job) {
         jobs.append(job)
         eachJob?()
     }

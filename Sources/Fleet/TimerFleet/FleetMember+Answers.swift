@@ -27,7 +27,7 @@ extension FleetMember {
             if case .adoption(let value) = taken.purpose { adopted(value, answer) }
             if taken.purpose.isMember { session.forgetAnnouncement() }
             outbox.keepUnresolved(taken.purpose)
-            takeClock(sent, answer, now)
+            applyClock(sent, answer, now)
             loseView()
             return
         }
@@ -68,14 +68,14 @@ extension FleetMember {
     }
 
     /// Takes what this machine wrote to the clock while it reads the store again.
-    private mutating func takeClock(
+    private mutating func applyClock(
         _ sent: [FleetTransaction.Branch], _ answer: FleetAnswer, _ now: Now
     ) {
         guard answer.cluster == memory.known.cluster else { return }
         for (branch, result) in zip(sent, answer.branches) where result == .applied {
             for case .put(.clock, let text, _) in branch.changes {
                 guard let value = try? ClockValue(text: text) else { continue }
-                fleetClock.takeOwn(value, revision: answer.revision, at: now.awake)
+                fleetClock.applyOwn(value, revision: answer.revision, at: now.awake)
             }
         }
     }

@@ -170,7 +170,7 @@ extension FleetMember {
         }
         more.clock = view.clock?.value
         more.clockAt = now.wall
-        memory.take(more, at: now.awake)
+        memory.merge(more, at: now.awake)
         actions.append(.rememberMore(more))
     }
 }

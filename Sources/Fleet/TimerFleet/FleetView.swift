@@ -56,14 +56,14 @@ struct FleetView {
         _ key: FleetKey, _ found: Versioned<String>?, at revision: Int64
     ) throws(FleetFault) {
         do throws(FleetFault) {
-            try take(key, found, at: revision)
+            try apply(key, found, at: revision)
             forgetFault(of: key, found, at: revision)
         } catch {
             try keep(error, of: key, found?.modified ?? revision)
         }
     }
 
-    private mutating func take(
+    private mutating func apply(
         _ key: FleetKey, _ found: Versioned<String>?, at revision: Int64
     ) throws(FleetFault) {
         switch key {

@@ -86,7 +86,7 @@ struct FollowedClock {
     /// This machine wrote the clock, while it reads the store again. The snapshot brings the same value, but
     /// perhaps seconds later, and the time between would be discarded: an opening sets the estimate to its
     /// value.
-    mutating func takeOwn(_ value: ClockValue, revision: Int64, at now: AwakeInstant) {
+    mutating func applyOwn(_ value: ClockValue, revision: Int64, at now: AwakeInstant) {
         estimate?.receive(Versioned(value, created: revision, modified: revision), at: now)
     }
 

@@ -32,7 +32,7 @@ public struct SeenValues: Hashable, Sendable {
     /// Takes what was seen besides. Of each key the newest value stays.
     ///
     /// - Complexity: O(*k*) in the jobs of `more`.
-    public mutating func take(_ more: Self) {
+    public mutating func merge(_ more: Self) {
         revision = max(revision, more.revision)
         jobs.merge(more.jobs) { $0.modified > $1.modified ? $0 : $1 }
         if let new = more.hold, new.modified >= hold?.modified ?? 0 { hold = new }
@@ -104,7 +104,7 @@ public struct IdentityGuard: Hashable, Sendable {
 
     /// Takes what was seen in a store that was checked.
     public mutating func see(cluster: String, identity: IdentityValue, _ seen: SeenValues) {
-        guard self.identity != identity else { return self.seen.take(seen) }
+        guard self.identity != identity else { return self.seen.merge(seen) }
         self.cluster = cluster
         self.identity = identity
         self.seen = seen

@@ -50,9 +50,9 @@ struct MemberMemory {
     }
 
     /// Some of it was read, and with it the fleet clock.
-    mutating func take(_ more: SeenValues, at now: AwakeInstant) {
+    mutating func merge(_ more: SeenValues, at now: AwakeInstant) {
         clockRemembered = now
-        known.seen.take(more)
+        known.seen.merge(more)
     }
 
     /// Whether the fleet clock must be remembered.

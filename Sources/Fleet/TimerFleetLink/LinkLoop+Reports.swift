@@ -20,7 +20,7 @@ struct SnapshotParts {
     }
 
     /// Returns all parts, and begins again without any.
-    mutating func take() -> FleetAnswer.Reads {
+    mutating func drain() -> FleetAnswer.Reads {
         defer { self = SnapshotParts() }
         return values
     }
@@ -28,7 +28,7 @@ struct SnapshotParts {
 
 extension LinkLoop {
     /// Takes a message. False if it must not come now.
-    mutating func take(_ report: FleetReport) -> Bool {
+    mutating func handle(_ report: FleetReport) -> Bool {
         switch report {
         case .welcome(let version):
             guard !isGreeted else { return false }
@@ -45,8 +45,8 @@ extension LinkLoop {
             status.isRunning = true
             self.report(status)
         case .leased, .kept, .leaseLost, .leaseUnanswered, .leaseEnded:
-            return isGreeted && takeLease(report)
-        case .values, .loaded, .changed, .watchLost: return isGreeted && takeWatch(report)
+            return isGreeted && handleLease(report)
+        case .values, .loaded, .changed, .watchLost: return isGreeted && handleWatch(report)
         case .answered(let id, let answer):
             guard transactions.remove(id) != nil else { return false }
             handler(.event(.answered(id, answer)))
@@ -57,14 +57,14 @@ extension LinkLoop {
         return true
     }
 
-    private mutating func takeLease(_ report: FleetReport) -> Bool {
+    private mutating func handleLease(_ report: FleetReport) -> Bool {
         switch report {
         case .leased(let lease, let sent):
             guard leaseRequests.remove(nil) != nil else { return false }
             leases.insert(lease)
             handler(.event(.leased(lease, sent: sent)))
         case .kept(let lease, let sent):
-            guard leaseRequests.remove(lease) != nil else { return takeLate(lease) }
+            guard leaseRequests.remove(lease) != nil else { return handleLate(lease) }
             handler(.event(.kept(lease, sent: sent)))
         case .leaseLost(let lease):
             // A transaction can be refused for it as well.
@@ -72,7 +72,7 @@ extension LinkLoop {
             leases.remove(lease)
             handler(.event(.leaseLost(lease)))
         case .leaseUnanswered(let lease):
-            return leaseRequests.remove(lease) != nil || takeLate(lease)
+            return leaseRequests.remove(lease) != nil || handleLate(lease)
         case .leaseEnded(let lease): return leases.remove(lease) != nil
         default: return false
         }
@@ -80,19 +80,19 @@ extension LinkLoop {
     }
 
     /// Whether it is the answer to the renewal of a lease that is known to be lost. It comes once.
-    private mutating func takeLate(_ lease: LeaseID?) -> Bool {
+    private mutating func handleLate(_ lease: LeaseID?) -> Bool {
         guard let lease, lease == lostWhileRenewed else { return false }
         lostWhileRenewed = nil
         return true
     }
 
-    private mutating func takeWatch(_ report: FleetReport) -> Bool {
+    private mutating func handleWatch(_ report: FleetReport) -> Bool {
         switch report {
         case .values(let entries):
             guard case .loading = watch else { return false }
             return snapshot.add(entries)
         case .loaded(let number, let cluster, let revision, let log):
-            let values = snapshot.take()
+            let values = snapshot.drain()
             guard case .loading(number) = watch else { return isFormer(number) }
             watch = .watching(number)
             let whole = FleetSnapshot(

@@ -76,7 +76,7 @@ struct LinkLoop: ~Copyable {
 
     mutating func run() {
         while true {
-            for command in mailbox.take() { execute(command) }
+            for command in mailbox.drain() { execute(command) }
             let hasMore = receive()
             let now = RunnerClock.awake()
             reportRefused(now)
@@ -198,7 +198,7 @@ struct LinkLoop: ~Copyable {
         for _ in 0..<Self.framesPerIteration {
             if let frame = socket?.next() {
                 heard = RunnerClock.awake()
-                guard let report = try? FleetReport(frame), take(report) else {
+                guard let report = try? FleetReport(frame), handle(report) else {
                     disconnect(
                         "timerd-fleet sent an invalid message; both must have the same "
                             + "version: systemctl restart timerd-fleet timerd")

@@ -54,7 +54,7 @@ final class LinkMailbox: Sendable {
     }
 
     /// Called by the thread after it has waited.
-    func take() -> [Command] {
+    func drain() -> [Command] {
         EventFD.drain(descriptor)
         return state.withLock { state in
             defer { state.commands = [] }

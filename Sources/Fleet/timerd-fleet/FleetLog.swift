@@ -35,11 +35,11 @@ struct FleetLog {
 
     /// Waits until everything was read, for at most this long.
     func flush() {
-        if let journal { return journal.flush(patience: Self.patience) }
-        lines.flush(patience: Self.patience)
+        if let journal { return journal.flush(timeout: Self.timeout) }
+        lines.flush(timeout: Self.timeout)
     }
 
-    private static let patience: Duration = .seconds(2)
+    private static let timeout: Duration = .seconds(2)
 
     private static func line(_ text: String, _ priority: Int, isJSON: Bool) -> String {
         guard isJSON else { return "timerd-fleet: \(text)\n" }

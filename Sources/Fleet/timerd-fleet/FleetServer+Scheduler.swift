@@ -164,7 +164,7 @@ extension FleetServer {
     /// Passes the reports of the threads on, as far as the scheduler reads them.
     mutating func send() {
         let isFull = (scheduler?.socket.backlog ?? 0) >= ReportQueue.bytesMax
-        let taken = reports.take(at: RunnerClock.awake(), isFull: isFull)
+        let taken = reports.drain(at: RunnerClock.awake(), isFull: isFull)
         nextReport = taken.nextAt
         for report in taken.reports {
             guard let scheduler else { break }

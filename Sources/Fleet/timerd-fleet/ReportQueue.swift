@@ -111,7 +111,7 @@ final class ReportQueue: Sendable {
     /// Takes what can be sent.
     ///
     /// - Parameter isFull: whether the connection takes nothing now.
-    func take(at now: Int64, isFull: Bool) -> Taken {
+    func drain(at now: Int64, isFull: Bool) -> Taken {
         state.withLock { state in
             var taken = Taken(status: state.status)
             state.status = nil

@@ -167,7 +167,7 @@ public final class Directory: Sendable {
 
     /// How long to wait for the lock of a killed process, and the interval between attempts, in
     /// microseconds.
-    private static let lockPatience: useconds_t = 3_000_000
+    private static let lockTimeout: useconds_t = 3_000_000
     private static let lockPause: useconds_t = 20_000
 
     /// Locks the directory for this process until it ends, so that no two daemons use the same
@@ -183,7 +183,7 @@ public final class Directory: Sendable {
         _ name: String = "timerd.lock", of program: String = "timerd", option: String = "--state"
     ) throws(Failure) {
         let file = try open(name, flags: O_RDWR | O_CREAT)
-        var left = Self.lockPatience
+        var left = Self.lockTimeout
         while flock(file, LOCK_EX | LOCK_NB) != 0 {
             let code = errno
             if code == EWOULDBLOCK || code == EINTR, left > 0 {

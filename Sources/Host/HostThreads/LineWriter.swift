@@ -69,16 +69,16 @@ package final class LineWriter: Sendable {
 
     /// Writes a line, with its line feed. It can be called on any thread.
     ///
-    /// - Parameter patience: how long to wait for room if there is none. A reader that took nothing
+    /// - Parameter timeout: how long to wait for room if there is none. A reader that took nothing
     ///   for this long is not waited for again until it reads.
-    package func write(_ line: String, patience: Duration = .zero) {
+    package func write(_ line: String, timeout: Duration = .zero) {
         let bytes = Array(line.utf8)
-        guard !attempt(bytes, isLast: patience <= .zero) else { return }
+        guard !attempt(bytes, isLast: timeout <= .zero) else { return }
         let start = clinux_awake()
         repeat {
             Self.pause()
         } while !attempt(
-            bytes, isLast: .nanoseconds(clinux_awake() - start) >= patience)
+            bytes, isLast: .nanoseconds(clinux_awake() - start) >= timeout)
     }
 
     /// Calls `body`, and writes the lines that are passed to `write` until it returns with few system
@@ -96,10 +96,10 @@ package final class LineWriter: Sendable {
     /// Waits until everything is written, for at most this long.
     /// - Returns: whether it is.
     @discardableResult
-    package func flush(patience: Duration) -> Bool {
+    package func flush(timeout: Duration) -> Bool {
         let start = clinux_awake()
         while !state.withLock(\.isEmpty) {
-            guard .nanoseconds(clinux_awake() - start) < patience else { return false }
+            guard .nanoseconds(clinux_awake() - start) < timeout else { return false }
             Self.pause()
         }
         return true

@@ -98,11 +98,11 @@ public final class Journal: Sendable {
     /// program calls it last: the journal looks up the unit of an entry when it reads it, and by then a
     /// process that has ended is gone, so that `journalctl -u` would not show why it ended. A journal
     /// that hangs is not waited for.
-    public func flush(patience: Duration) {
+    public func flush(timeout: Duration) {
         let start = clinux_awake()
         // The journal ignores an empty datagram. Once it has read it, it is done with those before.
         guard let socket, droppedCount == 0, socket.send([]) == 0 else { return }
-        while socket.hasUnread, .nanoseconds(clinux_awake() - start) < patience {
+        while socket.hasUnread, .nanoseconds(clinux_awake() - start) < timeout {
             usleep(Self.retryMicroseconds)
         }
     }

@@ -50,7 +50,7 @@ struct ClientLoop: ~Copyable {
     mutating func run() {
         while true {
             // The commands come first: a reply may be about a run whose start was sent directly.
-            let taken = mailbox.take()
+            let taken = mailbox.drain()
             if !taken.rest.isEmpty { socket?.sendRest(taken.rest) }
             for command in taken.commands { execute(command) }
             receive()
@@ -121,7 +121,7 @@ struct ClientLoop: ~Copyable {
                 guard let reply = try? WireReply(frame) else {
                     return disconnect("the runner sent an invalid message")
                 }
-                take(reply)
+                handle(reply)
             } else if !isFilled {
                 isFilled = true
                 socket?.fill()
@@ -133,9 +133,9 @@ struct ClientLoop: ~Copyable {
         hasFrames = true
     }
 
-    private mutating func take(_ reply: WireReply) {
+    private mutating func handle(_ reply: WireReply) {
         switch reply {
-        case .event(let number, let event): take(number, event)
+        case .event(let number, let event): handle(number, event)
         case .barrierReached(let number, let token):
             for reply in replies.take(through: token) { reply() }
             _ = received.receiveEvent(number)
@@ -152,21 +152,21 @@ struct ClientLoop: ~Copyable {
         }
     }
 
-    private mutating func take(_ number: UInt64, _ event: RunnerEvent) {
+    private mutating func handle(_ number: UInt64, _ event: RunnerEvent) {
         switch event {
         case .output, .unfinished, .dropped, .limited, .slowed, .leftBehind:
-            takeOutput(number, event)
-        case .began, .ended: takeEvent(number, event)
+            handleOutput(number, event)
+        case .began, .ended: handleEvent(number, event)
         }
     }
 
-    private mutating func takeOutput(_ number: UInt64, _ event: RunnerEvent) {
+    private mutating func handleOutput(_ number: UInt64, _ event: RunnerEvent) {
         guard received.receiveOutput(number) else { return }
         let (mailbox, instance) = (mailbox, received.instance)
         handler(.event(event)) { mailbox.seen(output: number, of: instance) }
     }
 
-    private mutating func takeEvent(_ number: UInt64, _ event: RunnerEvent) {
+    private mutating func handleEvent(_ number: UInt64, _ event: RunnerEvent) {
         let isNew = received.receiveEvent(number)
         var isEnd = false
         if case .ended = event {

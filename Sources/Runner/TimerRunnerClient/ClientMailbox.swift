@@ -109,7 +109,7 @@ final class ClientMailbox: Sendable {
     }
 
     /// Called by the thread after it has waited, before it reads or writes.
-    func take() -> Taken {
+    func drain() -> Taken {
         EventFD.drain(descriptor)
         return state.withLock { state in
             defer {

@@ -23,8 +23,8 @@ extension TimerdRunner {
 
     /// Waits until everything was read, for at most this long.
     static func flushLog() {
-        if let journal { return journal.flush(patience: logTime) }
-        lines.flush(patience: logTime)
+        if let journal { return journal.flush(timeout: logTime) }
+        lines.flush(timeout: logTime)
     }
 
     private static let logTime: Duration = .seconds(2)

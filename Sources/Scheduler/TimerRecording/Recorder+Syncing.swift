@@ -60,10 +60,10 @@ extension Recorder {
         do throws(StoreError) {
             if writeAheadLog == nil { writeAheadLog = try openStore().log() }
         } catch {
-            return noteSync(of: take(), failure: error)
+            return noteSync(of: drainUnsynced(), failure: error)
         }
         guard let writeAheadLog else { return }
-        let waiting = take()
+        let waiting = drainUnsynced()
         isSyncing = true
         syncQueue.async {
             var failure: StoreError?
@@ -73,7 +73,7 @@ extension Recorder {
     }
 
     /// Takes the requests that the next sync covers.
-    private func take() -> [Unsynced] {
+    private func drainUnsynced() -> [Unsynced] {
         isSyncDue = false
         defer { unsynced = [] }
         return unsynced

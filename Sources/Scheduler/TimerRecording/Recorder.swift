@@ -133,7 +133,7 @@ package actor Recorder: QueueActor {
     /// Writes these requests, together if they are few.
     package nonisolated func write(_ requests: [Request]) {
         later { recorder in
-            for request in requests { recorder.take(request) }
+            for request in requests { recorder.handle(request) }
         }
     }
 
@@ -160,7 +160,7 @@ package actor Recorder: QueueActor {
         reader.read(store.path, body, done)
     }
 
-    private func take(_ request: Request) {
+    private func handle(_ request: Request) {
         pending.append(request)
         taken += 1
         if let storeError {
@@ -290,7 +290,7 @@ package actor Recorder: QueueActor {
                 let jobs = try? store.jobCount()
             else { return done(nil) }
             let identity = store.identity
-            recorder.take(
+            recorder.handle(
                 Request(changes: [], durable: true) { _ in
                     done((identity, jobs: jobs))
                 } onDelayed: { _ in

@@ -83,7 +83,7 @@ package struct SimulateCommand: ParsableCommand {
         var simulation = Simulation(
             reading.jobSet, from: start, concurrentRunsMax: reading.settings.maxConcurrent,
             seed: MachineID.seed, runTime: faults.runTime, fails: faults.fails
-        ) { report.take($0) }
+        ) { report.append($0) }
         simulation.run(until: end, faults: faults.list)
         report.finish(reading.jobSet, from: start, to: end)
     }

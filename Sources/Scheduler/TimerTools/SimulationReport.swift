@@ -29,7 +29,7 @@ final class SimulationReport {
         var reason: String?
     }
 
-    func take(_ line: Simulation.Line) {
+    func append(_ line: Simulation.Line) {
         switch line {
         case .fault(let fault, let at): write(at, job: nil, Self.words(for: fault), event: "fault")
         case .logged(.fired(let run, _, _), let at):

@@ -75,7 +75,7 @@ extension Daemon {
     /// tried once more.
     private func wait(for step: StopStep, _ what: String) -> Bool {
         var outcome = step.wait(until: .now() + Self.stepTime)
-        if case .failed = outcome { outcome = step.wait(until: .now() + Self.storePatience) }
+        if case .failed = outcome { outcome = step.wait(until: .now() + Self.storeTimeout) }
         switch outcome {
         case .done: return true
         case .failed, .late:
@@ -91,7 +91,7 @@ extension Daemon {
             if let unwritten { log.critical("\(unwritten)") }
             said.end(nil)
         }
-        _ = said.wait(until: .now() + Self.storePatience)
+        _ = said.wait(until: .now() + Self.storeTimeout)
     }
 }
 

@@ -41,7 +41,7 @@ struct Daemon {
     static let logTime: Duration = .seconds(2)
     /// How much longer a stop waits for a store that cannot be written. The store tries once more
     /// in that time.
-    static let storePatience: DispatchTimeInterval = .milliseconds(1500)
+    static let storeTimeout: DispatchTimeInterval = .milliseconds(1500)
 
     /// For slow work that no caller waits for. It is not a global queue; see `DispatchQueue.answers`.
     static let background = DispatchQueue(label: "timerd.background", qos: .utility)
@@ -101,7 +101,7 @@ struct Daemon {
         }
         let output = LogOutput(options.log) { clocks.now().wall }
         // At the end its reader gets a moment to read the rest.
-        defer { output.flush(patience: Self.logTime) }
+        defer { output.flush(timeout: Self.logTime) }
         let log = output.makeLogger(level: options.logLevel)
         if let fault = options.zoneFault { log.warning("Started with a fault: \(fault)") }
         let reaper = OrphanReaper()

@@ -93,7 +93,7 @@ struct FleetScript {
             if row.value.state == .claimed, records { waiting.append(.recorded(row.run)) }
         case .forget(let run): rows[run] = nil
         case .remember(let known): memory.known = known
-        case .rememberMore(let seen): memory.known.seen.take(seen)
+        case .rememberMore(let seen): memory.known.seen.merge(seen)
         case .drain(let isDrained, let id):
             memory.isDrained = isDrained
             done[id] = .some(nil)

@@ -291,7 +291,7 @@ final class Simulation {
                 if case .unstarted = machine.registry[run] { machine.registry[run] = nil }
             case .remember(let known): machine.disk.known = known
             case .drain(let isDrained, _): machine.disk.isDrained = isDrained
-            case .rememberMore(let seen): machine.disk.known.seen.take(seen)
+            case .rememberMore(let seen): machine.disk.known.seen.merge(seen)
             default: break
             }
         }

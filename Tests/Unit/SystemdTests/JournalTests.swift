@@ -190,7 +190,7 @@ import Testing
                     if let text = socket.text() { read.withLock { $0.append(text) } }
                 }
             }
-            journal.flush(patience: .seconds(3600))
+            journal.flush(timeout: .seconds(3600))
             #expect(read.withLock { $0.count } >= 3)
         }
     }
@@ -198,12 +198,12 @@ import Testing
     @Test func aFlushDoesNotWaitForAHangingJournal() {
         let daemon = SystemdReceiver()
         let journal = Journal(path: daemon.address)
-        journal.flush(patience: .milliseconds(1))
+        journal.flush(timeout: .milliseconds(1))
         while journal.send(message: "x", priority: 6) {}
-        journal.flush(patience: .seconds(3600))
+        journal.flush(timeout: .seconds(3600))
         // Without a journal there is nothing to wait for either.
-        Journal(path: "no/path").flush(patience: .seconds(3600))
-        Journal(path: SystemdReceiver.unusedPath()).flush(patience: .seconds(3600))
+        Journal(path: "no/path").flush(timeout: .seconds(3600))
+        Journal(path: SystemdReceiver.unusedPath()).flush(timeout: .seconds(3600))
         withExtendedLifetime(daemon) {}
     }
 

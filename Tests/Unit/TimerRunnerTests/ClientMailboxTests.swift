@@ -28,13 +28,13 @@ import TimerCore
             #expect(isRung(mailbox))
             mailbox.seen(output: round, of: 1)
             mailbox.seen(events: 2 * round, of: 1)
-            let taken = mailbox.take()
+            let taken = mailbox.drain()
             #expect(taken.commands.count == 1)
             #expect(taken.seen == [1: ClientMailbox.Seen(events: 2 * round, output: round)])
             #expect(!isRung(mailbox))
             mailbox.seen(output: round, of: 2)
             #expect(isRung(mailbox))
-            #expect(mailbox.take().seen.keys.sorted() == [2])
+            #expect(mailbox.drain().seen.keys.sorted() == [2])
         }
     }
 }

@@ -105,7 +105,7 @@ import Testing
         for line in written { writer.write(line + "\n") }
         #expect(channel.lines(written.count) == written)
         #expect(writer.lostTotal == 0)
-        #expect(writer.flush(patience: .seconds(10)))
+        #expect(writer.flush(timeout: .seconds(10)))
     }
 
     /// A line that is longer than the pipe, between others.
@@ -196,8 +196,8 @@ import Testing
         let writer = Self.writer(channel)
         #expect(tcflow(channel.writer, TCOOFF) == 0)
         writer.write("one\n")
-        writer.write("two\n", patience: .seconds(60))
-        #expect(!writer.flush(patience: .milliseconds(1)))
+        writer.write("two\n", timeout: .seconds(60))
+        #expect(!writer.flush(timeout: .milliseconds(1)))
         #expect(tcflow(channel.writer, TCOON) == 0)
         #expect(channel.lines(2) == ["one", "two"])
     }
@@ -223,7 +223,7 @@ import Testing
         let writer = Self.writer(channel, bytesMax: 1000)
         let isDone = Atomic(false)
         let started = WorkerThread.start("test.writer") {
-            for number in 0..<5000 { writer.write("\(number)\n", patience: .seconds(60)) }
+            for number in 0..<5000 { writer.write("\(number)\n", timeout: .seconds(60)) }
             isDone.store(true, ordering: .releasing)
         }
         #expect(started == 0)
@@ -237,9 +237,9 @@ import Testing
         let channel = Channel.pipe()
         let writer = Self.writer(channel, bytesMax: 100)
         let line = String(repeating: "z", count: 99) + "\n"
-        while writer.lostTotal == 0 { writer.write(line, patience: .milliseconds(20)) }
+        while writer.lostTotal == 0 { writer.write(line, timeout: .milliseconds(20)) }
         // At 60 s each these would not end.
-        for _ in 0..<1000 { writer.write(line, patience: .seconds(60)) }
+        for _ in 0..<1000 { writer.write(line, timeout: .seconds(60)) }
         #expect(writer.lostTotal == 1001)
     }
 
@@ -249,6 +249,6 @@ import Testing
         let writer = Self.writer(channel)
         channel.endReading()
         for _ in 0..<10 { writer.write("nobody reads this\n") }
-        #expect(writer.flush(patience: .seconds(10)))
+        #expect(writer.flush(timeout: .seconds(10)))
     }
 }

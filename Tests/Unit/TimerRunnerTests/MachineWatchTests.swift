@@ -28,7 +28,7 @@ import TimerCore
         watch.watch([.mounts], at: 0)
         // Other tests may mount something as well, so nothing is said of a time without changes.
         let folder = try HangingFolder()
-        #expect(poll(&watch) && watch.take(at: 0) == .mounts)
+        #expect(poll(&watch) && watch.drain(at: 0) == .mounts)
         _ = folder
     }
 
@@ -53,17 +53,17 @@ import TimerCore
             var watch = MachineWatch(proc: "/proc")
             watch.watch([.network], at: 0)
             #expect(watch.polled.count == 1)
-            #expect(!poll(&watch, milliseconds: 0) && watch.take(at: 0).isEmpty)
+            #expect(!poll(&watch, milliseconds: 0) && watch.drain(at: 0).isEmpty)
             #expect(Native.setLoopback(isUp: true))
             #expect(poll(&watch))
             #expect(watch.polled.isEmpty, "it need not be noticed twice")
-            #expect(watch.next == 0 && watch.take(at: 0) == .network)
+            #expect(watch.next == 0 && watch.drain(at: 0) == .network)
             // What belongs to the same change was taken with it.
             #expect(!poll(&watch, milliseconds: 0))
             // The next report comes a second later, however often something changes.
             for isUp in [false, true, false] { #expect(Native.setLoopback(isUp: isUp)) }
-            #expect(poll(&watch) && watch.take(at: Self.second / 2).isEmpty)
-            #expect(watch.next == Self.second && watch.take(at: Self.second) == .network)
+            #expect(poll(&watch) && watch.drain(at: Self.second / 2).isEmpty)
+            #expect(watch.next == Self.second && watch.drain(at: Self.second) == .network)
         }
         if geteuid() == 0 { #expect(isPossible) }
     }
@@ -74,7 +74,7 @@ import TimerCore
             var watch = MachineWatch(proc: "/proc")
             watch.watch([.network], at: 0)
             for number in 0..<4000 { _ = Native.setLoopback(isUp: number % 2 == 0) }
-            #expect(poll(&watch) && watch.take(at: 0) == .network)
+            #expect(poll(&watch) && watch.drain(at: 0) == .network)
             #expect(!poll(&watch, milliseconds: 0), "all of them were taken")
         }
     }
@@ -85,8 +85,8 @@ import TimerCore
         watch.watch([.mounts], at: 5)
         watch.watch([.mounts], at: 10)
         #expect(watch.polled.count == 1 && watch.next == 10 + MachineWatch.keptFor)
-        #expect(watch.take(at: 9 + MachineWatch.keptFor).isEmpty && watch.polled.count == 1)
-        #expect(watch.take(at: 10 + MachineWatch.keptFor).isEmpty && watch.polled.isEmpty)
+        #expect(watch.drain(at: 9 + MachineWatch.keptFor).isEmpty && watch.polled.count == 1)
+        #expect(watch.drain(at: 10 + MachineWatch.keptFor).isEmpty && watch.polled.isEmpty)
         #expect(watch.next == nil)
     }
 

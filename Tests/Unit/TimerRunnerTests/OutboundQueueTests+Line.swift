@@ -22,8 +22,8 @@ extension OutboundQueueTests {
         let outbound = OutboundQueue()
         let connection = try connected()
         _ = outbound.connect(at: now)
-        _ = outbound.take(.began(run(1), pid: 7, at: end.at), at: now)
-        _ = outbound.take(.ended(run(1), end), at: now)
+        _ = outbound.enqueue(.began(run(1), pid: 7, at: end.at), at: now)
+        _ = outbound.enqueue(.ended(run(1), end), at: now)
         #expect(!outbound.sendDirectly())
         #expect(try connection.received().isEmpty)
 
@@ -37,7 +37,7 @@ extension OutboundQueueTests {
         #expect(try connection.received().isEmpty)
 
         #expect(outbound.closeLine().isEmpty)
-        _ = outbound.take(.ended(run(2), end), at: now)
+        _ = outbound.enqueue(.ended(run(2), end), at: now)
         #expect(!outbound.sendDirectly())
         #expect(sent(outbound) == [ended(3, run(2))])
         #expect(try connection.received().isEmpty)
@@ -48,7 +48,7 @@ extension OutboundQueueTests {
         let connection = try connected()
         _ = outbound.connect(at: now)
         outbound.openLine(connection.ours)
-        for number in 1...3 { _ = outbound.take(.ended(run(number), end), at: now) }
+        for number in 1...3 { _ = outbound.enqueue(.ended(run(number), end), at: now) }
         #expect(outbound.sendDirectly())
         _ = outbound.closeLine()
         outbound.seen(2, output: 0)
@@ -65,9 +65,9 @@ extension OutboundQueueTests {
         outbound.openLine(connection.ours)
         write(1, by: run(1), to: outbound)
         // The end of another run waits with it: the server's thread is awake then.
-        _ = outbound.take(.ended(run(2), end), at: now)
+        _ = outbound.enqueue(.ended(run(2), end), at: now)
         #expect(!outbound.sendDirectly())
-        _ = outbound.take(.ended(run(1), end), at: now)
+        _ = outbound.enqueue(.ended(run(1), end), at: now)
         #expect(!outbound.sendDirectly())
         #expect(try connection.received().isEmpty)
         _ = outbound.closeLine()
@@ -85,7 +85,7 @@ extension OutboundQueueTests {
         let tail = [UInt8](repeating: 120, count: 8000)
         let runs = (1...12).map { run($0) }
         for run in runs {
-            _ = outbound.take(.ended(run, RunEnd(.exited(0), at: end.at, tail: tail)), at: now)
+            _ = outbound.enqueue(.ended(run, RunEnd(.exited(0), at: end.at, tail: tail)), at: now)
         }
         #expect(!outbound.sendDirectly())
         // The line is closed now: nothing may get between.
@@ -104,7 +104,7 @@ extension OutboundQueueTests {
         _ = outbound.connect(at: now)
         outbound.openLine(connection.ours)
         shutdown(connection.ours, Int32(SHUT_WR))
-        _ = outbound.take(.ended(run(1), end), at: now)
+        _ = outbound.enqueue(.ended(run(1), end), at: now)
         #expect(!outbound.sendDirectly())
         #expect(!outbound.closeLine().isEmpty)
     }

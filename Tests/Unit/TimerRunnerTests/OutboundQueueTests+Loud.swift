@@ -16,8 +16,8 @@ extension OutboundQueueTests {
         write(100_000, by: run(1), to: outbound)
         // The window is full now.
         #expect(!sent(outbound).isEmpty && sent(outbound).isEmpty)
-        _ = outbound.take(.began(run(2), pid: 7, at: end.at), at: now)
-        _ = outbound.take(.ended(run(2), end), at: now)
+        _ = outbound.enqueue(.began(run(2), pid: 7, at: end.at), at: now)
+        _ = outbound.enqueue(.ended(run(2), end), at: now)
         #expect(
             told(sent(outbound)).map(\.event) == [
                 .began(run(2), pid: 7, at: end.at), .ended(run(2), end),
@@ -29,7 +29,7 @@ extension OutboundQueueTests {
         _ = outbound.connect(at: now)
         write(100_000, by: run(1), to: outbound)
         write(30, by: run(2), to: outbound)
-        _ = outbound.take(.ended(run(2), end), at: now)
+        _ = outbound.enqueue(.ended(run(2), end), at: now)
         let told = told(sent(outbound))
         #expect(lines(told, of: run(2)) == 30)
         let behind = try #require(place(ofEndOf: run(2), in: told))
@@ -45,7 +45,7 @@ extension OutboundQueueTests {
         write(100_000, by: run(1), to: outbound)
         _ = sent(outbound)
         write(1, by: run(2), to: outbound)
-        #expect(outbound.take(.ended(run(2), end), at: now), "the sending thread must be woken")
+        #expect(outbound.enqueue(.ended(run(2), end), at: now), "the sending thread must be woken")
         #expect(sent(outbound).isEmpty)
         let by = now + OutboundQueue.endDelayMax
         #expect(outbound.nextBatch(at: by - 1).nextAt == by)
@@ -63,7 +63,7 @@ extension OutboundQueueTests {
         write(100_000, by: run(1), to: outbound)
         _ = sent(outbound)
         write(1, by: run(2), to: outbound)
-        _ = outbound.take(.ended(run(2), end), at: now)
+        _ = outbound.enqueue(.ended(run(2), end), at: now)
         outbound.barrierReached(7)
         #expect(sent(outbound).isEmpty)
         let replies = sent(outbound, at: now + OutboundQueue.endDelayMax)
@@ -77,7 +77,7 @@ extension OutboundQueueTests {
         _ = outbound.connect(at: now)
         write(10, by: run(1), to: outbound)
         _ = sent(outbound)
-        _ = outbound.take(.ended(run(1), end), at: now)
+        _ = outbound.enqueue(.ended(run(1), end), at: now)
         #expect(told(sent(outbound)).count == 1)
         _ = outbound.connect(at: now)
         let told = told(sent(outbound))
@@ -87,7 +87,7 @@ extension OutboundQueueTests {
     @Test func anEndWithoutASchedulerWaitsForItsOutputOnceOneConnects() throws {
         let outbound = OutboundQueue()
         write(10, by: run(1), to: outbound)
-        _ = outbound.take(.ended(run(1), end), at: now)
+        _ = outbound.enqueue(.ended(run(1), end), at: now)
         let later = now + 10 * OutboundQueue.endDelayMax
         _ = outbound.connect(at: later)
         let told = told(sent(outbound, at: later))
@@ -155,7 +155,7 @@ extension OutboundQueueTests {
         let outbound = OutboundQueue()
         write(4000, of: 8192, by: run(1), to: outbound)
         write(4000, of: 8192, by: run(2), to: outbound)
-        _ = outbound.take(.ended(run(2), end), at: now)
+        _ = outbound.enqueue(.ended(run(2), end), at: now)
         let told = drained(outbound)
         for run in [run(1), run(2)] {
             let kept = lines(told, of: run)

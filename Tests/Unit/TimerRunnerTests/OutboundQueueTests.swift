@@ -25,7 +25,7 @@ import TimerCore
     ) {
         let line = [UInt8](repeating: 120, count: bytes)
         for _ in 0..<lines {
-            _ = outbound.take(.output(run, .stdout, line: line, isCut: false), at: now)
+            _ = outbound.enqueue(.output(run, .stdout, line: line, isCut: false), at: now)
         }
     }
 
@@ -81,10 +81,10 @@ import TimerCore
         let outbound = OutboundQueue()
         _ = outbound.connect(at: now)
         for number in 0..<10 {
-            _ = outbound.take(
+            _ = outbound.enqueue(
                 .output(run(1), .stdout, line: [UInt8(number)], isCut: false), at: now)
         }
-        _ = outbound.take(.ended(run(1), end), at: now)
+        _ = outbound.enqueue(.ended(run(1), end), at: now)
         let first = told(sent(outbound))
         #expect(first.map(\.number) == Array(1...10) + [1])
         #expect(first.map(\.isOutput) == Array(repeating: true, count: 10) + [false])
@@ -112,7 +112,7 @@ import TimerCore
     @Test func aRunThatIsNotStartedDoesNotDelayTheShutdown() {
         let outbound = OutboundQueue()
         #expect(outbound.isNew(run(1)) && outbound.isEmpty)
-        _ = outbound.take(.ended(run(1), end), at: now)
+        _ = outbound.enqueue(.ended(run(1), end), at: now)
         #expect(!outbound.isEmpty)
         _ = sent(outbound)
         outbound.seen(1, output: 0)
@@ -124,7 +124,7 @@ import TimerCore
     @Test func aRunIsNewOnlyOnce() {
         let outbound = OutboundQueue()
         #expect(outbound.isNew(run(1)) && !outbound.isNew(run(1)))
-        _ = outbound.take(.began(run(1), pid: 7, at: end.at), at: now)
+        _ = outbound.enqueue(.began(run(1), pid: 7, at: end.at), at: now)
         #expect(outbound.connect(at: now) == [.holds(run(1), began: end.at, isOver: false)])
         #expect(!outbound.isNew(run(1)))
     }
@@ -133,7 +133,7 @@ import TimerCore
     @Test func anUnacknowledgedEndIsNotAddedAgain() {
         let outbound = OutboundQueue()
         _ = outbound.isNew(run(1))
-        _ = outbound.take(.ended(run(1), end), at: now)
+        _ = outbound.enqueue(.ended(run(1), end), at: now)
         for _ in 0..<100 { #expect(!outbound.isNew(run(1))) }
         #expect(told(sent(outbound)).count == 1)
         for _ in 0..<100 { #expect(!outbound.isNew(run(1))) }
@@ -179,7 +179,7 @@ import TimerCore
                 case 3:
                     let lines = 1 + random.int(below: 1000)
                     let isLimited = random.int(below: 2) == 0
-                    _ = outbound.take(
+                    _ = outbound.enqueue(
                         isLimited ? .limited(run, lines: lines) : .dropped(run, lines: lines),
                         at: now)
                     written[run, default: 0] += lines
@@ -193,7 +193,7 @@ import TimerCore
                 }
             }
             let runs = (0..<14).map { pick($0) }
-            for run in runs { _ = outbound.take(.ended(run, end), at: now) }
+            for run in runs { _ = outbound.enqueue(.ended(run, end), at: now) }
             var ends = 0
             outbound.seen(lastEvent, output: lastOutput)
             while case let more = told(sent(outbound)), !more.isEmpty {

@@ -116,12 +116,12 @@ import TimerCore
         let isHeld = waiting.hold(.suspend(ScriptedRuns.run(1)), for: ScriptedRuns.run(1))
         let isUnknown = waiting.hold(.suspend(ScriptedRuns.run(4)), for: ScriptedRuns.run(4))
         #expect(isHeld && !isUnknown && waiting.commands == 1 && waiting.count == 3)
-        let taken = waiting.takeAll()
+        let taken = waiting.drain()
         #expect(taken.map(\.request.run) == [3, 1, 2].map { ScriptedRuns.run($0) })
         #expect(taken.map(\.commands.count) == [0, 1, 0])
         #expect(waiting.isEmpty && waiting.commands == 0)
         waiting.keep(taken[1])
-        #expect(waiting.commands == 1 && waiting.takeAll().count == 1)
+        #expect(waiting.commands == 1 && waiting.drain().count == 1)
     }
 
     @Test func aRunWaitsForFilesThatJustChanged_andNoLongerThanItMay() {
@@ -130,7 +130,7 @@ import TimerCore
         waiting.append(Self.request(1), until: 1)
         /// Keeps the run if it may still wait at this time, and says when to look at the files.
         func keep(rest: Int, at now: Int64) -> Int64? {
-            let one = waiting.takeAll()[0]
+            let one = waiting.drain()[0]
             let isKept = waiting.keep(
                 one, until: 2, rest: .milliseconds(rest), longest: .milliseconds(500),
                 step: .milliseconds(50), at: now)
@@ -152,7 +152,7 @@ import TimerCore
         #expect(mustRecheck(at: 150 * ms, true))
         #expect(keep(rest: 80, at: 500 * ms - 1) == 550 * ms - 1)
         #expect(keep(rest: 80, at: 500 * ms) == nil)
-        _ = waiting.takeAll()
+        _ = waiting.drain()
         #expect(waiting.recheckAt == nil)
     }
 

@@ -29,7 +29,7 @@ import TimerCore
 
         /// The runs that the thread must start, and those of which it is told that they are sent.
         func taken() -> (start: [StartRequest], started: [StartRequest], rest: [UInt8]) {
-            let taken = mailbox.take()
+            let taken = mailbox.drain()
             var (start, started): ([StartRequest], [StartRequest]) = ([], [])
             for command in taken.commands {
                 switch command {
@@ -70,7 +70,7 @@ import TimerCore
         #expect(setup.isSignalled)
         #expect(setup.taken().start == requests(1))
         setup.mailbox.openLine(setup.ours, room: 10)
-        _ = setup.mailbox.take()
+        _ = setup.mailbox.drain()
         setup.mailbox.start(requests(1))
         #expect(setup.isSignalled)
         #expect(setup.taken().start == requests(1))

@@ -113,12 +113,12 @@ import TimerCore
         let scheduled = WallInstant(microsecondsSinceEpoch: 1_795_000_000_000_000)
         let run = Run.ID(firing: Firing.ID(job: Job.Name("probe")!, scheduled: scheduled))
         #expect(outbound.isNew(run))
-        _ = outbound.take(.began(run, pid: 1, at: scheduled))
-        _ = outbound.take(.output(run, .stdout, line: Array("first".utf8), isCut: false))
+        _ = outbound.enqueue(.began(run, pid: 1, at: scheduled))
+        _ = outbound.enqueue(.output(run, .stdout, line: Array("first".utf8), isCut: false))
         for number in 1...50_000 {
-            _ = outbound.take(.unfinished(run, .stdout, line: Array("\(number)".utf8)))
+            _ = outbound.enqueue(.unfinished(run, .stdout, line: Array("\(number)".utf8)))
         }
-        _ = outbound.take(.output(run, .stdout, line: Array("last".utf8), isCut: false))
+        _ = outbound.enqueue(.output(run, .stdout, line: Array("last".utf8), isCut: false))
         _ = outbound.connect()
         var lines: [String] = []
         while case let batch = outbound.nextBatch(), !batch.replies.isEmpty {

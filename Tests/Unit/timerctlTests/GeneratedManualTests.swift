@@ -44,7 +44,9 @@ import TimerCore
 
     @Test func noCommandForAJobIsOneThatReads() {
         let reading = Timerctl.verbs.reduce(into: [:]) { $0[$1._commandName] = $1.reading }
-        for verb in JobCommand.Verb.allCases { #expect(reading[verb.rawValue] == .nothing, "\(verb)") }
+        for verb in JobCommand.Verb.allCases {
+            #expect(reading[verb.rawValue] == .nothing, "\(verb)")
+        }
     }
 
     /// The table of commands, and the list of the others below it.

@@ -151,7 +151,7 @@ import TimerCore
                 try? folder.write(text, to: "one-off.d/\(name)")
             }
             both.enter()
-            reloader.takeOneOff(name, by: "a test") { _ in both.leave() }
+            reloader.loadOneOff(name, by: "a test") { _ in both.leave() }
             await withCheckedContinuation { continuation in
                 both.notify(queue: .global()) { continuation.resume() }
             }

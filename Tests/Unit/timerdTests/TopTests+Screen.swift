@@ -70,7 +70,7 @@ extension TopTests {
         let size = TopSize(rows: 30, columns: 160)
         var state = try Self.state(12, size)
         #expect(Self.screen(state, size)[3].contains(" │ waiting for timerd"))
-        state.take(try Self.detail("job-0"), size, now: Terminal.now)
+        state.apply(try Self.detail("job-0"), size, now: Terminal.now)
         var lines = Self.screen(state, size)
         #expect(lines.count == 30 && lines[3].contains(" │ job-0"))
         #expect(lines.contains { $0.contains(" │ It runs next at 11:10") })
@@ -85,14 +85,14 @@ extension TopTests {
         // Another job is selected, and the answer about the one before comes late.
         #expect(state.press(.down, size) == .detail)
         #expect(Self.screen(state, size)[3].contains(" │ waiting for timerd"))
-        state.take(try Self.detail("job-0"), size, now: Terminal.now)
+        state.apply(try Self.detail("job-0"), size, now: Terminal.now)
         lines = Self.screen(state, size)
         #expect(lines[3].contains(" │ waiting for timerd"))
         // A narrow screen has pages for it.
         #expect(state.press(.character("w"), Self.size) == .detail)
         #expect(
             Self.screen(state)[0] == "Why: job-1" && Self.screen(state)[1] == "waiting for timerd")
-        state.take(try Self.detail("job-1"), Self.size, now: Terminal.now)
+        state.apply(try Self.detail("job-1"), Self.size, now: Terminal.now)
         #expect(Self.screen(state)[1].hasPrefix("It runs next at 11:10"))
         _ = state.press(.escape, Self.size)
         _ = state.press(.character("H"), Self.size)
@@ -115,7 +115,7 @@ extension TopTests {
                 {"run":"a:20261118T060000.000000Z:1","line_count":1}],"cursor":7}
                 """#.utf8))
         var log = TopLog(job: "a")
-        log.take(reply, Self.size)
+        log.apply(reply, Self.size)
         #expect(log.page.lines.map(\.text) == ["hello"])
         // What is missing of a later run is said.
         let later = try ControlJSON.decode(
@@ -123,7 +123,7 @@ extension TopTests {
             from: Array(
                 #"{"active":[],"lines":[],"written":[{"run":"a:20261118T070000.000000Z:1","line_count":3}],"cursor":9}"#
                     .utf8))
-        log.take(later, Self.size)
+        log.apply(later, Self.size)
         #expect(log.page.lines.count == 2 && log.page.lines[1].text.contains("the first 3 lines"))
     }
 
@@ -151,7 +151,7 @@ extension TopTests {
         state.message = .init(text: "\u{1b}[31m\n\u{9b}x", isError: true)
         var seen = Self.screen(state)
         var log = TopLog(job: "a")
-        log.take(try Self.reply([hostile, "one\\ttwo"]), Self.size)
+        log.apply(try Self.reply([hostile, "one\\ttwo"]), Self.size)
         state.mode = .log(log)
         seen += Self.screen(state)
         state.message = nil
@@ -187,16 +187,16 @@ extension TopTests {
         #expect(state.press(.character("l"), size) == .log("job-0"))
         #expect(Self.screen(state, size)[1] == "waiting f…")
         let name = Job.Name("job-0")!
-        state.take(try Self.reply((1...8).map { "line \($0)" }), of: name, after: nil, size)
+        state.apply(try Self.reply((1...8).map { "line \($0)" }), of: name, after: nil, size)
         #expect(
             Self.screen(state, size)[1...5] == ["line 4", "line 5", "line 6", "line 7", "line 8"])
         _ = state.press(.up, size)
         let second = try Self.reply(["a line that is long"], from: 9)
         // An answer to an earlier request adds nothing.
-        state.take(second, of: name, after: nil, size)
+        state.apply(second, of: name, after: nil, size)
         #expect(
             Self.screen(state, size)[1...5] == ["line 3", "line 4", "line 5", "line 6", "line 7"])
-        state.take(second, of: name, after: 9, size)
+        state.apply(second, of: name, after: 9, size)
         #expect(Self.screen(state, size)[1] == "line 3")
         _ = state.press(.end, size)
         #expect(Self.screen(state, size)[4...5] == ["a line tha", "t is long"])

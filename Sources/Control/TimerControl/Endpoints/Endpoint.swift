@@ -104,7 +104,7 @@ where Body: Hashable & Sendable {
             try text.finish()
             values = try body.read(sent.body)
         }
-        try query.take(sent.headers)
+        try query.read(sent.headers)
         return ControlRequest(EndpointCall(self, place, query, values))
     }
 }

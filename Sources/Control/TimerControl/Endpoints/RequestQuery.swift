@@ -11,14 +11,14 @@ public protocol RequestQuery: Hashable, Sendable {
     static var parameters: [QueryParameter<Self>] { get }
 
     /// Takes what the headers say, after everything else was read.
-    mutating func take(_ headers: RequestHeaders) throws(ControlRequest.Fault)
+    mutating func read(_ headers: RequestHeaders) throws(ControlRequest.Fault)
 
     /// What the header `Accept` of the request and `Content-Type` of the answer are; nil for JSON.
     var contentType: String? { get }
 }
 
 extension RequestQuery {
-    public mutating func take(_: RequestHeaders) throws(ControlRequest.Fault) {}
+    public mutating func read(_: RequestHeaders) throws(ControlRequest.Fault) {}
     public var contentType: String? { nil }
 }
 

@@ -113,7 +113,7 @@ final class TopWorker: Sendable {
     }
 
     /// The answers since the last call. Makes the descriptor unreadable.
-    func take() -> [TopAnswer] {
+    func drain() -> [TopAnswer] {
         var bytes = [UInt8](repeating: 0, count: 64)
         while read(descriptor, &bytes, bytes.count) > 0 {}
         return answers.withLock { answers in

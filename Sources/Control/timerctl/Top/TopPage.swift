@@ -103,7 +103,7 @@ struct TopLog {
     init(job: String) { self.job = job }
 
     /// Adds the lines of an answer to the page.
-    mutating func take(_ reply: LogReply, _ size: TopSize) {
+    mutating func apply(_ reply: LogReply, _ size: TopSize) {
         if let past = reply.past {
             let outcome = RunWords.end(of: past).map { "\($0), " } ?? ""
             about = "\(outcome)ended \(Text.instant(past.ended))"

@@ -83,8 +83,8 @@ struct TopSession {
             &wanted, nfds_t(wanted.count), keys.isWaiting ? Int32(Self.escapeTime) : delay)
         if count == 0, keys.isWaiting { press(keys.finish(), worker) }
         if count > 0 {
-            if wanted[1].revents != 0 { take(signals) }
-            if wanted[2].revents != 0 { for answer in worker.take() { take(answer) } }
+            if wanted[1].revents != 0 { handle(signals) }
+            if wanted[2].revents != 0 { for answer in worker.drain() { handle(answer) } }
             if isDetailWanted, !isDetailAwaited {
                 isDetailWanted = false
                 askDetail(worker)
@@ -192,7 +192,7 @@ struct TopSession {
         screen = nil
     }
 
-    private mutating func take(_ signals: TopSignals) {
+    private mutating func handle(_ signals: TopSignals) {
         while let number = signals.next() {
             switch number {
             case SIGWINCH: redraw()
@@ -211,7 +211,7 @@ struct TopSession {
     }
 
     /// Handles an answer of the daemon, or an error.
-    mutating func take(_ answer: TopAnswer) {
+    mutating func handle(_ answer: TopAnswer) {
         switch answer {
         case .list(let result):
             schedule()
@@ -222,14 +222,14 @@ struct TopSession {
         case .log(let job, let after, let result):
             schedule()
             switch result {
-            case .success(let reply): state.take(reply, of: job, after: after, size)
+            case .success(let reply): state.apply(reply, of: job, after: after, size)
             case .failure(let error) where error.isAway: state.problem = Self.problem(error)
             case .failure(let error): state.message = Self.message(error)
             }
         case .detail(let result):
             isDetailAwaited = false
             switch result {
-            case .success(let detail): state.take(detail, size, now: Terminal.now)
+            case .success(let detail): state.apply(detail, size, now: Terminal.now)
             // A job that was removed is gone from the next list.
             case .failure(let error) where error.isAway: state.problem = Self.problem(error)
             case .failure: break

@@ -83,7 +83,7 @@ struct TopState {
         select(size)
     }
 
-    mutating func take(_ new: TopDetail, _ size: TopSize, now: WallInstant) {
+    mutating func apply(_ new: TopDetail, _ size: TopSize, now: WallInstant) {
         problem = nil
         guard new.job == selected else { return }
         detail = new
@@ -102,13 +102,13 @@ struct TopState {
     /// Adds output to the page that requested it.
     ///
     /// - Parameter after: the number from which the request continued.
-    mutating func take(_ reply: LogReply, of job: Job.Name, after: UInt64?, _ size: TopSize) {
+    mutating func apply(_ reply: LogReply, of job: Job.Name, after: UInt64?, _ size: TopSize) {
         problem = nil
         // The answer may be for a page that is not shown any more.
         guard case .log(var log) = mode, log.job == job.description, log.last == after else {
             return
         }
-        log.take(reply, pageSize(size))
+        log.apply(reply, pageSize(size))
         mode = .log(log)
     }
 

@@ -62,7 +62,7 @@ struct TopVerb: Verb {
         var session = TopSession(
             terminal, TopState(filter: filter), connection, interval: interval,
             hasColor: Screen.standardOutput(color: connection.color).hasColor)
-        session.take(.list(first))
+        session.handle(.list(first))
         try session.run()
     }
 }

@@ -94,7 +94,7 @@ struct AddVerb: Verb {
     /// Loads the file. If that is refused, the file is removed again.
     private func load(_ file: String, _ directory: DefinitionDirectory) throws -> ReloadReply {
         let query = ControlRequest.reload(ReloadQuery(isStrict: false))
-        func takeBack(_ status: Int32, _ reply: ErrorReply) throws -> any Error {
+        func undo(_ status: Int32, _ reply: ErrorReply) throws -> any Error {
             try? directory.remove([name.description])
             // Otherwise the daemon would say that it refused a file that is not there.
             _ = try? connection.response(to: query)
@@ -109,11 +109,11 @@ struct AddVerb: Verb {
                     "\(error.message)\ntimerctl: \(file) is written, and not known to be loaded; `timerctl reload` loads it"
                 )
             }
-            throw try takeBack(error.status, error.reply)
+            throw try undo(error.status, error.reply)
         }
         let reply = try connection.decode(ReloadReply.self, from: body)
         guard reply.added.contains(where: { $0.job == name.description }) else {
-            throw try takeBack(
+            throw try undo(
                 1,
                 ErrorReply(
                     "job \"\(name)\" was not added", code: .invalidConfiguration,

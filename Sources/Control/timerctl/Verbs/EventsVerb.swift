@@ -57,7 +57,7 @@ struct EventsVerb: Verb {
                 else { throw error.exit }
                 reader.noteAway(error.message).map { printer.note($0) }
             }
-            if follow, !reader.goesOnAtOnce { usleep(Self.pause) }
+            if follow, !reader.resumesAtOnce { usleep(Self.pause) }
         } while follow
     }
 
@@ -72,8 +72,8 @@ struct EventsVerb: Verb {
         let end: ControlClient.StreamEnd
         do throws(ControlClient.Failure) {
             end = try client.stream(.events(state.query)) { message in
-                for item in state.take(message) { printer.print(item) }
-                return !state.isFaulty && !state.goesOnAtOnce
+                for item in state.handle(message) { printer.print(item) }
+                return !state.isFaulty && !state.resumesAtOnce
             }
         } catch {
             throw Connection.Failure(error)
@@ -100,7 +100,7 @@ struct EventReader {
     /// Whether a message had another form than this version knows.
     private(set) var isFaulty = false
     /// Whether another stream is to be asked for at once: the daemon is another one, and the number was not of it.
-    private(set) var goesOnAtOnce = false
+    private(set) var resumesAtOnce = false
 
     init(job: Job.Name?, lines: Int, follows: Bool) {
         self.job = job
@@ -115,12 +115,12 @@ struct EventReader {
     var query: EventQuery { EventQuery(start: start, job: job, follows: follows) }
 
     /// What there is to be shown of a message.
-    mutating func take(_ message: ServerSentEvent) -> [EventItem] {
-        goesOnAtOnce = false
+    mutating func handle(_ message: ServerSentEvent) -> [EventItem] {
+        resumesAtOnce = false
         do {
             switch message.event {
             case "hello":
-                return take(try ControlJSON.decode(EventsHello.self, from: message.data))
+                return handle(try ControlJSON.decode(EventsHello.self, from: message.data))
             case "gap":
                 let gap = try ControlJSON.decode(EventsGap.self, from: message.data)
                 start = .after(gap.nextNumber - 1)
@@ -138,7 +138,7 @@ struct EventReader {
         }
     }
 
-    private mutating func take(_ hello: EventsHello) -> [EventItem] {
+    private mutating func handle(_ hello: EventsHello) -> [EventItem] {
         isAway = false
         defer { instance = hello.instance }
         guard let instance, instance != hello.instance else {
@@ -147,14 +147,14 @@ struct EventReader {
             return []
         }
         start = .after(0)
-        goesOnAtOnce = true
+        resumesAtOnce = true
         return [.note("timerd was restarted; the journal has what happened between")]
     }
 
     /// The daemon does not answer.
     /// - Returns: what is to be said of it; nil if that was said.
     mutating func noteAway(_ why: String) -> String? {
-        goesOnAtOnce = false
+        resumesAtOnce = false
         defer { isAway = true }
         return isAway ? nil : "timerd does not answer; waiting for it: \(why)"
     }

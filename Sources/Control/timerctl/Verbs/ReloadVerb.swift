@@ -49,8 +49,9 @@ struct ReloadVerb: Verb {
         of files: [String], _ errors: [String], _ consequence: String
     ) throws {
         guard !files.isEmpty else { return }
-        let told = files.map { "\(Printable.text($0)): \(consequence)" }.joined(separator: "\n")
-        let reply = ErrorReply(told, code: .invalidConfiguration, details: errors)
+        let sentences = files.map { "\(Printable.text($0)): \(consequence)" }.joined(
+            separator: "\n")
+        let reply = ErrorReply(sentences, code: .invalidConfiguration, details: errors)
         throw Connection.Failure(1, reply).exit
     }
 }

@@ -43,7 +43,7 @@ public struct AnacrontabImporter {
 
     private mutating func read(_ line: LogicalLine) throws(CronFault) {
         if let setting = Self.setting(line.text) {
-            return table.finish(line, take(setting.name, setting.value))
+            return table.finish(line, apply(setting.name, setting.value))
         }
         let words = Self.words(line.text, 4)
         guard words.count == 4 else {
@@ -74,7 +74,7 @@ public struct AnacrontabImporter {
         }.map { String($0.drop { $0 == " " || $0 == "\t" }) }
     }
 
-    private mutating func take(_ name: String, _ value: String) -> ImportReport.Outcome {
+    private mutating func apply(_ name: String, _ value: String) -> ImportReport.Outcome {
         switch name {
         case "START_HOURS_RANGE":
             hours = value
@@ -89,7 +89,7 @@ public struct AnacrontabImporter {
             guard let setting = CrontabSetting("\(name)=\"\(value)\"", .cronie) else {
                 return .noted("the variable is left out: its value cannot be read")
             }
-            return reading.take(setting, options)
+            return reading.apply(setting, options)
         }
     }
 

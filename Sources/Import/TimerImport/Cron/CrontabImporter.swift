@@ -77,7 +77,7 @@ public struct CrontabImporter {
             guard line.text.utf8.count <= Self.lineMax || options.flavour == .systemdCron else {
                 return refuse(line, Self.tooLong(line.text), breaks: false, &reading)
             }
-            let outcome = reading.take(setting, options)
+            let outcome = reading.apply(setting, options)
             return result.report.add(place, line.text, outcome)
         }
         do throws(CronFault) {

@@ -45,14 +45,15 @@ struct CrontabReading {
 
     /// Takes a setting.
     /// - Returns: what becomes of its line.
-    mutating func take(_ setting: CrontabSetting, _ options: CrontabOptions) -> ImportReport.Outcome
+    mutating func apply(_ setting: CrontabSetting, _ options: CrontabOptions)
+        -> ImportReport.Outcome
     {
         let (name, value) = (setting.name, setting.value)
         if name == "LOGNAME" || name == "USER" {
             return .noted("\(name) is left out; timerd always sets it to the user of the job")
         }
         if options.flavour == .systemdCron, Self.systemdNames.contains(name) {
-            return takeSystemd(name, value)
+            return applySystemd(name, value)
         }
         if let fault = CrontabSetting.fault(inName: name) {
             return .noted("the variable is left out: \(fault)")
@@ -113,7 +114,7 @@ struct CrontabReading {
         }
     }
 
-    private mutating func takeSystemd(_ name: String, _ value: String) -> ImportReport.Outcome {
+    private mutating func applySystemd(_ name: String, _ value: String) -> ImportReport.Outcome {
         switch name {
         case "RUN_PARTS": return .unneeded("only the generator of systemd-cron uses it")
         case "CRON_BATCH_THROTTLE_GROUP":

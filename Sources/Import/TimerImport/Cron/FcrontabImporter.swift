@@ -40,7 +40,7 @@ public struct FcrontabImporter {
         guard let setting = CrontabSetting(text, .cronie) else {
             throw CronFault(message: "is neither a setting nor a job")
         }
-        table.finish(line, reading.take(setting, options))
+        table.finish(line, reading.apply(setting, options))
     }
 
     private static func isSetting(_ text: String) -> Bool {

@@ -17,7 +17,7 @@ public struct ImportReport: Hashable, Sendable {
         /// It has an equivalent with a deviation: what is lost.
         case noted(String)
         /// The same for a line of these jobs, whose notes say it: what is lost.
-        case told([Job.Name], String)
+        case reported([Job.Name], String)
         /// It is not imported, because of this.
         case refused(String)
         /// A comment or an empty line.
@@ -43,7 +43,7 @@ public struct ImportReport: Hashable, Sendable {
             case .noted(let why): "\(place): note: \(why)"
             case .refused(let why): "\(place): not imported: \(why)"
             case .leftOut(let why): "\(place): left out: \(why)"
-            case .mapped, .setting, .unneeded, .told, .comment: nil
+            case .mapped, .setting, .unneeded, .reported, .comment: nil
             }
         }
     }
@@ -113,14 +113,14 @@ public struct ImportResult: Hashable, Sendable {
     public func toml(title: String) -> String {
         var parts = [Toml.comment(title) + "\n"]
         let (shown, more) = report.shown
-        var told = shown.compactMap { entry in
+        var comments = shown.compactMap { entry in
             entry.message.map { message in
                 Toml.comment(message) + "\n"
                     + (entry.text.isEmpty ? "" : Toml.comment("  \(Self.short(entry.text))") + "\n")
             }
         }
-        if more > 0 { told.append(Toml.comment("and \(more) more lines") + "\n") }
-        if !told.isEmpty { parts.append(told.joined()) }
+        if more > 0 { comments.append(Toml.comment("and \(more) more lines") + "\n") }
+        if !comments.isEmpty { parts.append(comments.joined()) }
         parts += slots.map { "[slot.\(Toml.key($0))]\nmax = 1\n" }
         parts += notifiers.map(\.toml)
         parts += jobs.map(\.toml)

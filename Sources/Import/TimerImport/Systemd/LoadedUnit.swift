@@ -211,8 +211,8 @@ struct LoadedUnit {
         switch assignment.outcome {
         case .mapped: return .mapped(jobs)
         case .unneeded(let why): return .unneeded(why)
-        case .lost(let why): return .told(jobs, why)
-        case nil: return .told(jobs, "nothing was made of it")
+        case .lost(let why): return .reported(jobs, why)
+        case nil: return .reported(jobs, "nothing was made of it")
         }
     }
 }

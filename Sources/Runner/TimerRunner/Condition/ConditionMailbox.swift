@@ -34,7 +34,7 @@ final class ConditionMailbox: Sendable {
         EventFD.signal(wake)
     }
 
-    func take() -> [Message] {
+    func drain() -> [Message] {
         state.withLock { state in
             defer { state.messages = [] }
             return state.messages

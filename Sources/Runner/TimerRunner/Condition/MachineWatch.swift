@@ -61,7 +61,7 @@ struct MachineWatch {
     }
 
     /// Takes what has changed and may be reported, and forgets what was watched long enough.
-    mutating func take(at now: Int64) -> MachineParts {
+    mutating func drain(at now: Int64) -> MachineParts {
         watched.removeAll { $0.until <= now }
         guard !changed.isEmpty, reportAt <= now else { return [] }
         // The checks that follow see what has happened until here.

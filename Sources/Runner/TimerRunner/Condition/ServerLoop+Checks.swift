@@ -55,7 +55,7 @@ extension ServerLoop {
 
     /// Handles what other threads have found out, and what has taken too long.
     mutating func followChecks() {
-        for message in conditions.mailbox.take() {
+        for message in conditions.mailbox.drain() {
             switch message {
             case .looked(let run, let number, let answer):
                 if let reply = conditions.checks.didLook(run, number: number, answer) {
@@ -71,7 +71,7 @@ extension ServerLoop {
             }
         }
         let now = RunnerClock.awake()
-        let changed = conditions.watch.take(at: now)
+        let changed = conditions.watch.drain(at: now)
         if !changed.isEmpty { send(.machineChanged(changed)) }
         for (request, reply) in conditions.checks.takeLate(at: now) { answer(request, reply) }
         let requests = conditions.checks.takeStarts(at: now, wall: RunnerClock.wall()).map {

@@ -98,7 +98,7 @@ final class RunnerMailbox: Sendable {
     }
 
     /// Takes all commands, in the order in which they were posted.
-    func take() -> [Command] {
+    func drain() -> [Command] {
         EventFD.drain(descriptor)
         return state.withLock { state in
             defer { state.commands = [] }

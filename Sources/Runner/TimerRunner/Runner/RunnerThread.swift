@@ -154,7 +154,7 @@ struct RunnerThread: ~Copyable {
             let (count, areAll) = epoll.wait(timeout())
             for index in 0..<count {
                 switch epoll.source(at: index) {
-                case .mailbox: for command in parts.mailbox.take() { execute(command) }
+                case .mailbox: for command in parts.mailbox.drain() { execute(command) }
                 case .ends: reapAll()
                 case .child(let serial, let part): serve(part, of: serial)
                 }

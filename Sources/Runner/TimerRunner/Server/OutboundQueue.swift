@@ -27,12 +27,12 @@ final class OutboundQueue: Sendable {
     /// - Returns: whether the caller must call `sendDirectly` or wake the server's thread: there was
     ///   nothing to send before, or no scheduler is connected and no run is active, so that the
     ///   runner may not be needed.
-    func take(_ event: RunnerEvent, at now: Int64 = RunnerClock.awake()) -> Bool {
+    func enqueue(_ event: RunnerEvent, at now: Int64 = RunnerClock.awake()) -> Bool {
         state.withLock { state in
             let hadUnsent = state.hasUnsent
             switch event {
-            case .output: state.output.take(event)
-            case .unfinished: state.output.takeUnfinished(event)
+            case .output: state.output.enqueue(event)
+            case .unfinished: state.output.enqueueUnfinished(event)
             case .dropped(let run, let lines): state.output.drop(lines, of: run)
             case .limited(let run, let lines): state.output.limit(lines, of: run)
             case .leftBehind: state.output.appendAfterOutput(event)

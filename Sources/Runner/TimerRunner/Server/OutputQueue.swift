@@ -139,7 +139,7 @@ struct OutputQueue {
     // MARK: - Adding
 
     /// Adds a line of a run, or counts it as dropped if there is no room.
-    mutating func take(_ line: RunnerEvent) {
+    mutating func enqueue(_ line: RunnerEvent) {
         let run = line.run
         let cost = Self.cost(of: line)
         guard makeRoom(for: cost, of: run) else { return drop(1, of: run) }
@@ -149,7 +149,7 @@ struct OutputQueue {
 
     /// Adds the unfinished line of a run, if there is room for it without dropping anything. Otherwise the whole line
     /// shows it later.
-    mutating func takeUnfinished(_ line: RunnerEvent) {
+    mutating func enqueueUnfinished(_ line: RunnerEvent) {
         removeOutdated(by: line)
         guard room(for: Self.cost(of: line), of: line.run) == .free else { return }
         appendAfterOutput(line)

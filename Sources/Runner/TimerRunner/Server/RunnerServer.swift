@@ -61,7 +61,7 @@ public final class RunnerServer: Sendable {
             runner = try Runner(registry: settings.registry, options: settings.options) { event in
                 guard !event.run.isCheck else { return conditionMailbox.take(event) }
                 guard !event.isMessageOutput else { return }
-                coalescer.note(event, isFirst: outbound.take(event))
+                coalescer.note(event, isFirst: outbound.enqueue(event))
             } outputGate: { run in
                 if run.isCheck { return conditionMailbox.outputGate(of: run) }
                 return run.isMessage ? .open : outbound.outputGate(of: run)

@@ -71,7 +71,7 @@ extension ServerLoop {
         guard !waiting.isEmpty else { return }
         var requests: [RunRequest] = []
         var commands: [WireRequest] = []
-        for one in waiting.takeAll() {
+        for one in waiting.drain() {
             if let definition = definitions.definition(for: one.request) {
                 if let request = one.checkRequest {
                     begin(request, definition)
@@ -110,7 +110,7 @@ extension ServerLoop {
         if let check = one.checkRequest {
             return answer(check, Condition.Answer(failure.outcome))
         }
-        _ = outbound.take(
+        _ = outbound.enqueue(
             .ended(request.run, RunEnd(failure.outcome, at: RunnerClock.wall())))
     }
 

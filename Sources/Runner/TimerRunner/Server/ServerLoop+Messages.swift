@@ -32,7 +32,7 @@ extension ServerLoop {
             do throws(Spawner.Failure) {
                 runner.start([try request(for: message)])
             } catch {
-                _ = outbound.take(
+                _ = outbound.enqueue(
                     .ended(message.run, RunEnd(error.outcome, at: RunnerClock.wall())))
             }
         }

@@ -59,7 +59,7 @@ struct WaitingRequests {
     }
 
     /// Removes all of them, in the order in which they arrived.
-    mutating func takeAll() -> [Waiting] {
+    mutating func drain() -> [Waiting] {
         defer { (waiting, commands, variableBytes, recheckAt) = ([:], 0, 0, nil) }
         return waiting.values.sorted { $0.number < $1.number }
     }

@@ -187,8 +187,8 @@ extension Control {
         }
     }
 
-    func takeOneOff(_ job: Job.Name, by peer: Peer, _ reply: @escaping ControlAnswer.Reply) {
-        reloader.takeOneOff(job, by: peer.name) { answer in
+    func loadOneOff(_ job: Job.Name, by peer: Peer, _ reply: @escaping ControlAnswer.Reply) {
+        reloader.loadOneOff(job, by: peer.name) { answer in
             DispatchQueue.answers.async { self.answer(job, answer, reply) }
         }
     }

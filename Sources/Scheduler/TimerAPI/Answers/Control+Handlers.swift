@@ -67,7 +67,7 @@ extension Control {
         }
         all.on(ControlRequest.slots) { control, _, reply in control.slots(reply) }
         all.on(ControlRequest.takeOneOff) { control, asked, peer, reply in
-            control.takeOneOff(asked.place, by: peer, reply)
+            control.loadOneOff(asked.place, by: peer, reply)
         }
         all.on(ControlRequest.cancelOneOff) { control, asked, peer, reply in
             control.cancelOneOff(asked.place, by: peer, reply)

@@ -61,13 +61,13 @@ final class ListCoalescer<Input: Sendable, Answer: Sendable>: Sendable {
                 let end = DispatchTime.now()
                 let took = end.uptimeNanoseconds - began.uptimeNanoseconds
                 queue.asyncAfter(deadline: end + .nanoseconds(Int(took * Self.rest))) { [self] in
-                    goOn()
+                    resume()
                 }
             }
         }
     }
 
-    private func goOn() {
+    private func resume() {
         let isDone = state.withLock { state in
             state.isBusy = !state.waiting.isEmpty
             return !state.isBusy

@@ -70,12 +70,12 @@ package actor UserNames: QueueActor {
     private func begin(_ uid: UInt32) {
         lookUps.async { [self] in
             let name = lookUp(uid) ?? Self.number(uid)
-            later { $0.take(name, for: uid) }
+            later { $0.store(name, for: uid) }
         }
         later(after: Self.timeout) { $0.giveUpWaiting(for: uid) }
     }
 
-    private func take(_ name: String, for uid: UInt32) {
+    private func store(_ name: String, for uid: UInt32) {
         let waiting = users[uid]?.waiting ?? []
         users[uid] = User(name: name, foundAt: DispatchTime.now().uptimeNanoseconds)
         for done in waiting { done(name) }

@@ -135,13 +135,13 @@ actor ControlListener: QueueActor {
                 default: return rest(Self.shortageDelay)
                 }
             }
-            let delay = take(connection, identify(credentials, connection))
+            let delay = accept(connection, identify(credentials, connection))
             if delay > 0 { return rest(.nanoseconds(Int64(delay))) }
         }
     }
 
     /// - Returns: for how many nanoseconds no further connection may be accepted.
-    private func take(_ connection: Int32, _ peer: Peer) -> UInt64 {
+    private func accept(_ connection: Int32, _ peer: Peer) -> UInt64 {
         let now = DispatchTime.now().uptimeNanoseconds
         if let refusal = admission.admit(peer, at: now) {
             refuse(connection, because: refusal)

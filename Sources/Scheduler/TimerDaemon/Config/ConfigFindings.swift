@@ -42,10 +42,10 @@ struct ConfigFindings: Sendable {
 
     /// What was found when a configuration was read.
     init(of reading: ConfigReading) {
-        let told = reading.toldWarnings
+        let reported = reading.reportedWarnings
         warnings = Sentences(
-            told.map { (Finding(file: $0.file, message: $0.message), $0.description) },
-            more: reading.warningCount - told.count)
+            reported.map { (Finding(file: $0.file, message: $0.message), $0.description) },
+            more: reading.warningCount - reported.count)
         errors = Sentences(
             reading.errors.map { (Finding(file: $0.file, message: $0.message), $0.description) },
             more: 0)
@@ -76,7 +76,7 @@ extension ConfigReading {
     }
 
     /// The warnings without the notes; of very many the first.
-    fileprivate var toldWarnings: ArraySlice<ConfigWarning> {
+    fileprivate var reportedWarnings: ArraySlice<ConfigWarning> {
         warnings.filter { !$0.isNote }.prefix(Self.warningsMax)
     }
 }

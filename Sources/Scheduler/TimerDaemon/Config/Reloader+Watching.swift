@@ -80,7 +80,7 @@ extension Reloader {
 extension Reloader {
     /// Loads a one-off job whose definition was written. This runs on the queue of the reloads, so
     /// that the result of an earlier reload comes first.
-    package func takeOneOff(
+    package func loadOneOff(
         _ job: Job.Name, by initiator: String,
         done: @escaping @Sendable (Loop.OneOffAnswer) -> Void
     ) {

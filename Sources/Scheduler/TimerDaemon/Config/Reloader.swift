@@ -204,20 +204,20 @@ package final class Reloader: Sendable {
 
     func continueReload(_ reload: Reload, with result: Result<Readable, Errors>) {
         switch result {
-        case .success(let reading): take(reading, reload)
+        case .success(let reading): apply(reading, reload)
         case .failure(let errors): refuse(errors, reload)
         }
     }
 
-    private func take(_ reading: Readable, _ reload: Reload) {
+    private func apply(_ reading: Readable, _ reload: Reload) {
         switch reading.jobs {
-        case .all(let jobSet): take(jobSet, of: reading, reload)
-        case .part: takePart(of: reading, reload)
+        case .all(let jobSet): apply(jobSet, of: reading, reload)
+        case .part: applyPart(of: reading, reload)
         case .change(let change): complete(reading, with: change, reload)
         }
     }
 
-    private func take(_ jobSet: JobSet, of reading: Readable, _ reload: Reload) {
+    private func apply(_ jobSet: JobSet, of reading: Readable, _ reload: Reload) {
         report(reading, nil, because: reload.cause)
         accept(reading, reload)
         let new = Loop.NewJobSet(jobSet, rejected: reading.rejected)
@@ -228,7 +228,7 @@ package final class Reloader: Sendable {
         }
     }
 
-    private func takePart(of reading: Readable, _ reload: Reload) {
+    private func applyPart(of reading: Readable, _ reload: Reload) {
         let refusal = Self.refusal(of: reading.refused)
         report(reading, refusal, because: reload.cause)
         let rejected = reading.rejected

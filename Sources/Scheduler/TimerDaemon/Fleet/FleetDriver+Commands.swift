@@ -27,10 +27,10 @@ extension FleetDriver {
         _ command: FleetCommand, by user: String? = nil,
         _ done: @escaping @Sendable (FleetCommandResult) -> Void
     ) {
-        later { $0.take(command, user, done) }
+        later { $0.handle(command, user, done) }
     }
 
-    private func take(
+    private func handle(
         _ command: FleetCommand, _ user: String?,
         _ done: @escaping @Sendable (FleetCommandResult) -> Void
     ) {

@@ -114,8 +114,7 @@ extension Loop {
                 reply(answer, snapshot.map { loop.shown($0) })
             }
         }
-        if let reason = command.reasonToRefuseInFleet(shared.view(of: shown), at: steadyNow())
-        {
+        if let reason = command.reasonToRefuseInFleet(shared.view(of: shown), at: steadyNow()) {
             answer(.refused(reason))
             return true
         }

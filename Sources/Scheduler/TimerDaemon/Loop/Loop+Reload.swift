@@ -46,7 +46,7 @@ extension Loop {
     /// Applies a new configuration. `done` gets the changes once they are on the disk; nil if the
     /// daemon stops.
     func reload(_ new: NewJobSet, done: @escaping @Sendable (Notice?) -> Void) {
-        after([.clocks, .decision]) { $0.take(new, done) }
+        after([.clocks, .decision]) { $0.apply(new, done) }
     }
 
     /// Applies a new configuration in which some jobs keep their definitions. No other reload comes
@@ -69,7 +69,7 @@ extension Loop {
                     self.later { loop in
                         guard let new else { return loop.finish(.reload) }
                         loop.portions.finish(.reload)
-                        loop.take(new, done)
+                        loop.apply(new, done)
                     }
                 }
             }
@@ -84,7 +84,7 @@ extension Loop {
         begin(DefinitionWork(names[...], isForReload: false, done: done), as: .definitions)
     }
 
-    private func take(_ new: NewJobSet, _ done: @escaping @Sendable (Notice?) -> Void) {
+    private func apply(_ new: NewJobSet, _ done: @escaping @Sendable (Notice?) -> Void) {
         begin(ReloadWork(new, done: done), as: .reload)
     }
 

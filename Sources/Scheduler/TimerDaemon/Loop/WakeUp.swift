@@ -64,7 +64,7 @@ struct WakeUp {
     }
 
     /// Removes and returns all writes.
-    mutating func take() -> [RoutedWrite] {
+    mutating func drain() -> [RoutedWrite] {
         closeStarts()
         defer { writes = [] }
         return writes

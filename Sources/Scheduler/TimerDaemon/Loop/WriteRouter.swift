@@ -45,7 +45,7 @@ struct WriteRouter {
     mutating func routeStarts(_ write: RoutedWrite) -> Route {
         let route = route(write, of: write.startingJobs)
         guard case .withWakeUp = route, wakeUp?.isFull == true else { return route }
-        return .now(wakeUp?.take() ?? [])
+        return .now(wakeUp?.drain() ?? [])
     }
 
     /// The number of the event that counts as written once its changes are. 0 while a command for
@@ -75,7 +75,7 @@ struct WriteRouter {
     /// - Returns: what is handed to the recorder now.
     mutating func endWakeUp() -> [RoutedWrite] {
         var ended = wakeUp.take()
-        return ended?.take() ?? []
+        return ended?.drain() ?? []
     }
 
     // MARK: - Commands that are not saved

@@ -36,11 +36,11 @@ struct MessageTokens {
     /// The tokens that are left after messages at these instants, the earliest first.
     init(perHour: Int, after messages: [AwakeInstant], at now: AwakeInstant) {
         self.init(perHour: perHour, at: messages.first ?? now)
-        for message in messages { take(at: message) }
+        for message in messages { consume(at: message) }
     }
 
     /// Takes a token; without one, does nothing.
-    mutating func take(at now: AwakeInstant) {
+    mutating func consume(at now: AwakeInstant) {
         if now > asOf { (credit, asOf) = (min(interval * most, credit + (now - asOf)), now) }
         credit = max(.zero, credit - interval)
     }

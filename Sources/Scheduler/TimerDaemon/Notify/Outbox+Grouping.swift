@@ -42,7 +42,7 @@ extension Outbox.NotifierQueue {
         }
         guard taken != nil else { return nil }
         creations.append(now)
-        self.tokens?.take(at: now)
+        self.tokens?.consume(at: now)
         return taken
     }
 

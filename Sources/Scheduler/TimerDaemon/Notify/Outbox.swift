@@ -163,7 +163,7 @@ struct Outbox {
     mutating func handle(_ event: Event, at now: Now) -> [Action] {
         var actions: [Action] = []
         switch event {
-        case .recorded(let pending): take(pending, at: now)
+        case .recorded(let pending): restore(pending, at: now)
         case .created(let ids): noteCreated(ids)
         case .ended(let id, let attempt, let result):
             actions += end(id, attempt, result, at: now)
@@ -179,7 +179,7 @@ struct Outbox {
         return actions + sendNext(at: now)
     }
 
-    private mutating func take(_ pending: [Pending], at now: Now) {
+    private mutating func restore(_ pending: [Pending], at now: Now) {
         for one in pending where known.insert(one.id).inserted {
             // The time that it waited before a restart counts.
             let age = min(max(.zero, now.wall - one.at), Self.hour)

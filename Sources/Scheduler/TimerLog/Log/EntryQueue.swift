@@ -12,7 +12,7 @@ import TimerCore
 /// than the entry.
 final class EntryQueue: Sendable {
     /// How long an entry waits for others once the firing is due that it waited for.
-    static let patience: Duration = .milliseconds(10)
+    static let timeout: Duration = .milliseconds(10)
 
     private let queue: DispatchQueue
     private let together: @Sendable (_ body: () -> Void) -> Void
@@ -64,7 +64,7 @@ final class EntryQueue: Sendable {
     }
 
     private func writeWaiting(at instant: UInt64) {
-        let deadline = instant + UInt64(Self.patience.wholeNanoseconds)
+        let deadline = instant + UInt64(Self.timeout.wholeNanoseconds)
         queue.asyncAfter(deadline: DispatchTime(uptimeNanoseconds: deadline)) { [self] in
             var written: [@Sendable () -> Void] = []
             together {

@@ -216,10 +216,10 @@ package final class EventLogger: Sendable {
     package func afterwards(_ body: @escaping @Sendable () -> Void) { queue.add(written: body) {} }
 
     /// Waits until everything before this call is logged, for at most this long.
-    package func flush(within patience: Duration) {
+    package func flush(within timeout: Duration) {
         let isDone = DispatchSemaphore(value: 0)
         queue.add(written: { isDone.signal() }) {}
-        _ = isDone.wait(timeout: .now() + .nanoseconds(Int(patience.wholeNanoseconds)))
+        _ = isDone.wait(timeout: .now() + .nanoseconds(Int(timeout.wholeNanoseconds)))
     }
 }
 

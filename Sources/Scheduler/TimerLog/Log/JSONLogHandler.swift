@@ -15,13 +15,13 @@ struct JSONLogHandler: LogHandler {
     var logLevel: Logger.Level = .info
 
     private let lines: LineWriter
-    private let patience: Duration
+    private let timeout: Duration
     private let wall: @Sendable () -> WallInstant
 
-    /// - Parameter patience: how long the calling thread may wait for a reader that does not read.
-    init(lines: LineWriter, patience: Duration, wall: @escaping @Sendable () -> WallInstant) {
+    /// - Parameter timeout: how long the calling thread may wait for a reader that does not read.
+    init(lines: LineWriter, timeout: Duration, wall: @escaping @Sendable () -> WallInstant) {
         self.lines = lines
-        self.patience = patience
+        self.timeout = timeout
         self.wall = wall
     }
 
@@ -34,7 +34,7 @@ struct JSONLogHandler: LogHandler {
         let fields = metadata.merging(event.metadata ?? [:]) { $1 }
         let line = Self.line(
             at: wall(), event.level, "\(event.message)", fields.mapValues { "\($0)" })
-        lines.write(line, patience: patience)
+        lines.write(line, timeout: timeout)
     }
 
     /// The entry as a JSON object with a newline.

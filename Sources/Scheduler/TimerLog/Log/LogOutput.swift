@@ -53,18 +53,18 @@ package struct LogOutput: Sendable {
     package func makeLogger(level: LogLevel) -> Logger {
         LoggingSystem.bootstrap { label in
             var handler = handler(
-                patience: label == EventLogger.label ? EventLogger.timeout : .zero)
+                timeout: label == EventLogger.label ? EventLogger.timeout : .zero)
             handler.logLevel = level.level
             return handler
         }
         return Logger(label: "timerd")
     }
 
-    private func handler(patience: Duration) -> any LogHandler {
+    private func handler(timeout: Duration) -> any LogHandler {
         switch target {
-        case .journal(let journal): JournalLogHandler(journal: journal, timeout: patience)
-        case .text(let lines): TerminalLogHandler(lines: lines, patience: patience, wall: wall)
-        case .json(let lines): JSONLogHandler(lines: lines, patience: patience, wall: wall)
+        case .journal(let journal): JournalLogHandler(journal: journal, timeout: timeout)
+        case .text(let lines): TerminalLogHandler(lines: lines, timeout: timeout, wall: wall)
+        case .json(let lines): JSONLogHandler(lines: lines, timeout: timeout, wall: wall)
         }
     }
 
@@ -77,10 +77,10 @@ package struct LogOutput: Sendable {
     }
 
     /// Waits until everything was read, for at most this long.
-    package func flush(patience: Duration) {
+    package func flush(timeout: Duration) {
         switch target {
-        case .journal(let journal): journal.flush(patience: patience)
-        case .text(let lines), .json(let lines): lines.flush(patience: patience)
+        case .journal(let journal): journal.flush(timeout: timeout)
+        case .text(let lines), .json(let lines): lines.flush(timeout: timeout)
         }
     }
 }

@@ -13,13 +13,13 @@ struct TerminalLogHandler: LogHandler {
     var logLevel: Logger.Level = .info
 
     private let lines: LineWriter
-    private let patience: Duration
+    private let timeout: Duration
     private let wall: @Sendable () -> WallInstant
 
-    /// - Parameter patience: how long the calling thread may wait for a reader that does not read.
-    init(lines: LineWriter, patience: Duration, wall: @escaping @Sendable () -> WallInstant) {
+    /// - Parameter timeout: how long the calling thread may wait for a reader that does not read.
+    init(lines: LineWriter, timeout: Duration, wall: @escaping @Sendable () -> WallInstant) {
         self.lines = lines
-        self.patience = patience
+        self.timeout = timeout
         self.wall = wall
     }
 
@@ -32,7 +32,7 @@ struct TerminalLogHandler: LogHandler {
         let line = Self.line(
             at: wall(), event.level, "\(event.message)",
             speaker: event.metadata?[LogField.identifier].map { "\($0)" })
-        lines.write(line, patience: patience)
+        lines.write(line, timeout: timeout)
     }
 
     /// Such as `2026-11-21 04:38:52.123 warning: backup: …`; a line of a job's output is `backup|

@@ -139,7 +139,7 @@ import TimerControl
 
     @Test func whatUsersWhoOnlyLookDoNotReadCounts() throws {
         let unread = UnreadBytes()
-        #expect(unread.take(UnreadBytes.max - 100_000))
+        #expect(unread.reserve(UnreadBytes.max - 100_000))
         let (connection, source) = try connected(get(), uid: guest, unread: unread)
         source.send(String(repeating: "x", count: 90_000))
         connection.work()
@@ -147,13 +147,13 @@ import TimerControl
         connection.setReading(false)
         source.send(String(repeating: "x", count: 90_000))
         connection.work()
-        #expect(!unread.take(90_000))
+        #expect(!unread.reserve(90_000))
         connection.setReading(true)
         #expect(source.taken == 2)
         source.send(String(repeating: "x", count: 200_000))
         connection.work()
         #expect(!connection.isOpen && source.ends == 1)
-        #expect(unread.take(90_000))
+        #expect(unread.reserve(90_000))
     }
 
     @Test func theHeaderOfBrowsersIsUsed() throws {

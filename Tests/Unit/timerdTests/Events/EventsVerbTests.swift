@@ -34,35 +34,35 @@ import TimerCore
     @Test func itGoesOnBehindTheLastEvent() throws {
         var reader = EventReader(job: nil, lines: 20, follows: true)
         #expect(reader.query == EventQuery(start: .last(20)) && !reader.hasBegun)
-        #expect(reader.take(try hello("x", 7)) == [] && reader.hasBegun)
-        #expect(reader.take(try frame(6, 7)) == [.event(event(6)), .event(event(7))])
+        #expect(reader.handle(try hello("x", 7)) == [] && reader.hasBegun)
+        #expect(reader.handle(try frame(6, 7)) == [.event(event(6)), .event(event(7))])
         #expect(reader.query == EventQuery(start: .after(7)))
         let gap = EventsGap(after: 7, nextNumber: 90)
-        #expect(reader.take(try message("gap", gap)) == [.gap(gap)])
+        #expect(reader.handle(try message("gap", gap)) == [.gap(gap)])
         #expect(reader.query == EventQuery(start: .after(89)))
         #expect(reader.noteAway("gone") == "timerd does not answer; waiting for it: gone")
         #expect(reader.noteAway("gone") == nil)
         // The same daemon answers again.
-        #expect(reader.take(try hello("x", 95)) == [] && !reader.goesOnAtOnce)
+        #expect(reader.handle(try hello("x", 95)) == [] && !reader.resumesAtOnce)
         #expect(reader.noteAway("gone") != nil)
         #expect(!reader.isFaulty)
     }
 
     @Test func afterARestartItBeginsWithTheFirstEvent() throws {
         var reader = EventReader(job: Job.Name("a")!, lines: 0, follows: true)
-        _ = reader.take(try hello("x", 7))
+        _ = reader.handle(try hello("x", 7))
         #expect(reader.query == EventQuery(start: .after(7), job: Job.Name("a")!))
-        let items = reader.take(try hello("y", 3))
-        #expect(items.count == 1 && reader.goesOnAtOnce)
+        let items = reader.handle(try hello("y", 3))
+        #expect(items.count == 1 && reader.resumesAtOnce)
         #expect(reader.query.start == .after(0))
-        #expect(reader.take(try hello("y", 3)) == [] && !reader.goesOnAtOnce)
+        #expect(reader.handle(try hello("y", 3)) == [] && !reader.resumesAtOnce)
     }
 
     @Test func whatIsNotUnderstoodEndsIt_andWhatIsNewDoesNot() throws {
         var reader = EventReader(job: nil, lines: 1, follows: false)
         #expect(!reader.query.follows)
-        #expect(reader.take(try message("later", ["a": 1])) == [] && !reader.isFaulty)
-        #expect(reader.take(ServerSentEvent(event: "events", data: Array("{".utf8))) == [])
+        #expect(reader.handle(try message("later", ["a": 1])) == [] && !reader.isFaulty)
+        #expect(reader.handle(ServerSentEvent(event: "events", data: Array("{".utf8))) == [])
         #expect(reader.isFaulty)
     }
 
