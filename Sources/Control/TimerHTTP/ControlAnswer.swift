@@ -18,6 +18,8 @@ package struct ControlAnswer: Sendable {
     package var contentType = "application/json"
     /// Further headers; those of the connection and the body are added to them.
     package var headers: [(String, String)] = []
+    /// Whether a service has answered it that knows the client.
+    package var isForKnownClient = false
     package var line: ByteBuffer
     /// A body that comes part by part, in place of the line; nil: there is none.
     var stream: AnswerStream?

@@ -22,6 +22,7 @@ extension ControlHandler {
         _ answer: ControlAnswer, keepAlive: Bool, withBody: Bool, lingering: Bool = false
     ) {
         guard let context else { return }
+        if answer.isForKnownClient { place?.noteKnown() }
         var answer = responder.finished(answer)
         if responder.limitsUnread {
             if !unread.reserve(answer.line.readableBytes) {

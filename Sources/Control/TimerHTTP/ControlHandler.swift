@@ -38,9 +38,17 @@ package final class ControlHandler: ChannelDuplexHandler {
     let responder: any RequestResponder
     let limits: ConnectionLimits
     let unread: UnreadBytes
+    /// Its place among the connections of a server that anybody may use; nil: only those with a right use it.
+    let place: ConnectionPlace?
     var unreadCount = 0
     var context: ChannelHandlerContext?
-    var state = State.idle
+    var state = State.idle {
+        didSet {
+            guard let place else { return }
+            if case .answering = state { return place.note(isAnswered: true) }
+            place.note(isAnswered: state == .streaming)
+        }
+    }
     var arrivals = CircularBuffer<Arrival>()
     var request: PartialRequest?
     private var isWorkingOff = false
@@ -54,8 +62,10 @@ package final class ControlHandler: ChannelDuplexHandler {
 
     /// - Parameter unread: shared by all connections, because the limit is one for all of them.
     package init(
-        responder: any RequestResponder, limits: ConnectionLimits, unread: UnreadBytes
+        responder: any RequestResponder, limits: ConnectionLimits, unread: UnreadBytes,
+        place: ConnectionPlace? = nil
     ) {
+        self.place = place
         self.unread = unread
         self.responder = responder
         self.limits = limits

@@ -132,6 +132,8 @@ package struct WebResponder: RequestResponder {
                 if request == .logout, found.status == 200 {
                     answer.headers = [rules.cookie(nil, for: host)]
                 }
+                // The daemon knows the session or the token.
+                answer.isForKnownClient = found.status != 401
                 reply(answer)
             }
         }

@@ -21,7 +21,8 @@ package final class WebServer: Sendable {
     }
 
     private struct State {
-        var connections = 0
+        /// The open connections, in the order in which they came.
+        var open: [(channel: any Channel, place: ConnectionPlace)] = []
         var idling: Scheduled<Void>?
         var responder: (any RequestResponder)?
     }
@@ -72,11 +73,13 @@ package final class WebServer: Sendable {
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    guard let responder = server.add(channel) else {
+                    let place = ConnectionPlace()
+                    guard let responder = server.add(channel, place) else {
                         throw ChannelError.alreadyClosed
                     }
-                    try ControlHandler(responder: responder, limits: limits, unread: unread)
-                        .add(to: channel.pipeline.syncOperations)
+                    try ControlHandler(
+                        responder: responder, limits: limits, unread: unread, place: place
+                    ).add(to: channel.pipeline.syncOperations)
                 }
             }
         let channel =
@@ -92,20 +95,28 @@ package final class WebServer: Sendable {
         return channel
     }
 
-    /// Counts a connection.
+    /// Counts a connection. If there are too many, the oldest one gives way of which no client is known: otherwise
+    /// anybody could keep all others out with connections that send nothing.
     ///
-    /// - Returns: what answers it; nil if there are too many.
-    private func add(_ channel: any Channel) -> (any RequestResponder)? {
+    /// - Returns: what answers it; nil if none gives way.
+    private func add(_ channel: any Channel, _ place: ConnectionPlace) -> (any RequestResponder)? {
+        var former: (any Channel)?
         let responder = state.withLock { state -> (any RequestResponder)? in
-            guard state.connections < connectionsMax else { return nil }
-            state.connections += 1
+            if state.open.count >= connectionsMax {
+                guard let index = state.open.firstIndex(where: { $0.place.givesWay }) else {
+                    return nil
+                }
+                former = state.open.remove(at: index).channel
+            }
+            state.open.append((channel, place))
             state.idling?.cancel()
             state.idling = nil
             return state.responder
         }
+        former?.close(promise: nil)
         guard responder != nil else { return nil }
         channel.closeFuture.whenComplete { _ in
-            self.state.withLock { $0.connections -= 1 }
+            self.state.withLock { $0.open.removeAll { $0.channel === channel } }
             self.restIfEmpty()
         }
         return responder
@@ -114,11 +125,11 @@ package final class WebServer: Sendable {
     private func restIfEmpty() {
         guard let whenIdle else { return }
         state.withLock { state in
-            guard state.connections == 0 else { return }
+            guard state.open.isEmpty else { return }
             state.idling?.cancel()
             state.idling = loop.scheduleTask(in: idleTime) { [self] in
                 // A connection may have come in the same instant.
-                if self.state.withLock({ $0.connections == 0 }) { whenIdle() }
+                if self.state.withLock({ $0.open.isEmpty }) { whenIdle() }
             }
         }
     }

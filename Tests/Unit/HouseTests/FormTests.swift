@@ -34,7 +34,7 @@ import Testing
             name: "Loop", target: "TimerDaemon", folders: ["Loop"], filesMax: 7,
             values: [
                 "ConfigState", "EarlyFiring", "Gate", "Heartbeats", "JobTimers",
-                "OrderTransaction", "Portions", "ServiceTimers", "SharedJobs", "StoreProgress",
+                "CommandTransaction", "Portions", "ServiceTimers", "SharedJobs", "StoreProgress",
                 "WakeUp", "WriteRouter",
             ]),
         Form(
@@ -53,7 +53,7 @@ import Testing
             filesMax: 3,
             values: [
                 "ConfigReadings", "ConfigRules", "Departure", "JobDefinitions",
-                "RuntimeFolderWatch", "ServerSocket", "WaitingOrders",
+                "RuntimeFolderWatch", "ServerSocket", "WaitingRequests",
             ]),
         Form(
             name: "ClientLoop", target: "TimerRunnerClient", folders: [""], filesMax: 1,

@@ -51,6 +51,7 @@ struct Members {
             case is String.Type: "string"
             case is any FixedWidthInteger.Type: "integer"
             case is Bool.Type: "boolean"
+            case is [String: String].Type: "object"
             case let list as any ListType.Type: "[\(kind(of: list.element))]"
             default: name(type) ?? "\(type)"
             }

@@ -196,6 +196,25 @@ import TimerCore
                 #"POST /v1/fleet {"verb": "hold"}"#,
             ]
         ),
+        // What is wrong with a request is said to those who have the right to it.
+        (
+            "403 400 403 400 401 403 401",
+            "403 100 100 100 100 100 401",
+            [
+                "POST /v1/hold {",
+                "POST /v1/reload?strict=2",
+                #"POST /v1/jobs/pause {"jobs": [1]}"#,
+                #"POST /v1/jobs/a/pause {"untl": "1h"}"#,
+            ]
+        ),
+        (
+            "403 400 403 403 403 403 401",
+            "403 100 100 100 100 100 401",
+            [
+                "POST /v1/fleet {",
+                #"POST /v1/fleet {"verb": "fly"}"#,
+            ]
+        ),
         // Also before a login.
         (
             "200 200 200 200 200 200 200",

@@ -26,8 +26,12 @@ import WebReceiver
     }
 
     /// The first line of the answer; empty if the connection was closed instead.
-    private func ask(_ socket: Int32) -> String {
-        let text = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    ///
+    /// - Parameter key: of a session, with which the daemon is asked; nil: the page is asked for.
+    private func ask(_ socket: Int32, _ key: String? = nil, path: String = "/v1/jobs") -> String {
+        let cookie = key.map { "Cookie: timerd-session-8321=\($0)\r\n" } ?? ""
+        let path = key == nil ? "/" : path
+        let text = "GET \(path) HTTP/1.1\r\nHost: localhost\r\n\(cookie)\r\n"
         _ = send(socket, text, text.utf8.count, Int32(MSG_NOSIGNAL))
         var buffer = [UInt8](repeating: 0, count: 65_536)
         let count = recv(socket, &buffer, buffer.count, 0)
@@ -48,7 +52,7 @@ import WebReceiver
         let port = try #require(channel.localAddress?.port)
         let first = try connect(port)
         let second = try connect(port)
-        #expect(ask(first) == "HTTP/1.1 200 OK" && ask(second) == "HTTP/1.1 200 OK")
+        for socket in [first, second] { #expect(ask(socket, StubWeb.key) == "HTTP/1.1 200 OK") }
         let third = try connect(port)
         #expect(ask(third) == "")
         close(third)
@@ -63,6 +67,39 @@ import WebReceiver
         #expect(answer == "HTTP/1.1 200 OK")
         #expect(ask(second) == "HTTP/1.1 200 OK")
         close(second)
+    }
+
+    /// Whoever opens connections without a right to anything keeps nobody out.
+    @Test func connectionsOfUnknownClientsGiveWay_theOldestFirst() throws {
+        // The daemon does not know the session that asks for the slots.
+        let web = StubWeb { request in
+            let status = request.path == "/v1/slots" ? 401 : 200
+            return .success(ControlClient.Reply(status: status, body: Array("{}\n".utf8)))
+        }
+        let channel = try WebServer.listen(on: address(), group: group, connectionsMax: 3) { _ in
+            web.responder()
+        }
+        defer { try? channel.close().wait() }
+        let port = try #require(channel.localAddress?.port)
+        let known = try connect(port)
+        #expect(ask(known, StubWeb.key) == "HTTP/1.1 200 OK")
+        // One that sends nothing, and one whose request is never complete.
+        var strangers = [try connect(port), try connect(port)]
+        _ = send(strangers[1], "GET / HTTP", 10, Int32(MSG_NOSIGNAL))
+        for _ in 0..<20 {
+            let next = try connect(port)
+            #expect(ask(next) == "HTTP/1.1 200 OK")
+            var byte: UInt8 = 0
+            #expect(recv(strangers[0], &byte, 1, 0) == 0)
+            close(strangers.removeFirst())
+            strangers.append(next)
+        }
+        #expect(
+            ask(strangers[0], StubWeb.key, path: "/v1/slots") == "HTTP/1.1 401 Unauthorized")
+        let last = try connect(port)
+        #expect(ask(last) == "HTTP/1.1 200 OK" && ask(strangers[0]) == "")
+        #expect(ask(known, StubWeb.key) == "HTTP/1.1 200 OK")
+        for socket in strangers + [known, last] { close(socket) }
     }
 
     @Test func withoutAConnectionItSaysSo_andNotWhileThereIsOne() throws {

@@ -156,10 +156,18 @@ extension ControlRequest {
     /// - Parameter mayChange: whether the client may change anything; other clients may not send
     ///   long lists.
     public static func bodyBytesMax(method: String, path: String, mayChange: Bool) -> Int {
-        guard mayChange, let asked = EndpointFacts.Method(of: method),
-            let found = try? Target(path).found(),
-            let endpoint = found.endpoints.first(where: { $0.method == asked })
-        else { return bodyBytesMax }
-        return endpoint.facts.body?.bytesMax ?? bodyBytesMax
+        guard mayChange else { return bodyBytesMax }
+        return endpoint(method: method, path: path)?.facts.body?.bytesMax ?? bodyBytesMax
+    }
+
+    /// Who may send such a request, whatever its query and its body are; nil if no endpoint has it.
+    public static func access(method: String, path: String) -> Access? {
+        endpoint(method: method, path: path)?.access
+    }
+
+    private static func endpoint(method: String, path: String) -> (any AnyEndpoint)? {
+        guard let asked = EndpointFacts.Method(of: method), let found = try? Target(path).found()
+        else { return nil }
+        return found.endpoints.first { $0.method == asked }
     }
 }

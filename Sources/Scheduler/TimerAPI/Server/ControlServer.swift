@@ -131,14 +131,31 @@ extension ControlService {
         done(.current(peer))
     }
 
+    /// Answers a request that is not valid. Who has no right to it learns only that.
+    func refuse(
+        _ head: HTTPRequestHead, because fault: ControlRequest.Fault, from peer: Peer,
+        _ reply: @escaping ControlAnswer.Reply
+    ) {
+        let access = ControlRequest.access(method: head.method.rawValue, path: head.uri)
+        guard access?.isForOperators == true else { return reply(.fault(fault)) }
+        ifAllowed(peer, reply) { reply(.fault(fault)) }
+    }
+
     /// Answers a request, if this client has the right to it.
     func answerIfAllowed(
         _ request: ControlRequest, from peer: Peer, _ reply: @escaping ControlAnswer.Reply
     ) {
         guard request.isChange else { return answer(request, from: peer, reply: reply) }
+        ifAllowed(peer, reply) { answer(request, from: peer, reply: reply) }
+    }
+
+    private func ifAllowed(
+        _ peer: Peer, _ reply: @escaping ControlAnswer.Reply,
+        _ action: @escaping @Sendable () -> Void
+    ) {
         checkRight(of: peer) { right in
             switch right {
-            case .granted: answer(request, from: peer, reply: reply)
+            case .granted: action()
             case .denied: reply(ControlResponder.forbidden)
             case .unknown: reply(ControlResponder.unknownRight)
             }

@@ -46,7 +46,7 @@ struct ControlResponder: RequestResponder {
         do throws(ControlRequest.Fault) {
             asked = try ControlRequest(head, body: body)
         } catch {
-            return reply(.fault(error))
+            return service.refuse(head, because: error, from: peer, reply)
         }
         service.answerIfAllowed(asked, from: peer, reply)
     }
@@ -93,7 +93,14 @@ struct WebGateway: RequestResponder {
         do throws(ControlRequest.Fault) {
             asked = try ControlRequest(head, body: body)
         } catch {
-            return reply(.fault(error))
+            let access = ControlRequest.access(method: head.method.rawValue, path: head.uri)
+            if access?.isForBrowsers == false { return reply(.elsewhere) }
+            guard access?.isForOperators == true, let known = peer(of: head) else {
+                return reply(.fault(error))
+            }
+            return ifCurrent(known, reply) { peer in
+                service.refuse(head, because: error, from: peer, reply)
+            }
         }
         // The session may have ended since the header came.
         let known = peer(of: head)
@@ -105,9 +112,16 @@ struct WebGateway: RequestResponder {
         guard let known else { return reply(.unauthorized) }
         // Logging out needs no right, so that it works also for a user who has lost all of them.
         guard access != .sessions else { return service.answer(asked, from: known, reply: reply) }
+        ifCurrent(known, reply) { service.answerIfAllowed(asked, from: $0, reply) }
+    }
+
+    private func ifCurrent(
+        _ known: Peer, _ reply: @escaping ControlAnswer.Reply,
+        _ action: @escaping @Sendable (Peer) -> Void
+    ) {
         service.checkUser(of: known) { finding in
             switch finding {
-            case .current(let peer): service.answerIfAllowed(asked, from: peer, reply)
+            case .current(let peer): action(peer)
             case .over(let reason):
                 reply(.error(.unauthorized, "you are not logged in here any more: \(reason)"))
             case .unknown(let reason): reply(.error(.serviceUnavailable, reason))
