@@ -4,7 +4,7 @@
 import TimerCore
 
 /// How far decisions are ahead of the clocks. From a timer to the program of a run it takes some
-/// milliseconds: a decision, a record, an order to the runner, a process. So a firing is decided a
+/// milliseconds: a decision, a record, a request to the runner, a process. So a firing is decided a
 /// moment before it is due, as of the instant at which it is due, and the process waits for that
 /// instant.
 ///
