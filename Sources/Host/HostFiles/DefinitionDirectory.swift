@@ -38,10 +38,7 @@ public struct DefinitionDirectory: Sendable {
     /// - Returns: false if there is one of this name; it is as it was.
     /// - Throws: `Directory.Failure`; then nothing is there.
     public func add(_ job: String, _ bytes: [UInt8]) throws(Directory.Failure) -> Bool {
-        let above = try parentDirectory()
-        if try above.status(of: name) == nil { try make(in: above) }
-        let directory = try above.existingSubdirectory(name)
-        removeStale(directory)
+        let (directory, above) = try openOrMake()
         // Who may enter the directory may read the file: the scheduler is another user.
         let isNew = try directory.create(
             "\(job).toml", with: bytes, by: ".\(job).\(getpid()).new")
@@ -54,6 +51,18 @@ public struct DefinitionDirectory: Sendable {
             throw error
         }
         return true
+    }
+
+    /// The directory, which is made if there is none.
+    public func open() throws(Directory.Failure) -> Directory { try openOrMake().directory }
+
+    private func openOrMake() throws(Directory.Failure) -> (directory: Directory, above: Directory)
+    {
+        let above = try parentDirectory()
+        if try above.status(of: name) == nil { try make(in: above) }
+        let directory = try above.existingSubdirectory(name)
+        removeStale(directory)
+        return (directory, above)
     }
 
     /// Removes definitions, for good when this returns. Those that are not there are fine, and so is

@@ -30,6 +30,22 @@ extension Directory {
         try sync()
     }
 
+    /// The same for a file that other programs read: the new one has the mode, the owner and the group of this status.
+    ///
+    /// - Parameter temporary: the name of the file while it is written. A file of this name is removed first.
+    public func replace(
+        _ name: String, with bytes: [UInt8], by temporary: String, like status: stat
+    ) throws(Failure) {
+        try writeNew(
+            temporary, bytes, mode: status.st_mode & 0o7777, owner: status.st_uid,
+            group: status.st_gid)
+        do throws(Failure) { try rename(temporary, to: name) } catch {
+            unlinkat(descriptor, temporary, 0)
+            throw error
+        }
+        try sync()
+    }
+
     /// Makes a file of this name with all of its content at once. It is on the disk when this returns.
     ///
     /// - Parameters:
@@ -42,23 +58,7 @@ extension Directory {
         _ name: String, with bytes: [UInt8], by temporary: String, mode: mode_t = 0o644,
         group: gid_t? = nil
     ) throws(Failure) -> Bool {
-        // A process of the same number may have been killed.
-        if try status(of: temporary) != nil { try remove(temporary) }
-        let file = try open(temporary, flags: O_WRONLY | O_CREAT | O_EXCL)
-        defer { close(file) }
-        if let group { fchown(file, uid_t.max, group) }
-        fchmod(file, mode)
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
-            guard count > 0 || errno == EINTR else { break }
-            rest = rest.dropFirst(max(0, count))
-        }
-        guard rest.isEmpty, fsync(file) == 0 else {
-            let code = errno
-            unlinkat(descriptor, temporary, 0)
-            throw Failure(description: "\(path)/\(name): cannot be written: \(systemError(code))")
-        }
+        try writeNew(temporary, bytes, mode: mode, owner: .max, group: group ?? .max)
         // Unlike rename(2), linkat(2) never takes the place of another file.
         let isFree = linkat(descriptor, temporary, descriptor, name, 0) == 0
         let code = errno
@@ -74,6 +74,29 @@ extension Directory {
             throw error
         }
         return true
+    }
+
+    /// Makes a file and flushes its content to the disk. A file of this name, which a killed process left, is removed
+    /// first. An owner or a group of `.max` is that of the process.
+    private func writeNew(
+        _ name: String, _ bytes: [UInt8], mode: mode_t, owner: uid_t, group: gid_t
+    ) throws(Failure) {
+        try remove(name)
+        let file = try open(name, flags: O_WRONLY | O_CREAT | O_EXCL)
+        defer { close(file) }
+        if owner != .max || group != .max { fchown(file, owner, group) }
+        fchmod(file, mode)
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+            guard count > 0 || errno == EINTR else { break }
+            rest = rest.dropFirst(max(0, count))
+        }
+        guard rest.isEmpty, fsync(file) == 0 else {
+            let code = errno
+            unlinkat(descriptor, name, 0)
+            throw Failure(description: "\(path)/\(name): cannot be written: \(systemError(code))")
+        }
     }
 
     /// Flushes the content of a file to the disk.

@@ -6,7 +6,7 @@ import TimerImport
 /// The commands that switch the imported lines of crontabs off, and on again. They are printed and never run.
 struct CrontabSwitch {
     /// What is put before a line; a comment for cron.
-    static let mark = "#timerd# "
+    static let mark = MarkedTable.mark
 
     /// The numbers of the imported lines of each file, from 1.
     let lines: [String: [Int]]

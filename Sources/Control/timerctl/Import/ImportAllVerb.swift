@@ -27,7 +27,25 @@ struct ImportAllVerb: ParsableCommand {
         discussion: """
             It looks at the crontabs of the system and of all users, at anacron and at the timers of systemd. Nothing is \
             imported: for each source the command is printed that does it. timerctl import --all is the same.
+
+            --switch moves the jobs over: timerd runs them, and cron and systemd do not any more. No run is lost or \
+            doubled, wherever it is interrupted; the same command again goes on. --back undoes it.
             """)
+
+    @Flag(help: "Switch crontabs and timers to timerd.")
+    var `switch` = false
+
+    @Flag(help: "Switch them back: what --switch did is undone.")
+    var back = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Only this source: a user, a file such as /etc/cron.d/backup, or a timer.",
+            valueName: "source"))
+    var only: [String] = []
+
+    @Flag(name: .shortAndLong, help: "Do not ask.")
+    var yes = false
 
     @Option(help: ArgumentHelp("When to use colors.", valueName: "when"))
     var color = Screen.ColorChoice.auto
@@ -39,7 +57,20 @@ struct ImportAllVerb: ParsableCommand {
         var verb: any ImportSourceVerb.Type
     }
 
+    func validate() throws {
+        guard !self.switch || !back else {
+            throw ValidationError("--switch and --back exclude each other")
+        }
+        guard self.switch || back || only.isEmpty && !yes else {
+            throw ValidationError("--only and --yes go with --switch or --back")
+        }
+    }
+
     func run() throws {
+        guard !self.switch, !back else {
+            var command = try SwitchCommand(back ? .back : .toTimerd, only: only, isYes: yes)
+            return try command.run()
+        }
         let screen = Screen.standardOutput(color: color)
         let found = Self.sources()
         guard !found.isEmpty else {

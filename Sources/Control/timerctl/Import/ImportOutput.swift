@@ -118,7 +118,7 @@ struct ImportOutput: ParsableArguments {
 
     /// The group of the scheduler, which must read the configuration; nil if there is none, or if this
     /// is not root, whose own scheduler is the same user.
-    private static var readers: gid_t? {
+    static var readers: gid_t? {
         geteuid() == 0 ? UserDatabase.group(named: "timerd").entry?.gid : nil
     }
 

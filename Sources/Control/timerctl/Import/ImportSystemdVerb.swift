@@ -65,14 +65,9 @@ struct ImportSystemdVerb: ImportSourceVerb {
         guard !names.isEmpty else {
             throw Connection.fail(2, "there are no timers in \(root ?? "/")")
         }
-        var options = SystemdImport.Options()
+        var options = Self.options(search)
         options.instance = instance
         options.isLikeSystemd = likeSystemd
-        options.machine = MachineFacts.specifiers(root: search.root)
-        options.mounts =
-            MachineFacts.fstab(root: search.root).map { ImportedMount.list(fstab: $0) } ?? []
-        options.mounts += search.mounts()
-        options.hasZone = { (try? ZoneFiles().rules(named: $0)) != nil }
         let imported = SystemdImport(names, options: options, load: search.load)
         return (
             imported.result,
@@ -81,6 +76,17 @@ struct ImportSystemdVerb: ImportSourceVerb {
                 disabling: imported.timers.map { "systemctl disable --now \($0.shellWord)" },
                 compare: { try CalendarComparison.compare($0, after: Terminal.now) })
         )
+    }
+
+    /// The options for the importer, which asks this machine.
+    static func options(_ search: UnitSearch) -> SystemdImport.Options {
+        var options = SystemdImport.Options()
+        options.machine = MachineFacts.specifiers(root: search.root)
+        options.mounts =
+            MachineFacts.fstab(root: search.root).map { ImportedMount.list(fstab: $0) } ?? []
+        options.mounts += search.mounts()
+        options.hasZone = { (try? ZoneFiles().rules(named: $0)) != nil }
+        return options
     }
 
     /// The unit that an argument names. The path of a file adds its directory to the search.

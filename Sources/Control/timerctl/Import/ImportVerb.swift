@@ -9,7 +9,7 @@ struct ImportVerb: Verb {
         abstract: "Make jobs of crontabs and other schedules.",
         discussion: """
             The jobs are printed as TOML, with the line of the source and a note for each deviation. Nothing is changed, \
-            neither in the source nor in timerd.
+            neither in the source nor in timerd, unless --all --switch or --back asks for it.
 
             Exit status: 0 the jobs do the same, 1 there are notes, 2 nothing could be imported.
             """,
@@ -17,7 +17,7 @@ struct ImportVerb: Verb {
             ImportCrontabVerb.self, ImportAnacrontabVerb.self, ImportFcrontabVerb.self,
             ImportSystemdVerb.self, ImportAllVerb.self,
         ])
-    static let reading = Reading.all
+    static let reading = Reading.part("without --switch and --back")
 
     /// Parses the arguments after `import`. Timerctl itself would take `--user` and `--system`, which name a crontab
     /// here, for the daemon to ask.

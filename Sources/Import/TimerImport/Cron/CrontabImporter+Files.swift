@@ -87,6 +87,9 @@ extension CrontabImporter {
     /// What is true for all of a file.
     mutating func noteFile(_ lines: [SourceLine], _ reading: CrontabReading) {
         let place = SourcePlace(reading.source.file)
+        if options.flavour == .debian, reading.broken > 0 || lines.count > 10_000 {
+            ignoredFiles.insert(reading.source.file)
+        }
         if options.flavour == .debian, reading.broken > 0, reading.jobs > 0 {
             result.report.add(
                 place, "",

@@ -11,10 +11,16 @@ public struct CrontabImporter {
     public private(set) var times: [ImportedTimes] = []
     /// The lines of each file that are jobs now, by file, for the commands that switch them off.
     public private(set) var importedLines: [String: [Int]] = [:]
-    var namer = JobNamer()
-    private var notifiers = NotifierNames()
+    /// The files that Debian's cron ignores because of a line in them, so that none of their jobs runs.
+    public internal(set) var ignoredFiles: Set<String> = []
+    var namer: JobNamer
+    private var notifiers: NotifierNames
 
-    public init(_ options: CrontabOptions) { self.options = options }
+    public init(_ options: CrontabOptions) {
+        self.options = options
+        namer = JobNamer(taken: options.takenJobs)
+        notifiers = NotifierNames(taken: options.takenNotifiers)
+    }
 
     /// Adds the jobs of a crontab.
     ///

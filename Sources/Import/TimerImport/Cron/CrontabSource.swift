@@ -23,6 +23,8 @@ public struct CrontabOptions: Sendable {
     public var isStrictPath = false
     /// Whether a line that runs all scripts of a directory becomes a job for each of them.
     public var expandsRunParts = false
+    /// The names that jobs and notifiers of others have.
+    public var (takenJobs, takenNotifiers): (Set<String>, Set<String>) = ([], [])
     /// Whether this is the name of a user.
     public var isAccount: @Sendable (String) -> Bool = { _ in true }
     /// Whether this is the name of a program that a shell finds, in the PATH that a crontab sets; nil:

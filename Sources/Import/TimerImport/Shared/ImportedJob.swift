@@ -75,11 +75,12 @@ public struct ImportedNotifier: Hashable, Sendable {
 /// Gives each job of one import a name that no other one has. The same names are asked for in the same order
 /// give the same answers.
 public struct JobNamer {
-    private var taken: Set<String> = []
+    private var taken: Set<String>
     /// The number to try next, by base: a name that ten thousand jobs want does not take quadratic time.
     private var next: [String: Int] = [:]
 
-    public init() {}
+    /// - Parameter taken: names that others have.
+    public init(taken: Set<String> = []) { self.taken = taken }
 
     /// The first of the wanted texts that has a character for a name; characters that names cannot
     /// have become `-`. A name that is taken gets a number, from `-2` on.
@@ -121,7 +122,10 @@ public struct JobNamer {
 /// Gives the notifiers of one import their names. Jobs that need the same one share it.
 struct NotifierNames {
     private var names: [[TomlEntry]: String] = [:]
-    private var namer = JobNamer()
+    private var namer: JobNamer
+
+    /// - Parameter taken: names that others have.
+    init(taken: Set<String> = []) { namer = JobNamer(taken: taken) }
 
     /// The name of the notifier with these keys, which is added to the result if it is a new one.
     ///

@@ -44,7 +44,7 @@ public indirect enum TomlValue: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The value without a line break, as in an array or an inline table.
-    private var inline: String {
+    var inline: String {
         if case .string(let text) = self { return Toml.quotedInline(text) }
         return description
     }

@@ -26,6 +26,8 @@ public struct SystemdImport {
         public var instance: String?
         /// Whether intervals also start again after each boot.
         public var isLikeSystemd = false
+        /// The names that jobs of others have.
+        public var takenJobs: Set<String> = []
         /// What this machine mounts, other than the root.
         public var mounts: [ImportedMount] = []
         /// What specifiers stand for on this machine, such as the host name for `H`.
@@ -42,7 +44,7 @@ public struct SystemdImport {
 
     let options: Options
     let load: (UnitName) -> Loaded
-    var namer = JobNamer()
+    var namer: JobNamer
     /// A service that two timers start is in the report once.
     private var reported: Set<String> = []
     private var names: Set<UnitName> = []
@@ -55,6 +57,7 @@ public struct SystemdImport {
     /// - Complexity: O(*n*) in the size of the units.
     public init(_ units: [UnitName], options: Options, load: @escaping (UnitName) -> Loaded) {
         (self.options, self.load) = (options, load)
+        namer = JobNamer(taken: options.takenJobs)
         for unit in units { add(unit) }
         // Last, so that a job of a timer has the name of its timer.
         addHandlers()
