@@ -56,8 +56,8 @@ public enum SwitchGuard {
         + "case $? in 0) ;; 1) echo \"cron still runs it\"; exit 1;; *) echo \"$2 cannot be read\"; exit 3;; esac; "
         + "shift 2; \(rest)"
 
-    /// A timer without `[Install]` that is off can be one that the boot has not reached yet. Nothing else tells them
-    /// apart, so that it counts as on until all timers of the boot are started.
+    /// A timer that the boot starts, and that is not active, is off once the boot is over. During the boot it counts as
+    /// on, because systemd may not have started it yet.
     private static let timer =
         "on() { echo \"systemd still runs it\"; exit 1; }; "
         + "s=$(\(plain) systemctl show -p ActiveState -p UnitFileState -- \"$1\" 2>&1) "
@@ -65,6 +65,6 @@ public enum SwitchGuard {
         + "case $s in *ActiveState=inactive*|*ActiveState=failed*) ;; "
         + "*ActiveState=*) on;; *) echo \"systemd does not answer\"; exit 3;; esac; "
         + "case $s in *UnitFileState=disabled*|*UnitFileState=masked*|*UnitFileState=indirect*) ;; "
-        + "*UnitFileState=static*) \(plain) systemctl -q is-active timers.target || on;; *) on;; esac; "
+        + "*) case $(\(plain) systemctl is-system-running) in running|degraded|maintenance) ;; *) on;; esac;; esac; "
         + "shift; \(rest)"
 }

@@ -46,11 +46,13 @@ step() {
     inside strace -qq -o /dev/null -e trace=renameat -e inject=renameat:signal=KILL:when=2 \
         timerctl import --all "$1" --yes $sources
 }
-# killed_after COMMAND...: kills timerctl as soon as the command succeeds.
+# killed_after OPTION COMMAND...: kills timerctl as soon as the command succeeds. Each change of a file is delayed, so
+# that this is before the next one.
 killed_after() {
     local option=$1 tick
     shift
-    inside timerctl import --all "$option" --yes $sources >/dev/null 2>&1 &
+    inside strace -qq -o /dev/null -e trace=renameat -e inject=renameat:delay_enter=1500000 \
+        timerctl import --all "$option" --yes $sources >"$MACHINE_WORK/said" 2>&1 &
     for tick in $(seq 400); do
         if "$@" >/dev/null 2>&1; then
             inside pkill -KILL -x timerctl || true
@@ -59,6 +61,7 @@ killed_after() {
         fi
         sleep 0.1
     done
+    cat "$MACHINE_WORK/said"
     fail "waited in vain: $*"
 }
 spool=$MACHINE_ROOT/var/spool/cron/crontabs/anna
@@ -66,7 +69,13 @@ marked() { grep -q '^#timerd# ' "$1"; }
 unmarked() { ! marked "$1"; }
 is_off() { equals inactive inside systemctl is-active "$1"; }
 is_on() { inside systemctl -q is-active "$1"; }
+all_off() { marked "$spool" && marked "$MACHINE_ROOT/etc/cron.d/over" && is_off still.timer && is_off ten.timer \
+    && equals masked inside systemctl is-enabled still.timer && equals disabled inside systemctl is-enabled ten.timer; }
 guarded() { grep -q '# guard$' "$MACHINE_ROOT/etc/timerd/jobs.d/$1.toml"; }
+all_guarded() {
+    local file
+    for file in crontab-anna cron.d-over systemd-ten systemd-still; do guarded "$file" || return; done
+}
 timer() { printf '[Timer]\nOnCalendar=*:*:0/10\nAccuracySec=1ms\n%s' "$1"; }
 service() { printf '[Service]\nType=oneshot\nExecStart=/usr/local/bin/slot-%s\n' "$1"; }
 
@@ -88,7 +97,7 @@ table=$(printf '%s\n' 'MAILTO=""' '# Each minute.' '* * * * * /usr/local/bin/slo
 echo "$table" | inside crontab -u anna -
 printf 'MAILTO=""\n* * * * * root /usr/local/bin/slot-over\n* * * * * bert /usr/local/bin/slot-bert\n' \
     >"$MACHINE_ROOT/etc/cron.d/over"
-cp -p "$MACHINE_ROOT/etc/cron.d/over" "$MACHINE_WORK/over"
+cp -p "$MACHINE_ROOT/etc/cron.d/over" "$MACHINE_WORK/table"
 units=$MACHINE_ROOT/usr/lib/systemd/system
 timer 'Persistent=true
 [Install]
@@ -102,36 +111,34 @@ inside systemctl enable --now ten.timer
 inside systemctl start still.timer cron
 wait_for 90 'cron and systemd run all of it' each_has_run other 1
 
-# The files are written, and nothing is switched.
-kills=0
-until marked "$spool" || is_off ten.timer; do
-    if [ "$kills" = 4 ]; then killed_after --switch marked "$spool"; break; fi
+# One file each time. Nothing is switched.
+for kills in 1 2 3; do
     step --switch && fail 'step: nothing was left to do'
-    kills=$((kills + 1))
 done
-expect 'each job has a guard' guarded crontab-anna
-expect 'all of them are loaded' inside timerctl show slot-odd slot-over ten still
+killed_after --switch all_guarded
+for name in $minutely; do expect 'cron runs it' test "$(by timerd "$name")" = 0; done
 kill_daemon
-killed_after --switch is_off ten.timer
-kill_daemon
-# One more change of a file each time: those of cron.d and the guards that go.
+# All sources are off, and all jobs have guards.
+killed_after --switch all_off
+expect 'all jobs have guards' all_guarded
+inside systemctl enable timerd
+down=$(date +%s)
+reboot_machine
+wait_for 20 'timerd' inside timerctl list
+down="$down $(date +%s)"
+ran=$(by timerd ten)
+wait_for 30 'timerd runs it after the boot' at_least "$((ran + 1))" by timerd ten
+# The guards go, one file each time.
 until step --switch; do
     kills=$((kills + 1))
     [ "$kills" -lt 30 ] || fail 'step: it makes no progress'
-    if ! guarded systemd-ten || [ "$down" != '0 0' ]; then continue; fi
-    if is_off still.timer && is_off ten.timer && marked "$spool" && marked "$MACHINE_ROOT/etc/cron.d/over"; then
-        # All sources are off, and all jobs have guards.
-        down=$(date +%s)
-        reboot_machine
-        wait_for 20 'timerd' inside timerctl list
-        down="$down $(date +%s)"
-    fi
 done
-expect 'the machine was restarted in the middle' test "$down" != '0 0'
+expect 'there were steps' test "$kills" = 6
 expect 'no job has a guard' sh -c '! grep "# guard$" "$1"/etc/timerd/jobs.d/*.toml' sh "$MACHINE_ROOT"
 expect 'the timer without [Install] is masked' equals masked inside systemctl is-enabled still.timer
 expect 'the other one is disabled' equals disabled inside systemctl is-enabled ten.timer
-expect 'others cannot read the crontab' equals '640 timerd' stat -c '%a %G' "$MACHINE_ROOT/etc/timerd/jobs.d/crontab-anna.toml"
+expect 'others cannot read the crontab' \
+    equals '640 timerd' inside stat -c '%a %G' /etc/timerd/jobs.d/crontab-anna.toml
 inside timerctl import --all --switch --yes $sources >"$MACHINE_WORK/said"
 expect 'nothing is left to do' grep -q '^the crontab of anna: 2 jobs, switched before$' "$MACHINE_WORK/said"
 ran=$(by timerd ten)
@@ -139,10 +146,8 @@ wait_for 30 'timerd runs it without guards' at_least "$((ran + 1))" by timerd te
 wait_for 90 'timerd runs all of it' each_has_run timerd 1
 
 ran=$(by other ten)
-kills=0
-while [ "$kills" -lt 3 ]; do
+for kills in 1 2 3; do
     step --back && fail 'step: nothing was left to do'
-    kills=$((kills + 1))
 done
 kill_daemon
 killed_after --back unmarked "$spool"
@@ -153,7 +158,7 @@ until step --back; do
     [ "$kills" -lt 30 ] || fail 'step: it makes no progress'
 done
 expect 'the table is as it was' sh -c 'test "$1" = "$2"' sh "$table" "$(inside crontab -u anna -l)"
-expect 'so is the file' cmp "$MACHINE_WORK/over" "$MACHINE_ROOT/etc/cron.d/over"
+expect 'so is the file' cmp "$MACHINE_WORK/table" "$MACHINE_ROOT/etc/cron.d/over"
 expect 'the jobs are gone' sh -c '! ls "$1"/etc/timerd/jobs.d/*.toml' sh "$MACHINE_ROOT"
 expect 'the timer is enabled' equals enabled inside systemctl is-enabled ten.timer
 expect 'the other one is static' equals static inside systemctl is-enabled still.timer
@@ -165,7 +170,7 @@ cat "$slots"
 expect 'each time exactly once' all_once
 expect 'no text became a command' test ! -e "$MACHINE_ROOT/var/tmp/injected"
 
-inside systemctl disable ten.timer
+inside systemctl disable ten.timer timerd
 inside crontab -u anna -r
 for user in anna bert; do inside userdel "$user"; done
 inside sh -c 'rm -f /usr/local/bin/slot* /etc/cron.d/over /var/tmp/slots* /etc/timerd/jobs.d/*.off \

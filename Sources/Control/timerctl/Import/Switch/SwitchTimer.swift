@@ -23,6 +23,12 @@ struct SwitchTimer {
                 "systemd says that it is \(file.isEmpty ? "without a file" : file), and such a timer cannot be switched off and on again"
             )
         }
+        let path = try property("FragmentPath", of: unit.description)
+        guard start != .static || !path.hasPrefix("/etc/") else {
+            throw SwitchFault(
+                "\(path) has no [Install], and systemd masks only units of packages; add WantedBy=timers.target"
+            )
+        }
         return start
     }
 
@@ -33,16 +39,24 @@ struct SwitchTimer {
 
     // MARK: - Changes
 
-    /// What keeps the timer off after the next boot. Until `stop`, it is on.
-    func disable() throws(SwitchFault) {
-        switch start {
-        case .enabled: try Tool.done(["systemctl", "disable", "--", unit.description])
-        case .static: try Tool.done(["systemctl", "mask", "--", unit.description])
-        case .disabled: break
+    /// Switches it off until the next boot, at once. `keepOff` follows, which takes longer.
+    func stop() throws(SwitchFault) { try Tool.done(["systemctl", "stop", "--", unit.description]) }
+
+    /// Keeps a timer that is off from being started at the next boot. If it is not reached, the next boot switches the
+    /// timer on again, and the guards see that.
+    ///
+    /// It is not done first: systemd fails a timer that is masked while it is active, and loses its next run.
+    func keepOff() throws(SwitchFault) {
+        let state = try Self.property("UnitFileState", of: unit.description)
+        switch state {
+        case "enabled": try Tool.done(["systemctl", "disable", "--", unit.description])
+        case "static": try Tool.done(["systemctl", "mask", "--", unit.description])
+        default: break
         }
     }
 
-    func enable() throws(SwitchFault) {
+    /// Makes the next boot start a timer that is off. `startUnit` follows.
+    func prepareOn() throws(SwitchFault) {
         switch start {
         case .enabled: try Tool.done(["systemctl", "enable", "--", unit.description])
         case .static: try Tool.done(["systemctl", "unmask", "--", unit.description])
@@ -50,17 +64,11 @@ struct SwitchTimer {
         }
     }
 
-    /// This is what switches it off.
-    func stop() throws(SwitchFault) { try Tool.done(["systemctl", "stop", "--", unit.description]) }
-
-    /// Switches it on. It is started before it is enabled, because a timer that is enabled and not started runs
-    /// nothing, and its guard says that it is on.
-    func switchOn() throws(SwitchFault) {
-        if start == .static { try enable() }
+    /// Switches it on at once.
+    func startUnit() throws(SwitchFault) {
         // With Persistent=true, systemd would catch up what timerd ran.
         utimensat(AT_FDCWD, "/var/lib/systemd/timers/stamp-\(unit)", nil, AT_SYMLINK_NOFOLLOW)
         try Tool.done(["systemctl", "start", "--", unit.description])
-        if start != .static { try enable() }
     }
 
     // MARK: - Times

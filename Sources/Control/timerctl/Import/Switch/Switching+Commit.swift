@@ -42,6 +42,10 @@ extension Switching {
         guard let step = state.next(items[index].direction), step.isCommit else { return nil }
         if let found = file(of: index) {
             if step == .switchOff, try isCompletelyOn(index) { try tryGuards(index, found.file) }
+            if step == .switchOn, !items[index].isPrepared {
+                try timer(index)?.prepareOn()
+                items[index].isPrepared = true
+            }
             let now = Terminal.now
             let moment = try timing.moment(for: found.file, isSourceOn: state.isSourceOn, from: now)
             // What was found out is too old if that took long.
@@ -52,25 +56,19 @@ extension Switching {
                 return moment
             }
         }
-        return try perform(step, index) ? nil : .init(at: Terminal.now, reason: "")
+        try perform(step, index)
+        return nil
     }
 
-    /// - Returns: whether the source is changed; otherwise a part of it is, and the rest waits for a moment again.
     private mutating func perform(
         _ step: SwitchState.Step, _ index: Int
-    ) throws(SwitchFault) -> Bool {
+    ) throws(SwitchFault) {
         if let timer = timer(index) {
             if step == .switchOn {
-                try timer.switchOn()
-            } else if items[index].isDisabled {
-                try timer.stop()
-                // Whatever fails later, the timer is off, and stays so at the next boot.
-                items[index].isDisabled = false
+                try timer.startUnit()
             } else {
-                // It can take long, because systemd loads all units again.
-                try timer.disable()
-                items[index].isDisabled = true
-                return false
+                try timer.stop()
+                try timer.keepOff()
             }
         } else if let table = SwitchTable(items[index].source) {
             let old = try table.read().bytes
@@ -85,7 +83,6 @@ extension Switching {
         guard try state(of: index).isSourceOn == (step == .switchOn) else {
             throw SwitchFault("the change has no effect; has another program changed it again?")
         }
-        return true
     }
 
     /// Whether its guard must say that it is on; it does not if only some lines of a crontab are on.
@@ -108,7 +105,7 @@ extension Switching {
     private mutating func tryGuards(_ index: Int, _ file: SwitchFile) throws(SwitchFault) {
         guard !items[index].isTried else { return }
         let command = SwitchGuard.command(of: file.source)
-        for user in geteuid() == 0 ? file.users : [Account.own] {
+        for user in geteuid() == 0 && !file.users.isEmpty ? file.users : [Account.own] {
             var prefix: [String] = []
             if geteuid() == 0 {
                 guard let entry = UserDatabase.user(named: user).entry else {

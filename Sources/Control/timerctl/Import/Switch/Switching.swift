@@ -18,8 +18,8 @@ struct Switching {
         var direction: SwitchState.Direction
         /// The jobs of a source that has no file yet.
         var imported: SwitchDiscovery.Imported?
-        /// Whether systemd will not start its timer after the next boot, because of this process.
-        var isDisabled = false
+        /// Whether the next boot starts its timer, which goes back to systemd.
+        var isPrepared = false
         /// Whether its guards were tried as the users of its jobs.
         var isTried = false
         var changes = 0
@@ -47,8 +47,11 @@ struct Switching {
             if items.contains(where: { !$0.isDone }) { sync() }
             for index in items.indices where !items[index].isDone {
                 attempt(index) { (switching) throws(SwitchFault) in
-                    guard let step = try switching.state(of: index).next(switching.items[index].direction)
-                    else {
+                    let direction = switching.items[index].direction
+                    let state = try switching.state(of: index)
+                    guard let step = state.next(direction) else {
+                        // Such as an upgrade can enable a timer again.
+                        if state.file == .plain { try switching.timer(index)?.keepOff() }
                         switching.items[index].isDone = true
                         return
                     }
@@ -86,11 +89,6 @@ struct Switching {
         }
         items[index].fault = why
         items[index].direction = items[index].direction == .toTimerd ? .back : .toTimerd
-        guard items[index].isDisabled else { return }
-        attempt(index) { (switching) throws(SwitchFault) in
-            try switching.timer(index)?.enable()
-            switching.items[index].isDisabled = false
-        }
     }
 
     // MARK: - What is there
@@ -145,6 +143,10 @@ struct Switching {
                 SwitchFile(source, imported.result, tableLines: imported.tableLines),
                 as: folder.freeName(for: source), isSecret: imported.isSecret)
         case (.addGuards, let found?), (.removeGuards, let found?):
+            if step == .removeGuards {
+                try timer(index)?.keepOff()
+                sync()
+            }
             try folder.write(
                 found.file.withGuards(step == .addGuards), as: found.name, isSecret: true)
         case (.removeFile, let found?): try folder.remove(found.name)
