@@ -39,17 +39,14 @@ ELSEWHERE = {
         "timerctl fleet": "needs a fleet; Tests/System/Fleet",
     },
     "FROM-CRON.md": {
-        "timerctl import crontab /etc/crontab": "needs cron; Tests/System/Machine/cases/77-from-cron.sh",
+        "timerctl import crontab /etc/crontab": "needs cron; Tests/System/Machine/cases/78-switch.sh",
         "timerctl import crontab --user anna": "needs a user anna with a crontab, and root; the same",
         "timerctl import crontab --system": "needs cron; the same",
         "timerctl import anacrontab": "needs anacron; Tests/System/Import",
-        "timerd check /root/anna.toml": "the file of the command before it; 77-from-cron.sh",
-        "sleep $((62": "77-from-cron.sh; with each step failing, MigrationGuideTests",
+        "timerctl import --all": "needs cron and systemd; 78-switch.sh",
     },
     "FROM-SYSTEMD-TIMERS.md": {
-        "systemctl ": "needs systemd and root; Tests/System/Machine/cases/76-from-systemd.sh",
-        "f=/etc/timerd/jobs.d/backup.toml": "the same; with each step failing, MigrationGuideTests",
-        "touch /var/lib/systemd/": "the same",
+        "timerctl import --all": "needs systemd and root; Tests/System/Machine/cases/76-from-systemd.sh",
     },
     "NOTIFICATIONS.md": {
         "sudo install ": "needs root and systemd; Tests/System/Notify has credentials of the runner",

@@ -13,17 +13,11 @@ each_once() {
     awk '{ slot = $1 - $1 % 10 } NR > 1 && slot != last + 10 { print "after " last " comes " slot; bad = 1 }
         { last = slot } END { exit bad }' "$slots"
 }
-# follow HEADING: runs the commands of a section of the guide, in their order.
+# follow HEADING: runs the commands of a section of the guide.
 follow() {
-    local command status
+    local command
     guide FROM-SYSTEMD-TIMERS.md "$1" | while read -r command; do
-        status=0
-        inside sh -c "$command" </dev/null || status=$?
-        case $command in
-            # What it asks for is the answer "inactive", which is status 3.
-            *is-active*) [ "$status" = 3 ] || fail "expected: the service is not running ($command)" ;;
-            *) [ "$status" = 0 ] || fail "the guide's command fails with status $status: $command" ;;
-        esac
+        inside sh -c "$command" </dev/null || fail "the guide's command fails: $command"
     done
 }
 
@@ -66,5 +60,5 @@ cat "$slots"
 expect 'each time exactly once' each_once
 expect_status 4 'the job is gone' inside timerctl show backup
 inside rm -f /etc/systemd/system/backup.timer /etc/systemd/system/backup.service /usr/local/bin/backup /var/tmp/slots \
-    /tmp/backup.toml /etc/timerd/jobs.d/backup.toml.off
+    /etc/timerd/jobs.d/systemd-backup.toml.off
 inside systemctl daemon-reload

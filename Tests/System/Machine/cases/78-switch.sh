@@ -80,7 +80,10 @@ timer() { printf '[Timer]\nOnCalendar=*:*:0/10\nAccuracySec=1ms\n%s' "$1"; }
 service() { printf '[Service]\nType=oneshot\nExecStart=/usr/local/bin/slot-%s\n' "$1"; }
 
 fresh
+# So that the daemon has loaded nothing that a killed timerctl has written, unless it says so.
+printf '[daemon]\nauto-reload = false\n' | cat - "$MACHINE_HERE/timerd.toml" | configure
 inside systemctl stop cron
+inside systemctl restart timerd
 cat >"$MACHINE_ROOT/usr/local/bin/slot" <<'SH'
 #!/bin/sh
 if [ "${TIMERD_JOB:-}" ]; then who=timerd; else who=other; fi
@@ -109,6 +112,28 @@ inside ln -sf ../still.timer /usr/lib/systemd/system/timers.target.wants/still.t
 inside systemctl daemon-reload
 inside systemctl enable --now ten.timer
 inside systemctl start still.timer cron
+# What cannot be switched stays as it is, and says why: a file that cron ignores because it is a user's, one that the
+# user of a job cannot read, and a timer that is due all the time.
+printf '* * * * * root touch /var/tmp/injected\n' >"$MACHINE_ROOT/etc/cron.d/planted"
+inside chown bert /etc/cron.d/planted
+printf '* * * * * bert true\n' >"$MACHINE_ROOT/etc/cron.d/secret"
+chmod 600 "$MACHINE_ROOT/etc/cron.d/secret"
+timer '' | sed 's|0/10|0/3|' >"$units/never.timer"
+printf '[Service]\nExecStart=/bin/true\n' >"$units/never.service"
+inside systemctl daemon-reload
+inside systemctl start never.timer
+expect_status 1 'three of them are not switched' inside timerctl import --all --switch --yes \
+    --only /etc/cron.d/planted --only /etc/cron.d/secret --only never.timer >"$MACHINE_WORK/said"
+for line in '^/etc/cron.d/planted: not switched.*belongs to uid' '^/etc/cron.d/secret: .*user bert .*cannot find out' \
+    '^never.timer: .*a run is due at each moment'; do
+    expect 'the reason' grep -q "$line" "$MACHINE_WORK/said"
+done
+expect 'nothing is left of them' sh -c '! ls "$1"/etc/timerd/jobs.d/*.toml' sh "$MACHINE_ROOT"
+expect_status 4 'no job either' inside timerctl show never
+expect 'the file is as it was' grep -qx '\* \* \* \* \* bert true' "$MACHINE_ROOT/etc/cron.d/secret"
+expect 'the timer is active' is_on never.timer
+inside systemctl stop never.timer
+inside rm -f /etc/cron.d/planted /etc/cron.d/secret
 wait_for 90 'cron and systemd run all of it' each_has_run other 1
 
 # One file each time. Nothing is switched.
@@ -174,5 +199,6 @@ inside systemctl disable ten.timer timerd
 inside crontab -u anna -r
 for user in anna bert; do inside userdel "$user"; done
 inside sh -c 'rm -f /usr/local/bin/slot* /etc/cron.d/over /var/tmp/slots* /etc/timerd/jobs.d/*.off \
-    /usr/lib/systemd/system/timers.target.wants/still.timer /usr/lib/systemd/system/ten.* /usr/lib/systemd/system/still.*'
+    /usr/lib/systemd/system/timers.target.wants/still.timer /usr/lib/systemd/system/ten.* /usr/lib/systemd/system/still.* \
+    /usr/lib/systemd/system/never.*'
 inside systemctl daemon-reload

@@ -173,6 +173,16 @@ own systemctl --user stop timerd-web.socket timerd-web.service
 inside rm -rf /root/own-page /home/walker/.config/systemd/user/timerd-web.socket.d
 own systemctl --user daemon-reload
 
+# The own crontab goes over to the own daemon and back.
+printf '17 4 * * * true own\n' | own crontab -
+expect_status 1 'it is switched, with a note about PATH' own timerctl import --all --switch --yes
+expect 'cron does not run it' sh -c 'echo "$1" | grep -q "^#timerd# 17 4 \* \* \* true own$"' sh "$(own crontab -l)"
+expect 'its daemon does' own timerctl show true
+expect 'it is switched back' own timerctl import --all --back --yes
+expect 'the crontab is as it was' equals '17 4 * * * true own' own crontab -l
+expect_status 4 'the job is gone' own timerctl show true
+own crontab -r
+
 # The user logs out, and in again.
 inside systemctl stop "user@$uid.service"
 expect_status 1 'its runs have ended' long_run

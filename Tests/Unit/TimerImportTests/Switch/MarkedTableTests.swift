@@ -23,11 +23,19 @@ import Testing
         arguments: [
             ("* * * * * a\n", "* * * * * a", "#timerd# * * * * * a\n"),
             // Only whole lines count.
-            ("* * * * * a b\n* * * * * a\n", "* * * * * a", "* * * * * a b\n#timerd# * * * * * a\n"),
-            ("A=b\n\n# c\n  5 4 * * *\ta % \\% '\"`$(x)\n", "  5 4 * * *\ta % \\% '\"`$(x)",
-                "A=b\n\n# c\n#timerd#   5 4 * * *\ta % \\% '\"`$(x)\n"),
+            (
+                "* * * * * a b\n* * * * * a\n", "* * * * * a",
+                "* * * * * a b\n#timerd# * * * * * a\n"
+            ),
+            (
+                "A=b\n\n# c\n  5 4 * * *\ta % \\% '\"`$(x)\n", "  5 4 * * *\ta % \\% '\"`$(x)",
+                "A=b\n\n# c\n#timerd#   5 4 * * *\ta % \\% '\"`$(x)\n"
+            ),
             // The same line twice is two jobs.
-            ("1 * * * * a\n1 * * * * a", "1 * * * * a", "#timerd# 1 * * * * a\n#timerd# 1 * * * * a"),
+            (
+                "1 * * * * a\n1 * * * * a", "1 * * * * a",
+                "#timerd# 1 * * * * a\n#timerd# 1 * * * * a"
+            ),
             ("1 * * * * größe\r\n", "1 * * * * größe\r", "#timerd# 1 * * * * größe\r\n"),
             ("1 * * * * \u{1b}[2J\n", "1 * * * * \u{1b}[2J", "#timerd# 1 * * * * \u{1b}[2J\n"),
             ("", "1 * * * * a", ""), ("# 1 * * * * a\n", "1 * * * * a", "# 1 * * * * a\n"),
@@ -57,7 +65,8 @@ import Testing
     @Test func theRestIsSwitchedOffAgain() {
         let mixed = Self.witness + "1 * * * * a\n#timerd# 2 * * * * b\n"
         let table = MarkedTable(Array(mixed.utf8))
-        #expect(table.isSwitched && table.on(of: ["1 * * * * a", "2 * * * * b"]) == ["1 * * * * a"])
+        #expect(
+            table.isSwitched && table.on(of: ["1 * * * * a", "2 * * * * b"]) == ["1 * * * * a"])
         #expect(
             off(mixed, "1 * * * * a", "2 * * * * b")
                 == Self.witness + "#timerd# 1 * * * * a\n#timerd# 2 * * * * b\n")

@@ -8,7 +8,9 @@ import TimerCore
 
 /// When a source may be changed: when neither side decides about a run.
 @Suite struct QuietMomentTests {
-    private func at(_ seconds: Int64) -> WallInstant { WallInstant(secondsSinceEpoch: 600 + seconds) }
+    private func at(_ seconds: Int64) -> WallInstant {
+        WallInstant(secondsSinceEpoch: 600 + seconds)
+    }
 
     /// The seconds to wait, rounded up; nil: too long.
     private func wait(_ busy: [QuietMoment.Busy], from seconds: Int64 = 0) -> Int64? {
@@ -20,7 +22,9 @@ import TimerCore
 
     @Test(arguments: [(0, 5), (5, 0), (6, 0), (49, 0), (50, 15), (59, 6), (65, 0), (115, 10)])
     func cronHasTheMiddleOfEachMinute(second: Int64, expected: Int64) {
-        #expect(wait(QuietMoment.minutes(around: at(second)), from: second) == (second == 5 ? 0 : expected))
+        #expect(
+            wait(QuietMoment.minutes(around: at(second)), from: second)
+                == (second == 5 ? 0 : expected))
     }
 
     @Test func spansThatTouchAreOne() {

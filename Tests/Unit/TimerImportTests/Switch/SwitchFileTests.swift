@@ -69,7 +69,9 @@ import TimerCore
     /// Its own conditions are asked too, but no run waits for them: it would start after the switch.
     @Test func aJobKeepsItsOwnConditions() throws {
         let result = try timer(
-            "", "After=network-online.target\nConditionPathExists=/x\n[Service]\nExecCondition=/bin/b c")
+            "",
+            "After=network-online.target\nConditionPathExists=/x\n[Service]\nExecCondition=/bin/b c"
+        )
         let source = SwitchedSource.timer(try #require(UnitName("a.timer")), .enabled)
         let file = SwitchFile(source, result)
         let condition = try #require(try check(file)[0].execution.condition)
@@ -85,7 +87,10 @@ import TimerCore
     @Test func aConditionThatAUserHasAddedStepsBack() throws {
         let plain = try table("1 * * * * a\n").withGuards(false)
         let edited = try #require(
-            SwitchFile(plain.text + "condition = { ac-power = true }\n[job.mine]\nshell = \"x\"\nevery = \"1h\"\n"))
+            SwitchFile(
+                plain.text
+                    + "condition = { ac-power = true }\n[job.mine]\nshell = \"x\"\nevery = \"1h\"\n"
+            ))
         let guarded = edited.withGuards(true)
         #expect(guarded.jobs == ["a", "mine"])
         #expect(

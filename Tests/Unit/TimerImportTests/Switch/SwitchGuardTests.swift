@@ -18,14 +18,19 @@ import Testing
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         for (name, text) in programs {
-            let file = folder.appendingPathComponent(name)
-            try "#!/bin/sh\n\(text)\n".write(to: file, atomically: true, encoding: .utf8)
-            try FileManager.default.setAttributes(
-                [.posixPermissions: 0o755], ofItemAtPath: file.path)
+            // Not by this process: what another test forks meanwhile would keep the file open, which then cannot be
+            // executed.
+            let path = folder.appendingPathComponent(name).path
+            let write = "printf '#!/bin/sh\\n%s\\n' \"$2\" >\"$1\" && /bin/chmod 755 \"$1\""
+            #expect(try execute(["/bin/sh", "-c", write, "sh", path, text]) == 0)
         }
         let words = (SwitchGuard.command(of: source) + own).map {
             $0.replacing("PATH=/usr/bin:/bin", with: "PATH=\(folder.path):/usr/bin:/bin")
         }
+        return try execute(words)
+    }
+
+    private func execute(_ words: [String]) throws -> Int32 {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: words[0])
         process.arguments = Array(words.dropFirst())

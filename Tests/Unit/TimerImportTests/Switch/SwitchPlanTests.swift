@@ -39,7 +39,8 @@ import Testing
             #expect(isOne || !hasOneSide, "\(before) \(step)")
             // The side changes with the change of the source, and with nothing else.
             if isOne, hasOneSide {
-                #expect((state.isTimerdOn != before.isTimerdOn) == step.isCommit, "\(before) \(step)")
+                #expect(
+                    (state.isTimerdOn != before.isTimerdOn) == step.isCommit, "\(before) \(step)")
             }
             hasOneSide = isOne
             steps += 1

@@ -39,7 +39,7 @@ struct SwitchCommand {
         }
         guard !items.isEmpty else {
             Terminal.put(left.map { $0 + "\n" }.joined())
-            Terminal.complain("timerctl: there is nothing to switch")
+            if left.isEmpty { Terminal.complain("timerctl: there is nothing to switch") }
             if hasNotes { throw ExitCode(1) }
             return
         }
@@ -116,7 +116,14 @@ struct SwitchCommand {
             let bytes = (try? SwitchTable(table)?.read().bytes) ?? []
             if MarkedTable(bytes).isSwitched { sources.append(table) }
         }
-        return sources.filter { isChosen($0) }.map { .init(source: $0, direction: .back) }
+        let chosen = sources.filter { isChosen($0) }
+        // Who names one again, such as after an interruption, has what was asked for.
+        let others = SwitchDiscovery.tables + SwitchDiscovery.timers.map { .timer($0, .enabled) }
+        for other in others where !only.isEmpty && isChosen(other) {
+            guard !chosen.contains(where: { $0.isSame(as: other) }) else { continue }
+            left.append("\(other): \(other.scheduler) runs it")
+        }
+        return chosen.map { .init(source: $0, direction: .back) }
     }
 
     private mutating func leave(_ source: SwitchedSource, _ why: String) {
@@ -167,7 +174,8 @@ struct SwitchCommand {
         guard isClean else { throw ExitCode(1) }
     }
 
-    private func done(_ item: Switching.Item, _ found: (name: String, file: SwitchFile)?) -> String {
+    private func done(_ item: Switching.Item, _ found: (name: String, file: SwitchFile)?) -> String
+    {
         guard let found else { return "has no jobs any more" }
         let jobs = plural(found.file.jobs.count, "job")
         guard item.changes > 0 else { return "\(jobs), switched before" }

@@ -40,7 +40,9 @@ struct SwitchTimer {
     // MARK: - Changes
 
     /// Switches it off until the next boot, at once. `keepOff` follows, which takes longer.
-    func stop() throws(SwitchFault) { try Tool.done(["systemctl", "stop", "--", unit.description]) }
+    func stop() throws(SwitchFault) {
+        try Tool.done(["systemctl", "stop", "--", unit.description])
+    }
 
     /// Keeps a timer that is off from being started at the next boot. If it is not reached, the next boot switches the
     /// timer on again, and the guards see that.

@@ -92,10 +92,11 @@ struct SwitchTiming {
         guard let facts else { return busy }
         if let last = facts.lastStart { busy.append(QuietMoment.span(around: last)) }
         let elapses = [facts.next, facts.nextIn.map { now + $0 }].compactMap(\.self)
-        return busy + elapses.map { next in
-            let span = QuietMoment.span(around: next)
-            return span.lowerBound...span.upperBound + facts.delay
-        }
+        return busy
+            + elapses.map { next in
+                let span = QuietMoment.span(around: next)
+                return span.lowerBound...span.upperBound + facts.delay
+            }
     }
 
     /// The times of a calendar that matter now: from those whose delays are not over, until nothing waits any more.

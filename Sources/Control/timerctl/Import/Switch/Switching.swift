@@ -40,6 +40,7 @@ struct Switching {
 
     /// Makes all changes. What fails is in the items.
     mutating func run() {
+        loadAll()
         while true {
             var commits: [Int] = []
             var written: [Int] = []
@@ -154,6 +155,16 @@ struct Switching {
         }
     }
 
+    /// Makes the daemon load what an earlier command has written. It may have been killed before it did that, and the
+    /// next change relies on it.
+    private mutating func loadAll() {
+        let written = items.indices.filter { file(of: $0) != nil }
+        guard !written.isEmpty else { return }
+        load(written)
+        // Nothing was changed, and nothing has to go back.
+        for index in written where items[index].fault != nil { items[index].isDone = true }
+    }
+
     /// How long a daemon is waited for that is being restarted.
     private static let daemonSeconds = 30
 
@@ -174,7 +185,8 @@ struct Switching {
                     let isGuarded = checks.contains { $0.hasPrefix("command \(text)") }
                     guard isGuarded == found.file.isGuarded else {
                         throw SwitchFault(
-                            "timerd has not loaded job \(job) of \(found.name); see `timerctl reload`")
+                            "timerd has not loaded job \(job) of \(found.name); see `timerctl reload`"
+                        )
                     }
                 }
             }
