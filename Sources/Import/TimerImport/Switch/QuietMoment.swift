@@ -43,9 +43,14 @@ public enum QuietMoment {
         public var timerd: Duration
         /// When systemd started the service last; nil: not since the boot, or the timer is off and decides nothing.
         public var lastStart: WallInstant?
+        /// When timerd starts the job next, with its delay; nil: that is not known.
+        public var nextStart: WallInstant?
 
-        public init(systemd: Duration, timerd: Duration, lastStart: WallInstant?) {
-            (self.systemd, self.timerd, self.lastStart) = (systemd, timerd, lastStart)
+        public init(
+            systemd: Duration, timerd: Duration, lastStart: WallInstant?, nextStart: WallInstant?
+        ) {
+            (self.systemd, self.timerd) = (systemd, timerd)
+            (self.lastStart, self.nextStart) = (lastStart, nextStart)
         }
 
         /// How long before now a time can be whose runs are not over.
@@ -53,13 +58,14 @@ public enum QuietMoment {
     }
 
     /// The spans in which the runs of these times are due, until the longest delay is over. A time whose run systemd
-    /// has started already is over on its side.
+    /// has started already is over on its side, and so is one that is too early for the next run of timerd.
     ///
     /// - Parameter times: those of the schedule from `delays.longest` before now on.
     public static func spans(of times: [WallInstant], _ delays: Delays) -> [Busy] {
         times.map { time in
             let isStarted = delays.lastStart.map { $0 >= time } ?? false
-            let delay = max(delays.timerd, isStarted ? .zero : delays.systemd)
+            let isPassed = delays.nextStart.map { $0 > time + delays.timerd } ?? false
+            let delay = max(isPassed ? .zero : delays.timerd, isStarted ? .zero : delays.systemd)
             return time - margin...time + delay + margin
         }
     }

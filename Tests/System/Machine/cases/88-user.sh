@@ -174,13 +174,13 @@ inside rm -rf /root/own-page /home/walker/.config/systemd/user/timerd-web.socket
 own systemctl --user daemon-reload
 
 # The own crontab goes over to the own daemon and back.
-printf '17 4 * * * true own\n' | own crontab -
+printf '17 4 * * * own-job\n' | own crontab -
 expect_status 1 'it is switched, with a note about PATH' own timerctl import --all --switch --yes
-expect 'cron does not run it' sh -c 'echo "$1" | grep -q "^#timerd# 17 4 \* \* \* true own$"' sh "$(own crontab -l)"
-expect 'its daemon does' own timerctl show true
+expect 'cron does not run it' sh -c 'echo "$1" | grep -q "^#timerd# 17 4 \* \* \* own-job$"' sh "$(own crontab -l)"
+expect 'its daemon does' own timerctl show own-job
 expect 'it is switched back' own timerctl import --all --back --yes
-expect 'the crontab is as it was' equals '17 4 * * * true own' own crontab -l
-expect_status 4 'the job is gone' own timerctl show true
+expect 'the crontab is as it was' equals '17 4 * * * own-job' own crontab -l
+expect_status 4 'the job is gone' own timerctl show own-job
 own crontab -r
 
 # The user logs out, and in again.

@@ -36,12 +36,14 @@ import TimerCore
     }
 
     private func spans(
-        _ times: [Int64], systemd: Int64 = 0, timerd: Int64 = 0, last: Int64? = nil
+        _ times: [Int64], systemd: Int64 = 0, timerd: Int64 = 0, last: Int64? = nil,
+        next: Int64? = nil
     ) -> [QuietMoment.Busy] {
         QuietMoment.spans(
             of: times.map(at),
             .init(
-                systemd: .seconds(systemd), timerd: .seconds(timerd), lastStart: last.map(at)))
+                systemd: .seconds(systemd), timerd: .seconds(timerd), lastStart: last.map(at),
+                nextStart: next.map(at)))
     }
 
     /// Seconds from now of the times, the delays of both sides, when systemd started the service last, and the wait.
@@ -62,8 +64,23 @@ import TimerCore
         #expect(wait(spans(times, systemd: systemd, timerd: timerd, last: last)) == expected)
     }
 
+    /// A job with a delay of up to 12 h, whose next run is that of tomorrow, or still that of today.
+    @Test func aRunThatTimerdHasMadeIsOver() {
+        let last: Int64 = -6 * 3600
+        let hours = (systemd: Int64(12 * 3600), timerd: Int64(12 * 3600))
+        for (next, started, expected) in [
+            (20 * 3600, last + 60, 0), (20 * 3600, nil, nil), (3600, last + 60, nil),
+            (nil, last + 60, nil),
+        ] as [(Int64?, Int64?, Int64?)] {
+            let busy = spans(
+                [last], systemd: hours.systemd, timerd: hours.timerd, last: started, next: next)
+            #expect(wait(busy) == expected, "\(next ?? 0)")
+        }
+    }
+
     @Test func theDelaysSayHowFarToLookBack() {
-        let delays = QuietMoment.Delays(systemd: .seconds(60), timerd: .seconds(90), lastStart: nil)
+        let delays = QuietMoment.Delays(
+            systemd: .seconds(60), timerd: .seconds(90), lastStart: nil, nextStart: nil)
         #expect(delays.longest == .seconds(93))
         #expect(wait([QuietMoment.span(around: at(1))]) == 4)
     }

@@ -75,13 +75,13 @@ struct SwitchTiming {
             let own =
                 (policy?.accuracyUsec ?? 0) + (policy?.randomDelayUsec ?? 0)
                 + (policy?.randomOffsetUsec ?? 0)
+            let next = job.next.flatMap(WallInstant.init(rfc3339:))
             let delays = QuietMoment.Delays(
                 systemd: facts.map { max($0.delay, .microseconds(own)) } ?? .zero,
-                timerd: .microseconds(own), lastStart: facts?.lastStart)
+                timerd: .microseconds(own), lastStart: facts?.lastStart, nextStart: next)
             busy += QuietMoment.spans(of: try times(of: job, delays, at: now), delays)
-            if job.everyUsec != nil, let next = job.next.flatMap(WallInstant.init(rfc3339:)) {
-                busy.append(QuietMoment.span(around: next))
-            }
+            // An interval has no times that are known before, and a time may have a delay that is drawn.
+            if let next { busy.append(QuietMoment.span(around: next)) }
             if let facts, let onBoot = job.afterBootUsec {
                 let boot = now - .microseconds(SwitchTimer.clock(CLOCK_BOOTTIME))
                 busy += QuietMoment.spans(of: [boot + .microseconds(onBoot)], delays)
