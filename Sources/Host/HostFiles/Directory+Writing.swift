@@ -81,7 +81,7 @@ extension Directory {
     private func writeNew(
         _ name: String, _ bytes: [UInt8], mode: mode_t, owner: uid_t, group: gid_t
     ) throws(Failure) {
-        try remove(name)
+        if try status(of: name) != nil { try remove(name) }
         let file = try open(name, flags: O_WRONLY | O_CREAT | O_EXCL)
         defer { close(file) }
         if owner != .max || group != .max { fchown(file, owner, group) }

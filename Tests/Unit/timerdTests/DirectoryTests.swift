@@ -143,4 +143,25 @@ import TimerStore
                 _ = try UnixSocket.bind(at: path, allowing: .group("x"))
             }.contains("exists and is not a socket"))
     }
+
+    /// Such as a crontab, of which a part is changed.
+    @Test func aReplacedFileHasTheModeOfTheOldOne_andALeftoverIsInNoWay() throws {
+        defer { clean() }
+        let directory = try Directory.open(folder)
+        #expect(try directory.create("tab", with: [1], by: ".tab.1.new", mode: 0o604))
+        let old = try #require(try directory.status(of: "tab"))
+        // A process that was killed has left it.
+        #expect(try directory.create(".tab.new", with: [9, 9, 9], by: ".x"))
+        try directory.replace("tab", with: [2, 3], by: ".tab.new", like: old)
+        let new = try #require(try directory.status(of: "tab"))
+        #expect(new.st_mode == old.st_mode && new.st_uid == old.st_uid && new.st_gid == old.st_gid)
+        #expect(try directory.read("tab", bytes: 9) == [2, 3] && new.st_ino != old.st_ino)
+        #expect(try directory.status(of: ".tab.new") == nil && new.st_nlink == 1)
+        mkdir("\(folder)/.tab.new", 0o700)
+        #expect(
+            failure { () throws(Directory.Failure) in
+                try directory.replace("tab", with: [4], by: ".tab.new", like: old)
+            }.contains(".tab.new: cannot be removed"))
+        #expect(try directory.read("tab", bytes: 9) == [2, 3])
+    }
 }
