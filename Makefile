@@ -176,7 +176,7 @@ test-fleet: setup
 	$(SWIFT) build $(SWIFTFLAGS)
 	Tests/System/Fleet/run $(CHECKS)
 
-test-page: PACKAGES += chromium fonts-inter fonts-jetbrains-mono python3-venv
+test-page: PACKAGES += chromium fonts-inter fonts-jetbrains-mono nodejs python3-venv
 test-page: setup
 	$(SWIFT) build
 	Tests/System/Page/run .build/debug

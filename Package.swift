@@ -169,7 +169,7 @@ let runner: [Target] = [
 let control: [Target] = [
     swift("TimerControl", in: "Control", ["HostFiles", "TimerCore", "TimerJSON"]),
     c("COpenAPI", in: "Control", exclude: ["openapi.json", "schemas.json"]),
-    c("CWebPage", in: "Control", exclude: ["index.html", "app.css", "app.js", "icon.svg"]),
+    c("CWebPage", in: "Control", exclude: ["index.html", "app.css", "icon.svg", "script"]),
     // A connection over which requests come and answers go: of the control socket, or of a browser.
     swift("TimerHTTP", in: "Control", ["TimerControl", "TimerCore", nio, nioHTTP]),
     // The web server, another process.

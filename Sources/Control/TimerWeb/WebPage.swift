@@ -19,11 +19,12 @@ package struct WebPage: Sendable {
         /// By which a browser asks whether the file has changed (ETag).
         let tag: String
 
-        init(_ contentType: String, _ read: (UnsafeMutablePointer<Int>) -> UnsafePointer<UInt8>?) {
+        /// Nil if a file with this name is not one of the page.
+        init?(_ file: cwebpage_file) {
+            let name = String(cString: file.path)
+            guard let contentType = WebPage.contentType(of: name) else { return nil }
             self.contentType = contentType
-            var count = 0
-            let start = read(&count)
-            let source = UnsafeBufferPointer(start: start, count: count)
+            let source = UnsafeBufferPointer(start: file.bytes, count: file.size)
             bytes = ByteBuffer(bytes: WebPage.withoutComments(source))
             // The hash tells versions apart, so that an update of the program is noticed.
             tag = "\"\(String(FNV1a.hash(bytes.readableBytesView), radix: 16))\""
@@ -43,12 +44,28 @@ package struct WebPage: Sendable {
         }
     }
 
-    private let files: [String: File] = [
-        "/": File("text/html; charset=utf-8", cwebpage_index),
-        "/app.css": File("text/css; charset=utf-8", cwebpage_style),
-        "/app.js": File("text/javascript; charset=utf-8", cwebpage_script),
-        "/icon.svg": File("image/svg+xml", cwebpage_icon),
-    ]
+    private let files: [String: File] = {
+        var count = 0
+        let all = UnsafeBufferPointer(start: cwebpage_files(&count), count: count)
+        return Dictionary(
+            uniqueKeysWithValues: all.compactMap { file in
+                File(file).map { (String(cString: file.path), $0) }
+            })
+    }()
+
+    /// The paths of all files.
+    package var paths: [String] { files.keys.sorted() }
+
+    /// The type of a file by the end of its path; nil for a type that the page does not have.
+    private static func contentType(of path: String) -> String? {
+        switch path.split(separator: ".").last {
+        case _ where path == "/": "text/html; charset=utf-8"
+        case "css": "text/css; charset=utf-8"
+        case "js": "text/javascript; charset=utf-8"
+        case "svg": "image/svg+xml"
+        default: nil
+        }
+    }
 
     /// The file at a path; nil if there is none.
     func file(at path: Substring) -> File? { files[String(path)] }

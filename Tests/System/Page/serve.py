@@ -3,7 +3,7 @@
 
 """serve.py SOCKET [PORT]: serves the status page as it is in the sources, and passes /v1 on to the control socket.
 
-For work on the page and for its tests: a change of the three files is seen after a reload of the page. It listens on
+For work on the page and for its tests: a change of a file is seen after a reload of the page. It listens on
 127.0.0.1 only, prints the port, and has no login: everyone on this machine can use it while it runs.
 """
 
@@ -14,12 +14,13 @@ import socket
 import sys
 
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "Sources" / "Control" / "CWebPage"
+TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FILES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/app.css": ("app.css", "text/css; charset=utf-8"),
-    "/app.js": ("app.js", "text/javascript; charset=utf-8"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
+    "/" + str(file.relative_to(PAGE)): (file, f"{TYPES[file.suffix[1:]]}; charset=utf-8")
+    for file in PAGE.rglob("*")
+    if file.suffix[1:] in TYPES
 }
+FILES["/"] = FILES.pop("/index.html")
 # The page must work under the policy that it is served with.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
@@ -48,8 +49,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.pass_on()
         if path not in FILES:
             return self.answer(404, "text/plain", b"not found\n")
-        name, kind = FILES[path]
-        self.answer(200, kind, (PAGE / name).read_bytes())
+        file, kind = FILES[path]
+        self.answer(200, kind, file.read_bytes())
 
     def do_POST(self):
         self.pass_on()

@@ -22,7 +22,8 @@ from daemon import Daemon, ImaginedServer, Server, wait_for
 
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "Sources" / "Control" / "CWebPage"
 IMAGES = PAGE.parents[2] / "docs" / "images"
-WEIGHT_MAX = 120_000
+WEIGHT_MAX = 160_000
+PATHS = {"/", "/app.css", "/icon.svg"} | {f"/script/{module.name}" for module in (PAGE / "script").iterdir()}
 KILLS = int(os.environ.get("TIMERD_PAGE_KILLS", 0))
 # A page has the right state again so many seconds after its server is back.
 BACK_MAX = 3
@@ -566,7 +567,7 @@ class PageTests(unittest.TestCase):
 
     def test_it_is_light_and_asks_nobody_else(self):
         # What is served: without the comments.
-        weight = sum(len(urllib.request.urlopen(self.server.address + path).read()) for path in ("/", "/app.css", "/app.js", "/icon.svg"))
+        weight = sum(len(urllib.request.urlopen(self.server.address + path).read()) for path in PATHS)
         self.assertLessEqual(weight, WEIGHT_MAX)
         requests = []
         page = self.open(prepare=lambda page: page.on("request", lambda request: requests.append(request.url)))
@@ -576,7 +577,7 @@ class PageTests(unittest.TestCase):
             expect(page.locator("main h1")).to_have_count(1)
         files = {url.removeprefix(self.server.address).partition("#")[0] for url in requests
                  if "/v1/" not in url and "/login?" not in url}
-        self.assertLessEqual(files, {"/", "/app.css", "/app.js", "/icon.svg"})
+        self.assertLessEqual(files, PATHS)
         self.assertTrue(all(url.startswith(self.server.address) for url in requests), requests)
         print(f"  {weight} bytes in {len(files)} files")
 

@@ -1,6 +1,7 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import NIOCore
 import NIOHTTP1
 import Synchronization
@@ -28,13 +29,34 @@ import TimerCore
         #expect(String(decoding: WebPage.withoutComments(source.utf8), as: UTF8.self) == served)
     }
 
-    @Test(arguments: ["/app.js", "/app.css", "/icon.svg", "/"])
-    func theFilesSayUnderWhichLicenseTheyAre(
-        path: Substring
-    ) throws {
-        let file = try #require(WebPage().file(at: path))
+    @Test(arguments: WebPage().paths)
+    func theFilesSayUnderWhichLicenseTheyAre(path: String) throws {
+        let file = try #require(WebPage().file(at: path[...]))
         #expect(
             String(buffer: file.bytes).prefix(200).contains("SPDX-License-Identifier: Apache-2.0"))
+    }
+
+    /// Each file of the sources is a part of the program, and each module is fetched at once, not when another one
+    /// names it.
+    @Test func theProgramHasEachFileOfThePage_andTheFrameNamesEachModule() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../../Sources/Control/CWebPage").standardized
+        let modules = try FileManager.default.contentsOfDirectory(
+            atPath: folder.appending(path: "script").path
+        ).sorted()
+        #expect(
+            WebPage().paths
+                == (["/", "/app.css", "/icon.svg"] + modules.map { "/script/\($0)" }).sorted())
+        let frame = try String(
+            contentsOf: folder.appending(path: "index.html"), encoding: .utf8)
+        for module in modules {
+            let named = frame.ranges(of: "\"script/\(module)\"").count
+            #expect(named == 1, "\(module)")
+            let lines = try String(
+                contentsOf: folder.appending(path: "script/\(module)"), encoding: .utf8
+            ).split(separator: "\n", omittingEmptySubsequences: false)
+            #expect(lines.count <= 301, "\(module) has more than 300 lines")
+        }
     }
 
     @Test(arguments: [

@@ -5,9 +5,15 @@
 
 #include <stddef.h>
 
-/// The files of the status page, which are parts of the program: index.html, app.css, app.js and icon.svg. Each sets
-/// the number of its bytes.
-const unsigned char *cwebpage_index(size_t *size);
-const unsigned char *cwebpage_style(size_t *size);
-const unsigned char *cwebpage_script(size_t *size);
-const unsigned char *cwebpage_icon(size_t *size);
+/// A file of the status page, which is a part of the program.
+struct cwebpage_file {
+    /// The path of its address, which ends with the name of the file, except that of index.html: `/`.
+    const char *path;
+    const unsigned char *bytes;
+    size_t size;
+};
+
+/// All files of the status page: index.html, app.css, icon.svg and the modules of the script.
+///
+/// @param count is set to their number.
+const struct cwebpage_file *cwebpage_files(size_t *count);

@@ -1,0 +1,108 @@
+// Copyright 2026 the timerd authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of the page that need no document. Tests/System/Page/run starts it with `node --test`, beside a copy of
+// the modules.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { index, itemAt, laneData } from './script/rows.js';
+import { cause, stateWord, verdict, waiting } from './script/runs.js';
+import { calendarWords, conditionWords, cronWords, followWords, schedule } from './script/schedule.js';
+import { linesOf, matcher, median, plural, printable, shellWord, span, wholeSpan } from './script/text.js';
+import { attemptOf, clock, dueOf, serverClock } from './script/time.js';
+
+/** A text with ordinary spaces instead of those that do not break. */
+const plain = (text) => text.replaceAll('\u00a0', ' ');
+
+function table(say, cases) {
+  for (const [input, output] of cases) assert.equal(plain(String(say(input))), output, String(input));
+}
+
+test('a time has at most two units, and no fraction that flickers', () => {
+  table(span, [[0, '0 s'], [-5, '0 s'], [1, '< 1 ms'], [870_000, '870 ms'], [4_100_000, '4.1 s'], [44e6, '44 s'],
+    [14_100e6, '3 h 55 min'], [3 * 86_400e6 + 5e6, '3 d']]);
+  table(wholeSpan, [[4_900_000, '4 s'], [61e6, '1 min 1 s'], [86_400e6, '1 d']]);
+  assert.equal(plain(wholeSpan(90_061e6, 1)), '1 d');
+});
+
+test('text from outside has no control characters and keeps its direction', () => {
+  table(printable, [['a\x1b[31mb', 'a\\x1b[31mb'], ['\u202egpj.exe', '\\x202egpj.exe'], ['tab\tstays', 'tab\tstays'], [7, '7']]);
+});
+
+test('a filter wants each of its words', () => {
+  const matches = matcher({ value: ' Disk  swap ' });
+  assert.ok(matches('SWAP the disk'));
+  assert.ok(!matches('disk'));
+  assert.ok(matcher({ value: '' })('anything'));
+});
+
+test('small words', () => {
+  assert.equal(plural(1, 'run'), '1 run');
+  assert.equal(plural(0, 'run'), '0 runs');
+  assert.equal(median([3, 1, 2]), 2);
+  assert.equal(median([]), undefined);
+  assert.deepEqual(linesOf('a\nb\n'), ['a', 'b']);
+  assert.deepEqual(linesOf('a\n\nb'), ['a', '', 'b']);
+  table(shellWord, [['/bin/true', '/bin/true'], ["it's", "'it'\\''s'"], ['a b', "'a b'"]]);
+});
+
+test('the identity of a run says when it was due', () => {
+  assert.equal(dueOf('backup:20261121T055945.910612Z:1'), Date.parse('2026-11-21T05:59:45.910Z'));
+  assert.ok(Number.isNaN(dueOf('no identity')));
+  assert.equal(attemptOf('backup:20261121T055945.910612Z:3'), 3);
+  assert.equal(attemptOf('no identity'), 1);
+});
+
+test('a date is as short as it can be, by the clock of the server', () => {
+  const at = (text) => clock(Date.parse(text));
+  serverClock.skew = Date.parse('2026-11-23T12:00:00Z') - Date.now();
+  assert.match(at('2026-11-23T13:05:10Z'), /^14:05:10$/);
+  assert.equal(at('2026-11-23T13:05:00Z'), '14:05');
+  assert.equal(at('2026-11-20T08:00:00Z'), 'Fri 09:00');
+  assert.equal(at('2026-12-24T08:00:00Z'), '24 Dec 09:00');
+  assert.equal(at('2027-12-24T08:00:00Z'), '24 Dec 2027');
+  serverClock.skew = 0;
+});
+
+test('simple schedules are said in words, others as they are', () => {
+  table(calendarWords, [['Mon..Fri *-*-* 02:30:00', 'Mon–Fri at 02:30'], ['*-*-* *:00/5:00', 'every 5 min'], ['*-*-* *:*:00', 'every minute'],
+    ['*-*-* 00/6:00:00', 'every 6 h'], ['*-*-01 04:00:00', 'day 1 of each month at 04:00'], ['*-*-* 02:30:30', '*-*-* 02:30:30'], ['what', 'what']]);
+  table(cronWords, [['30 2 * * 1-5', 'Mon–Fri at 02:30'], ['*/5 * * * *', 'every 5 min'], ['0 * * * *', 'every hour'], ['1 2 3 4 5', '1 2 3 4 5'], ['', '']]);
+  assert.equal(followWords([{ job: 'a', ends: 'success', delay_usec: 60e6 }]).replaceAll('\u00a0', ' '), 'after each run of a that succeeds, and 1 min more');
+  assert.equal(followWords([{ job: 'a', ends: 'end' }, { job: 'b', ends: 'skip' }]), 'after one of each: a run of a that ends; a run of b that is skipped');
+  assert.equal(schedule({ on_demand: true }), 'on demand');
+  assert.equal(schedule({ on_boot_usec: 0 }), 'at each boot');
+  assert.match(conditionWords({ checks: ['mounted /mnt'] }), /^mounted \/mnt; otherwise a run is skipped$/);
+});
+
+test('why a run was made, and what it waits for', () => {
+  const id = 'a:20261121T055945.910612Z:';
+  assert.equal(cause({ id: `${id}1` }), 'by its schedule');
+  assert.equal(cause({ id: `${id}2`, cause: 'requested', requested_by: 'bob\x07', arguments: ['x'], alone: true }), 'requested by bob\\x07, with x, alone, attempt 2');
+  assert.equal(cause({ id: `${id}1`, cause: 'catch-up', missed: 2 }), 'to catch up a missed run, for 3 due runs');
+  assert.equal(waiting({}), null);
+  assert.equal(waiting({ waits: 'slot', slot: 'disk' }), 'waits for the slot disk');
+  assert.equal(waiting({ waits: 'something-new' }), 'waits (something-new)');
+  assert.equal(verdict({ failed: true }) + verdict({ succeeded: true }) + verdict({}), 'fsi');
+  assert.equal(stateWord({ state: 'armed', running: [{ waits: 'slot' }] }), 'waiting');
+  assert.equal(stateWord({ state: 'armed', running: [{}] }), 'running');
+  assert.equal(stateWord({ state: 'paused', running: [{}] }), 'paused');
+});
+
+test('the timeline finds what is under the pointer, failures first', () => {
+  const at = (second) => new Date(second * 1000).toISOString();
+  const run = (id, from, to, failed) => ({ id, job: 'a', began: at(from), ended: at(to), failed, succeeded: !failed });
+  const data = { runs: [run('good', 10, 20, false), run('bad', 20, 30, true)], skipped: [{ job: 'a', first_scheduled: at(50), last_scheduled: at(50) }], coming: [],
+    pauses: [{ job: 'a', since: at(60), ended: at(80) }] };
+  index(data);
+  const lane = laneData(data, { job: 'a', running: [] }, { from: 0, now: 100_000 });
+  const x = (ms) => ms / 1000;
+  assert.equal(itemAt(lane, 12, x).run.id, 'good');
+  assert.equal(itemAt(lane, 20, x).run.id, 'bad');
+  assert.ok(itemAt(lane, 51, x).skip);
+  assert.ok(itemAt(lane, 70, x).pause);
+  assert.equal(itemAt(lane, 95, x), undefined);
+  assert.equal(laneData(data, { job: 'unknown', running: [] }, { from: 0, now: 1 }).runs.length, 0);
+});
