@@ -84,6 +84,9 @@ static const unsigned char script_router[] = {
 static const unsigned char script_rows[] = {
 #embed "script/rows.js"
 };
+static const unsigned char script_run[] = {
+#embed "script/run.js"
+};
 static const unsigned char script_runs[] = {
 #embed "script/runs.js"
 };
@@ -130,6 +133,7 @@ static const struct cwebpage_file files[] = {
     FILE_AT("/script/pieces.js", script_pieces),
     FILE_AT("/script/router.js", script_router),
     FILE_AT("/script/rows.js", script_rows),
+    FILE_AT("/script/run.js", script_run),
     FILE_AT("/script/runs.js", script_runs),
     FILE_AT("/script/schedule.js", script_schedule),
     FILE_AT("/script/text.js", script_text),

@@ -273,9 +273,13 @@ class PageTests(unittest.TestCase):
         run = page.locator(".history tbody tr").first
         expect(run).to_contain_text("succeeded")
         expect(run).to_contain_text("requested by root")
-        run.get_by_role("button").click()
-        expect(page.locator(".below").first).to_contain_text("middle line 2")
-        # Its days come from the history.
+        run.get_by_role("link").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Run of ")
+        expect(page.get_by_role("log")).to_contain_text("middle line 2")
+        expect(page.locator(".facts")).to_contain_text("requested by root")
+        # Back to the job. Its days come from the history.
+        page.go_back()
+        expect(page.get_by_role("heading", level=1)).to_have_text("talker")
         page.reload()
         expect(page.get_by_role("img", name="Calendar of talker: 1 run in 26 weeks, none failed")).to_be_visible()
         expect(page.locator(".year rect.day-ok4")).to_have_count(1)
@@ -336,6 +340,103 @@ class PageTests(unittest.TestCase):
             expect(self.row(page, job).locator(".c-state")).not_to_contain_text("paused")
         bar.get_by_role("button", name="Clear").click()
         expect(bar).to_be_hidden()
+
+    def test_filters_are_in_the_address(self):
+        page = self.open("/#/?q=paused&sort=name&state=armed")
+        search, state = page.get_by_role("searchbox"), page.get_by_label("State")
+        expect(search).to_have_value("paused")
+        expect(state).to_have_value("armed")
+        expect(self.row(page, "patient")).to_be_visible()
+        expect(self.row(page, "steady")).to_have_count(0)
+        # What is typed replaces the address, what is chosen is a step back.
+        search.fill("pipe no such job")
+        expect(page).to_have_url(re.compile(r"#/\?q=pipe\+no\+such\+job&state=armed&sort=name$"))
+        search.fill("")
+        state.select_option("retrying")
+        expect(page).to_have_url(re.compile(r"#/\?state=retrying&sort=name$"))
+        page.go_back()
+        expect(state).to_have_value("armed")
+        expect(self.row(page, "steady")).to_be_visible()
+        page.go_forward()
+        expect(state).to_have_value("retrying")
+        # Another view and back: the filters are as they were.
+        page.get_by_role("link", name="Timeline").click()
+        page.get_by_role("button", name="12\u00a0h").click()
+        expect(page).to_have_url(re.compile(r"#/timeline\?range=12h$"))
+        page.get_by_role("link", name="Jobs", exact=True).click()
+        expect(page).to_have_url(re.compile(r"#/\?state=retrying&sort=name$"))
+        page.get_by_role("link", name="Jobs", exact=True).click()
+        expect(self.row(page, "steady")).to_be_visible()
+        page.go_back()
+        page.go_back()
+        expect(page.get_by_role("button", name="12\u00a0h")).to_have_attribute("aria-pressed", "true")
+        page.go_back()
+        expect(page.get_by_role("button", name="3\u00a0h")).to_have_attribute("aria-pressed", "true")
+        page.goto(f"{self.server.address}/#/events?q=patient&level=bad")
+        expect(page.get_by_label("Level")).to_have_value("bad")
+        expect(page.get_by_role("searchbox")).to_have_value("patient")
+
+    def test_a_wrong_address_is_answered_with_a_sentence(self):
+        page = self.open()
+        wrong = page.locator("#wrong")
+        for address, sentence in [
+            ("#/nonsense", "This page has no view “nonsense”"), ("#/__proto__", "no view “__proto__”"), ("#/run/x", "no view “run”"),
+            ("#/?state=nonsense", "The filter “State” cannot be “nonsense”"), ("#/?sort=x", "The filter “Order” cannot be “x”"),
+            ("#/timeline?range=9y", "The timeline cannot show “9y”"), ("#/events?level=%3Cb%3E", "cannot be “<b>”"),
+            ("#/job/%E0%A4%A", "This address is damaged"), ("#/job/", None), ("#/", None)]:
+            page.goto(f"{self.server.address}/{address}")
+            if sentence:
+                expect(wrong).to_contain_text(sentence)
+            else:
+                expect(wrong).to_be_hidden()
+            expect(page.locator("main h1")).to_have_count(1)
+        page.goto(f"{self.server.address}/#/?state=x")
+        self.check(page, 1440)
+
+    def test_a_run_has_an_address_however_old_it_is(self):
+        def runs():
+            return self.daemon.get("/v1/runs?job=once&output=0&limit=1000")["runs"]
+
+        for count in range(len(runs()) + 1, 26):
+            self.daemon.post("/v1/jobs/once/run")
+            wait_for(lambda: len(runs()) == count, "it does not run")
+        oldest = runs()[-1]["id"]
+        page = self.open(f"/#/job/once/{oldest}")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Run of ")
+        expect(page.locator(".facts")).to_contain_text(oldest)
+        expect(page.locator(".job .heading")).to_contain_text("succeeded")
+        page.goto(f"{self.server.address}/#/job/once")
+        rows = page.locator(".history tbody tr")
+        expect(rows).to_have_count(20)
+        page.get_by_role("button", name="Older runs").click()
+        expect(rows).to_have_count(25)
+        rows.last.get_by_role("link").click()
+        expect(page).to_have_url(re.compile("#/job/once/once%3A"))
+        expect(page.locator(".facts")).to_contain_text(oldest)
+        page.go_back()
+        expect(page.get_by_role("heading", level=1)).to_have_text("once")
+        # A run more does not make the table longer than what was asked for.
+        latest = rows.first.inner_text()
+        self.daemon.post("/v1/jobs/once/run")
+        expect(rows.first).not_to_have_text(latest)
+        expect(rows).to_have_count(20)
+        for address, sentence in [("once/once:20200101T000000.000000Z:1", "timerd cannot show this run: nothing is known of run"),
+                                  ("once/rubbish", "timerd cannot show this run: ")]:
+            page.goto(f"{self.server.address}/#/job/{address}")
+            expect(page.locator(".job .empty")).to_contain_text(sentence)
+
+    def test_a_login_leads_to_the_address_that_was_opened(self):
+        context = self.browser.new_context()
+        self.addCleanup(context.close)
+        page = context.new_page()
+        page.goto(self.server.address + "/#/job/patient")
+        expect(page.get_by_role("alert")).to_contain_text("it leads back to this address")
+        page.goto(self.server.link())
+        expect(page.get_by_role("heading", level=1)).to_have_text("patient")
+        expect(page).to_have_url(re.compile("#/job/patient$"))
+        # Once: the next login shows the jobs.
+        page.goto(self.server.link())
+        expect(self.row(page, "patient")).to_be_visible()
 
     def test_the_timeline_is_a_picture_and_a_table(self):
         self.daemon.post("/v1/jobs/broken/run")
@@ -463,8 +564,9 @@ class PageTests(unittest.TestCase):
         self.daemon.post("/v1/jobs/patient/pause", {"note": "for a look", "for_usec": 3_600_000_000})
         self.addCleanup(self.daemon.post, "/v1/jobs/patient/resume")
         self.daemon.post("/v1/jobs/hostile/run")
+        wait_for(lambda: self.daemon.job("hostile").get("last"), "it does not run")
         for scheme in ("light", "dark"):
-            for width in (320, 1440):
+            for width in (320, 390, 1024, 1440):
                 page = self.open(width=width, scheme=scheme)
                 for view, path in VIEWS.items():
                     with self.subTest(scheme=scheme, width=width, view=view):
@@ -474,6 +576,10 @@ class PageTests(unittest.TestCase):
                         if view == "job":
                             expect(page.locator(".why li").first).to_be_visible()
                         self.check(page, width)
+                run = self.daemon.get("/v1/runs?job=hostile&output=0&limit=1")["runs"][0]["id"]
+                page.goto(f"{self.server.address}/#/job/hostile/{run}")
+                expect(page.get_by_role("log")).to_contain_text("bold")
+                self.check(page, width)
                 page.goto(self.server.address + "/#/job/patient")
                 page.get_by_role("button", name="Change the pause…").click()
                 self.check(page, width)
@@ -836,10 +942,12 @@ class PageTests(unittest.TestCase):
         run = page.locator(".history tbody tr").first
         expect(run).to_contain_text("after backup:")
         # From the run to the one that caused it, and back.
-        run.get_by_role("button").click()
-        page.locator(".below").get_by_role("link", name=re.compile("^backup:")).click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("backup")
-        page.locator(".below").get_by_role("link", name=re.compile("^upload:")).click()
+        run.get_by_role("link").click()
+        page.locator(".facts").get_by_role("link", name=re.compile("^backup:")).click()
+        expect(page.locator(".path")).to_contain_text("backup")
+        page.locator(".facts").get_by_role("link", name=re.compile("^upload:")).click()
+        expect(page.locator(".path")).to_contain_text("upload")
+        page.keyboard.press("Escape")
         expect(page.get_by_role("heading", level=1)).to_have_text("upload")
         expect(page.locator(".facts").last).to_contain_text("repair")
         page.goto(server.address + "/#/job/repair")

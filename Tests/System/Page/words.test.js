@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { parse, withQuery } from './script/address.js';
 import { index, itemAt, laneData } from './script/rows.js';
 import { cause, stateWord, verdict, waiting } from './script/runs.js';
 import { calendarWords, conditionWords, cronWords, followWords, schedule } from './script/schedule.js';
@@ -75,6 +76,15 @@ test('simple schedules are said in words, others as they are', () => {
   assert.equal(schedule({ on_demand: true }), 'on demand');
   assert.equal(schedule({ on_boot_usec: 0 }), 'at each boot');
   assert.match(conditionWords({ checks: ['mounted /mnt'] }), /^mounted \/mnt; otherwise a run is skipped$/);
+});
+
+test('an address is read as it was written', () => {
+  const { kind, rest, query } = parse('#/job/a%20b/x%3A1?q=%3F&z=1?2');
+  assert.deepEqual([kind, rest, query.get('q'), query.get('z')], ['job', ['a b', 'x:1'], '?', '1?2']);
+  assert.equal(parse('').kind, '');
+  assert.equal(parse('#/job/%E0%A4%A').isBroken, true);
+  assert.equal(withQuery('#/', { q: 'a b', state: '', sort: undefined }), '#/?q=a+b');
+  assert.equal(withQuery('#/timeline', {}), '#/timeline');
 });
 
 test('why a run was made, and what it waits for', () => {

@@ -3,6 +3,7 @@
 //
 // The status page. It sends requests only to /v1 of the server that it came from. This file starts it.
 
+import { restorePlace } from './address.js';
 import { ask } from './api.js';
 import { toast } from './commands.js';
 import { $ } from './dom.js';
@@ -12,6 +13,7 @@ import { hooks, model } from './model.js';
 import { route, update, view } from './router.js';
 
 function start() {
+  restorePlace();
   startKeys();
   $('logout').onclick = () => ask('/v1/session/logout', {}).then(() => location.reload(), (error) => toast(error.message, true));
   addEventListener('hashchange', route);

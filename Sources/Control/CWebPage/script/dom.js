@@ -55,6 +55,14 @@ export const flag = (name, isOn) => document.body.classList.toggle(name, isOn);
 
 export const searchField = (label, oninput) => h('input', { type: 'search', placeholder: label, 'aria-label': label, autocomplete: 'off', spellcheck: 'false', oninput });
 
+/** Chooses the option that an address asks for; says it if there is none. */
+export function choose(field, value, complain) {
+  field.value = value ?? '';
+  if (field.selectedIndex >= 0) return;
+  field.value = '';
+  complain(`The filter “${field.getAttribute('aria-label')}” cannot be “${printable(value)}”; it is left out.`);
+}
+
 export const choice = (label, onchange, options) => h('select', { 'aria-label': label, onchange }, options.map(([value, text]) => h('option', { value }, text ?? value)));
 
 /** Sets an attribute, if it changes. */

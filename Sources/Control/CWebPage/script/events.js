@@ -3,8 +3,8 @@
 //
 // View: events.
 
-import { jobLink } from './address.js';
-import { button, choice, h, put, searchField } from './dom.js';
+import { jobLink, writeQuery } from './address.js';
+import { button, choice, choose, h, put, searchField } from './dom.js';
 import { feed } from './feed.js';
 import { model } from './model.js';
 import { matcher } from './text.js';
@@ -17,12 +17,22 @@ export const eventsView = (() => {
   let root, listing, search, level, note, more, shown = 0, most = STEP;
 
   function make() {
-    search = searchField('Filter events', redraw);
-    level = choice('Level', redraw, [['', 'all levels'], ['bad', 'warnings and errors']]);
+    search = searchField('Filter events', () => filter());
+    level = choice('Level', () => filter(true), [['', 'all levels'], ['bad', 'warnings and errors']]);
     listing = h('ol.events', { reversed: true });
     note = h('p.empty', { hidden: true });
     more = button('Older events', () => { most += STEP; redraw(); }, { hidden: true });
     root = h('div', h('div.heading', h('h1', { tabindex: -1 }, 'Events'), level, search), note, listing, more);
+  }
+
+  function filter(isStep) {
+    redraw();
+    writeQuery('events', { q: search.value.trim(), level: level.value }, isStep);
+  }
+
+  function read({ query, complain }) {
+    search.value = query.get('q') ?? '';
+    choose(level, query.get('level'), complain);
   }
 
   function wanted(after) {
@@ -54,14 +64,16 @@ export const eventsView = (() => {
 
   return {
     title: 'Events',
-    mount(place, { query }) {
+    keepsAddress: true,
+    mount(place, given) {
       if (!root) make();
-      if (query.has('job')) search.value = query.get('job');
+      read(given);
       most = STEP;
       place.append(root);
       if (!feed.wantsPast) feed.openPast();
       redraw();
     },
+    follow(given) { read(given); redraw(); },
     update(names, events) {
       // After a restart of the daemon the numbers begin at 1 again, and all events are new.
       const isNew = model.lastEvent < shown;

@@ -3,6 +3,7 @@
 //
 // What is around each view: the warnings, the title, the footer, and the box under the pointer.
 
+import { keepPlace } from './address.js';
 import { NoAnswer } from './api.js';
 import { $, flag, mark, put } from './dom.js';
 import { allJobs, model } from './model.js';
@@ -20,10 +21,11 @@ export function answered(isAnswering, error) {
     banner.hidden = true;
   } else {
     model.frozenAt ??= steady();
-    const text = isOut ? 'You are not logged in. Run `timerctl web` and open the link that it prints.'
+    const text = isOut ? 'You are not logged in. Run `timerctl web` and open the link that it prints: it leads back to this address.'
       : `${new NoAnswer().message}; trying again.${model.daemon ? ` This is from ${timeOf(new Date(serverNow() - steady() + model.frozenAt))}.` : ''}`;
     if (banner.said !== text || banner.hidden) { banner.replaceChildren(sentence(banner.said = text)); banner.hidden = false; }
   }
+  if (isOut) keepPlace();
   showLink(isOut);
 }
 

@@ -4,7 +4,7 @@
 // View: one job.
 
 import { act } from './acts.js';
-import { jobLink, nameOf } from './address.js';
+import { addressOf, jobLink, nameOf, withQuery } from './address.js';
 import { ask, jobPath, listUpcoming, runsPath } from './api.js';
 import { makeDurations, makeYear, WEEKS } from './charts.js';
 import { button, factList, h, icon, mark, panel, put, quote } from './dom.js';
@@ -20,7 +20,7 @@ import { clock, longTime, msOf, sentence, steady, timeElement } from './time.js'
 export const jobView = (() => {
   let name, parts, output, history, timers, isGone;
 
-  function make(place, run) {
+  function make(place) {
     const sign = icon('armed');
     parts = {
       sign, word: h('span.word'), failed: h('bdi.bad'), incident: incidentSign(), description: h('bdi'), plan: h('bdi.soft'),
@@ -30,12 +30,12 @@ export const jobView = (() => {
       gone: h('p.empty', { hidden: true }),
     };
     output = makeOutput(name);
-    history = makeHistory(name, run);
+    history = makeHistory(name);
     parts.hero.append(h('div.hero-top', parts.rest, h('div.rest-words', parts.restWords, parts.note)), parts.bar, h('div.bar-text', parts.passed, parts.at));
-    parts.main.append(h('div', panel('Why', parts.why, h('p', h('a', { class: 'soft', href: `#/events?job=${encode(name)}` }, 'Its events'))), parts.slotsPanel = panel('Slots', parts.slots), parts.toldPanel = panel('Notifications', parts.told), output.el, history.el),
+    parts.main.append(h('div', panel('Why', parts.why, h('p', h('a', { class: 'soft', href: withQuery('#/events', { q: name }) }, 'Its events'))), parts.slotsPanel = panel('Slots', parts.slots), parts.toldPanel = panel('Notifications', parts.told), output.el, history.el),
       h('div', parts.next, parts.charts, panel('Definition', parts.facts)));
     place.append(h('div.job',
-      h('p.path', h('a', { href: '#/' }, 'Jobs'), ' / '),
+      h('p.path', h('a', { href: addressOf('') }, 'Jobs'), ' / '),
       h('div.heading', h('h1', { tabindex: -1 }, name), h('div.state', sign, parts.word, parts.incident), parts.failed),
       h('p.lead', parts.description, parts.plan), parts.hero, parts.acts, parts.gone, parts.main));
   }
@@ -197,13 +197,13 @@ export const jobView = (() => {
     mount(place, { rest }) {
       name = rest[0];
       timers = {};
-      make(place, rest[1]);
+      make(place);
       parts.last = jobOf(name)?.last?.id;
       show();
       lookWhy().catch(() => {});
       lookTold().catch(() => {});
       lookSlots().catch(() => {});
-      history.look(true).catch(() => {});
+      history.look().catch(() => {});
       lookCharts().catch(() => {});
       output.look();
     },
@@ -221,12 +221,13 @@ export const jobView = (() => {
       later('output', 100, async () => output.look());
       const job = jobOf(name);
       if (parts.last !== job?.last?.id) {
-        later('history', 300, () => history.look(false));
+        later('history', 300, () => history.look());
         later('charts', parts.chartsDelay ?? 5000, lookCharts);
         parts.last = job?.last?.id;
       }
     },
     tick,
+    get parent() { return addressOf(''); },
     get job() { return isGone ? undefined : name; },
   };
 })();

@@ -3,9 +3,10 @@
 //
 // View: jobs.
 
+import { writeQuery } from './address.js';
 import { commandAll } from './commands.js';
 import { askPause, askResume } from './dialogs.js';
-import { $, button, choice, flag, h, mark, put, searchField } from './dom.js';
+import { $, button, choice, choose, flag, h, mark, put, searchField } from './dom.js';
 import { makeGlance, MATCHES, SORTS } from './glance.js';
 import { makeRow, ROWS_MAX } from './jobrow.js';
 import { allJobs, model } from './model.js';
@@ -21,14 +22,14 @@ export const jobsView = (() => {
   let order = [], most = ROWS_MAX;
 
   function make() {
-    search = searchField('Filter jobs', arrange);
-    stateFilter = choice('State', arrange, [['', 'all states'], ...Object.keys(MATCHES).map((state) => [state])]);
-    sortBy = choice('Order', arrange, [['', 'as configured'], ['name', 'by name'], ['state', 'failed first'], ['next', 'next first'], ['last', 'last run first'], ['active', 'most active time first']]);
-    glance = makeGlance((kind) => { stateFilter.value = stateFilter.value === kind ? '' : kind; arrange(); });
+    search = searchField('Filter jobs', () => filter());
+    stateFilter = choice('State', () => filter(true), [['', 'all states'], ...Object.keys(MATCHES).map((state) => [state])]);
+    sortBy = choice('Order', () => filter(true), [['', 'as configured'], ['name', 'by name'], ['state', 'failed first'], ['next', 'next first'], ['last', 'last run first'], ['active', 'most active time first']]);
+    glance = makeGlance((kind) => { stateFilter.value = stateFilter.value === kind ? '' : kind; filter(true); });
     count = h('span.soft.count');
     selectAll = h('input', { type: 'checkbox', 'aria-label': 'Select all shown jobs', onchange: () => { for (const name of order) select(name, selectAll.checked); } });
     const head = (kind, text, key) => h('th', { role: 'columnheader', scope: 'col', class: `c-${kind}`, 'data-sort': key },
-      key === undefined ? text : button(text, () => { sortBy.value = sortBy.value === key ? '' : key; arrange(); }));
+      key === undefined ? text : button(text, () => { sortBy.value = sortBy.value === key ? '' : key; filter(true); }));
     body = h('tbody', { role: 'rowgroup' });
     empty = h('p.empty', { hidden: true });
     root = h('div',
@@ -64,6 +65,19 @@ export const jobsView = (() => {
         button('Clear', () => { for (const name of [...selected]) select(name, false); }, { class: 'plain' })));
     }
     put(bar.firstChild, `${selected.size} selected`);
+  }
+
+  /** Applies the filters that the user chose, and writes them into the address. */
+  function filter(isStep) {
+    arrange();
+    writeQuery('', { q: search.value.trim(), state: stateFilter.value, sort: sortBy.value }, isStep);
+  }
+
+  /** Applies the filters of an address. */
+  function read({ query, complain }) {
+    if (search.value.trim() !== (query.get('q') ?? '')) search.value = query.get('q') ?? '';
+    choose(stateFilter, query.get('state'), complain);
+    choose(sortBy, query.get('sort'), complain);
   }
 
   /** Filters and sorts the rows. */
@@ -109,11 +123,14 @@ export const jobsView = (() => {
 
   return {
     title: 'Jobs',
-    mount(place) {
+    keepsAddress: true,
+    mount(place, given) {
       if (!root) make();
+      read(given);
       place.append(root);
       this.update(null);
     },
+    follow(given) { read(given); arrange(); },
     unmount() { $('bulk').hidden = true; },
     update(names) {
       for (const name of names ?? rows.keys()) {

@@ -4,10 +4,10 @@
 // The keyboard, and the list of its keys.
 
 import { act } from './acts.js';
+import { addressOf } from './address.js';
 import { toast } from './commands.js';
 import { openDialog } from './dialogs.js';
 import { $, h, icon } from './dom.js';
-import { jobView } from './job.js';
 import { jobsView } from './jobs.js';
 import { view } from './router.js';
 
@@ -40,7 +40,7 @@ function step(by) {
 
 /** The job for which a key is meant: that of the row with the focus, or the one whose page this is. */
 function jobAtHand() {
-  return document.activeElement?.closest?.('[data-job]')?.dataset.job ?? (view === jobView ? jobView.job : undefined);
+  return document.activeElement?.closest?.('[data-job]')?.dataset.job ?? view?.job;
 }
 
 let keysAreOn = true;
@@ -52,7 +52,7 @@ function pressKey(event) {
   const isText = target instanceof HTMLInputElement && !['checkbox', 'radio'].includes(target.type) || target instanceof HTMLSelectElement;
   if (event.key === 'Escape') {
     if (isText && target.value && target.type === 'search') { target.value = ''; target.dispatchEvent(new Event('input')); } else if (isText) target.blur();
-    else if (view === jobView) location.hash = '#/';
+    else if (view?.parent) location.hash = view.parent;
     return;
   }
   if (isText || !keysAreOn) return;
@@ -61,7 +61,7 @@ function pressKey(event) {
   const go = (address) => () => { location.hash = address; };
   const does = {
     j: () => step(1), k: () => step(-1), '/': () => $('main').querySelector('[type=search]')?.focus(), '?': openHelp,
-    x: () => view === jobsView && job && jobsView.toggle(job), 1: go('#/'), 2: go('#/timeline'), 3: go('#/events'),
+    x: () => view === jobsView && job && jobsView.toggle(job), 1: go(addressOf('')), 2: go(addressOf('timeline')), 3: go(addressOf('events')),
     p: command('pause'), r: command('resume'), R: command('run'), s: command('skip'), K: command('kill'),
   }[event.key];
   if (!does) return;

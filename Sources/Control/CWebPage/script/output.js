@@ -12,8 +12,10 @@ const LINES_MAX = 2000;
 
 export const outputLine = (text, isError) => h('div', { class: isError ? 'line err' : 'line' }, h('bdi', printable(text)));
 
-/** Shows the output of a job while its runs write it. It polls only while a run is active. */
-export function makeOutput(name) {
+/**
+ * Shows the output of a run, or without one that of the job, while it is written. It polls only while a run is active.
+ */
+export function makeOutput(name, run) {
   const lines = h('div.output', { role: 'log', 'aria-live': 'off', tabindex: 0, 'aria-label': `Output of ${name}` });
   const about = h('p.soft');
   const el = panel('Output', about, lines);
@@ -27,10 +29,10 @@ export function makeOutput(name) {
     if (atEnd) lines.scrollTop = lines.scrollHeight;
   }
   /** Returns the heading for the first line of each run. */
-  function begin(run) {
-    if (shownRun === run) return [];
-    shownRun = run;
-    return [h('div.line.head', { title: run }, `run of ${clock(dueOf(run))}`)];
+  function begin(id) {
+    if (shownRun === id || run) return [];
+    shownRun = id;
+    return [h('div.line.head', { title: id }, `run of ${clock(dueOf(id))}`)];
   }
 
   async function look() {
@@ -39,7 +41,9 @@ export function makeOutput(name) {
     isAsking = true;
     let isRunning = false;
     try {
-      const log = await ask(`${jobPath(name)}/log${cursor ? `?after=${cursor}` : ''}`);
+      const query = new URLSearchParams(run && { run });
+      if (cursor) query.set('after', cursor);
+      const log = await ask(`${jobPath(name)}/log?${query}`);
       if (!isFirst && since !== log.since) {
         // The daemon was restarted, and counts the lines from 1 again: begin from the start.
         [cursor, since, isFirst, isAsking, shownRun] = [0, log.since, true, false, undefined];
@@ -49,7 +53,7 @@ export function makeOutput(name) {
       since = log.since;
       const nodes = [];
       if (log.lines.length) {
-        for (const { run, text, is_error: isError } of log.lines) nodes.push(...begin(run), outputLine(text, isError));
+        for (const { run: id, text, is_error: isError } of log.lines) nodes.push(...begin(id), outputLine(text, isError));
       } else if (isFirst && log.past?.output) {
         nodes.push(...begin(log.past.id), ...linesOf(log.past.output).map((text) => outputLine(text)));
       }
@@ -57,15 +61,15 @@ export function makeOutput(name) {
       isFirst = false;
       // A line that is not ended, such as a prompt, is replaced until it is.
       for (const node of lines.querySelectorAll('.unfinished')) node.remove();
-      for (const { run, text, is_error: isError } of log.unfinished ?? []) {
+      for (const { run: id, text, is_error: isError } of log.unfinished ?? []) {
         const node = outputLine(text, isError);
         node.classList.add('unfinished');
-        nodes.push(...begin(run), node);
+        nodes.push(...begin(id), node);
       }
       if (nodes.length) add(nodes);
-      isRunning = log.active.some((run) => run.began);
-      put(about, isRunning ? 'Live: a run is active.' : lines.childElementCount ? 'The end of what its last run wrote.'
-        : log.past ? 'Its last run wrote nothing, or none of it is kept.' : 'It has not run yet.');
+      isRunning = log.active.some((one) => one.began && (!run || one.id === run));
+      put(about, isRunning ? 'Live: a run is active.' : lines.childElementCount ? run ? 'The end of what it wrote.' : 'The end of what its last run wrote.'
+        : run ? 'It wrote nothing, or none of it is kept.' : log.past ? 'Its last run wrote nothing, or none of it is kept.' : 'It has not run yet.');
       el.classList.toggle('live', isRunning);
     } catch (error) {
       if (!(error instanceof Refusal)) isRunning = true;

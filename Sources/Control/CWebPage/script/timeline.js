@@ -3,7 +3,7 @@
 //
 // View: timeline.
 
-import { jobAddress, jobLink } from './address.js';
+import { jobAddress, jobLink, writeQuery } from './address.js';
 import { ask, listRuns, listUpcoming, Refusal, RUNS_MAX } from './api.js';
 import { button, h, headRow, mark, put, quote, s, searchField } from './dom.js';
 import { hideTip, showTip } from './frame.js';
@@ -28,8 +28,8 @@ export const timelineView = (() => {
 
   function make() {
     const buttons = Object.keys(RANGES).map((key) =>
-      button(key.replace(/(\d+)/, `$1${NARROW}`), () => { location.hash = `#/timeline?range=${key}`; }, { 'data-range': key, 'aria-pressed': 'false' }));
-    search = searchField('Filter jobs', draw);
+      button(key.replace(/(\d+)/, `$1${NARROW}`), () => { range = key; filter(true); fetchAll(); }, { 'data-range': key, 'aria-pressed': 'false' }));
+    search = searchField('Filter jobs', () => { filter(); draw(); });
     summary = h('p.soft', { id: 'timeline-summary' });
     axis = s('svg', { height: 24, 'aria-hidden': 'true' });
     load = s('svg', { height: 44, 'aria-hidden': 'true' });
@@ -53,6 +53,23 @@ export const timelineView = (() => {
       table);
   }
   const legendSign = (kind) => s(`path.run-${kind}`, { d: kind === 'skipped' ? 'M11 1v12' : 'M1 2h20v10h-20z' });
+
+  function filter(isStep) {
+    writeQuery('timeline', { range: range === '3h' ? '' : range, q: search.value.trim() }, isStep);
+    showRange();
+  }
+
+  function read({ query, complain }) {
+    const wanted = query.get('range') ?? '3h';
+    range = Object.hasOwn(RANGES, wanted) ? wanted : '3h';
+    if (range !== wanted) complain(`The timeline cannot show “${printable(wanted)}”; this is 3 h.`);
+    search.value = query.get('q') ?? '';
+    showRange();
+  }
+
+  function showRange() {
+    for (const one of root.querySelectorAll('[data-range]')) mark(one, 'aria-pressed', String(one.dataset.range === range));
+  }
 
   /** Gets all data for the chosen range. Later, `refresh` gets only what is new. */
   async function fetchAll() {
@@ -169,17 +186,17 @@ export const timelineView = (() => {
 
   return {
     title: 'Timeline',
-    mount(place, { query }) {
+    keepsAddress: true,
+    mount(place, given) {
       if (!root) make();
-      const wanted = query.get('range');
-      if (RANGES[wanted]) range = wanted;
-      for (const one of root.querySelectorAll('[data-range]')) mark(one, 'aria-pressed', String(one.dataset.range === range));
+      read(given);
       place.append(root);
       observer = new ResizeObserver(() => { if (track.clientWidth !== width) { width = track.clientWidth; draw(); } });
       observer.observe(track);
       width = track.clientWidth;
       fetchAll();
     },
+    follow(given) { read(given); fetchAll(); },
     unmount() { observer.disconnect(); hideTip(); asked += 1; clearTimeout(pending); pending = 0; data = null; laneOf.clear(); lanes.replaceChildren(); },
     update(names, events) {
       // At most one request a second, however many runs end.
