@@ -21,6 +21,9 @@ static const unsigned char script_acts[] = {
 static const unsigned char script_address[] = {
 #embed "script/address.js"
 };
+static const unsigned char script_ansi[] = {
+#embed "script/ansi.js"
+};
 static const unsigned char script_api[] = {
 #embed "script/api.js"
 };
@@ -41,6 +44,9 @@ static const unsigned char script_dom[] = {
 };
 static const unsigned char script_events[] = {
 #embed "script/events.js"
+};
+static const unsigned char script_failures[] = {
+#embed "script/failures.js"
 };
 static const unsigned char script_feed[] = {
 #embed "script/feed.js"
@@ -63,6 +69,9 @@ static const unsigned char script_jobrow[] = {
 static const unsigned char script_jobs[] = {
 #embed "script/jobs.js"
 };
+static const unsigned char script_jobwords[] = {
+#embed "script/jobwords.js"
+};
 static const unsigned char script_keys[] = {
 #embed "script/keys.js"
 };
@@ -71,6 +80,9 @@ static const unsigned char script_model[] = {
 };
 static const unsigned char script_output[] = {
 #embed "script/output.js"
+};
+static const unsigned char script_period[] = {
+#embed "script/period.js"
 };
 static const unsigned char script_picture[] = {
 #embed "script/picture.js"
@@ -112,6 +124,7 @@ static const struct cwebpage_file files[] = {
     FILE_AT("/icon.svg", icon),
     FILE_AT("/script/acts.js", script_acts),
     FILE_AT("/script/address.js", script_address),
+    FILE_AT("/script/ansi.js", script_ansi),
     FILE_AT("/script/api.js", script_api),
     FILE_AT("/script/app.js", script_app),
     FILE_AT("/script/charts.js", script_charts),
@@ -119,6 +132,7 @@ static const struct cwebpage_file files[] = {
     FILE_AT("/script/dialogs.js", script_dialogs),
     FILE_AT("/script/dom.js", script_dom),
     FILE_AT("/script/events.js", script_events),
+    FILE_AT("/script/failures.js", script_failures),
     FILE_AT("/script/feed.js", script_feed),
     FILE_AT("/script/frame.js", script_frame),
     FILE_AT("/script/glance.js", script_glance),
@@ -126,9 +140,11 @@ static const struct cwebpage_file files[] = {
     FILE_AT("/script/job.js", script_job),
     FILE_AT("/script/jobrow.js", script_jobrow),
     FILE_AT("/script/jobs.js", script_jobs),
+    FILE_AT("/script/jobwords.js", script_jobwords),
     FILE_AT("/script/keys.js", script_keys),
     FILE_AT("/script/model.js", script_model),
     FILE_AT("/script/output.js", script_output),
+    FILE_AT("/script/period.js", script_period),
     FILE_AT("/script/picture.js", script_picture),
     FILE_AT("/script/pieces.js", script_pieces),
     FILE_AT("/script/router.js", script_router),

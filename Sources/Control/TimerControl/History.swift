@@ -38,8 +38,12 @@ public struct HistoryQuery: RequestQuery {
 
     /// The runs of this job, or of the jobs of this template; nil for all jobs.
     public var job: Job.Name?
-    /// Only failed runs, by the rules that applied when they ended.
-    public var failed: Bool
+    /// Only of jobs whose names match one of these patterns; empty: of all jobs.
+    public var match: [String]
+    /// Only what ended in this way; nil: everything.
+    public var result: HistoryResult?
+    /// Only runs that were made for this reason; nil: all. Skipped runs have none, and are left out.
+    public var cause: HistoryCause?
     /// Only what ended at this instant or later; nil: everything.
     public var since: WallInstant?
     /// Only what ended before this instant; nil: everything.
@@ -48,6 +52,8 @@ public struct HistoryQuery: RequestQuery {
     public var limit: Int
     /// Whether the runs have the last of their output.
     public var output: Bool
+    /// Only so many of the last lines of the output that are not empty, 1 to 1000; nil: all that is kept.
+    public var lines: Int?
     /// Whether skipped runs are requested as well; `limit` counts both.
     public var skipped: Bool
     /// Only what is behind this place; nil: from the latest on.
@@ -55,12 +61,16 @@ public struct HistoryQuery: RequestQuery {
 
     /// By default the latest 20 runs of all jobs, with their output.
     public init(
-        job: Job.Name? = nil, failed: Bool = false, since: WallInstant? = nil,
-        until: WallInstant? = nil, limit: Int = 20, output: Bool = true, skipped: Bool = false,
+        job: Job.Name? = nil, match: [String] = [], result: HistoryResult? = nil,
+        cause: HistoryCause? = nil, since: WallInstant? = nil, until: WallInstant? = nil,
+        limit: Int = 20, output: Bool = true, lines: Int? = nil, skipped: Bool = false,
         cursor: HistoryCursor? = nil
     ) {
         self.job = job
-        self.failed = failed
+        self.match = match
+        self.result = result
+        self.cause = cause
+        self.lines = lines
         self.since = since
         self.until = until
         self.limit = limit
@@ -73,13 +83,24 @@ public struct HistoryQuery: RequestQuery {
 
     public static let parameters: [QueryParameter<HistoryQuery>] = [
         .job("job", \.job, "Only runs of this job, or of the jobs of a template such as `dump@`."),
-        .flag("failed", \.failed, "Whether only runs that failed."),
+        .patterns("match", \.match, "Only runs of jobs whose names match one of these patterns"),
+        .word(
+            "result", \.result,
+            "Only runs that ended in this way, by the rules that applied when they ended: `other` are those that were stopped, replaced or skipped by their exit code, and `skipped` those that were not started, which are in `skipped_runs`."
+        ),
+        .word(
+            "cause", \.cause,
+            "Only runs that were made for this reason; `retry` are further attempts, whatever the first one was made for."
+        ),
         .instant("since", \.since, "Only runs that ended since then."),
         .instant("until", \.until, "Only runs that ended before then."),
         .number("limit", \.limit, 1...limitMax, "How many at most."),
         .flag(
             "output", \.output,
             "Whether the runs have the last of their output, as they do without this parameter."),
+        .optionalNumber(
+            "lines", \.lines, 1...1000,
+            "Only so many of the last lines of the output that are not empty."),
         .flag(
             "skipped", \.skipped,
             "Whether runs that were skipped are in the answer as well; `limit` counts both."),
@@ -130,6 +151,8 @@ public struct SkippedRuns: Codable, Hashable, Sendable {
     public var lastScheduled: String
     /// The reason, as the journal has it.
     public var reason: String
+    /// The reason in words.
+    public var text: String
     /// How many there were, with the missed ones that each stands for.
     public var skippedCount: Int
 
@@ -143,6 +166,7 @@ public struct SkippedRuns: Codable, Hashable, Sendable {
         self.job = job
         self.lastScheduled = lastScheduled
         self.reason = reason
+        text = RunWords.skip(reason)
         self.skippedCount = skippedCount
     }
 }

@@ -166,6 +166,7 @@ extension SkipStatus {
         scheduled = skip.scheduled.rfc3339Micros
         skippedCount = skip.count
         reason = skip.reason.word
+        text = RunWords.skip(reason)
         at = skip.at.rfc3339Micros
     }
 }

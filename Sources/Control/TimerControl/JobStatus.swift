@@ -317,6 +317,8 @@ public struct SkipStatus: Codable, Hashable, Sendable {
     /// Why: `still-running`, `concurrency-max`, `queue-full`, `missed`, `catch-up-max`, `deadline`,
     /// `clock-set`, `by-order`, `slot-busy` or `outside-window`.
     public var reason: String
+    /// The same in words.
+    public var text: String
     /// When it was skipped, RFC 3339.
     public var at: String
 }

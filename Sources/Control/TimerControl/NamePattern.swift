@@ -8,6 +8,8 @@
 public struct NamePattern: Hashable, Sendable {
     /// The maximum length, in characters, that a query may give a pattern.
     public static let lengthMax = 256
+    /// How many patterns a query may give.
+    public static let countMax = 16
 
     private enum Part: Hashable {
         case any, one

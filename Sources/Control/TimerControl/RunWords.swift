@@ -40,6 +40,11 @@ public enum RunWords {
         case "catch-up-max": "too many runs were missed to catch up with all of them"
         case "deadline": "it was later than starting-deadline allows"
         case "by-order": "as requested (skip-next)"
+        case "paused": "the job was paused"
+        case "held": "the fleet was held"
+        case "redefined": "the job was changed"
+        case "adopted": "it was due before the fleet was adopted"
+        case "away": "it was due while no machine was connected to the fleet"
         default: reason
         }
     }

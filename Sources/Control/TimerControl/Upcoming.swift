@@ -9,8 +9,6 @@ public struct UpcomingQuery: RequestQuery {
     public static let limitMax = 1000
     /// How far ahead an answer looks without `until`.
     public static let standardSpan = Duration.seconds(3600)
-    /// The maximum number of patterns in `match`.
-    public static let patternsMax = 16
 
     /// The runs of this job; nil for all jobs.
     public var job: Job.Name?
@@ -40,27 +38,7 @@ public struct UpcomingQuery: RequestQuery {
 
     public static let parameters: [QueryParameter<UpcomingQuery>] = [
         .job("job", \.job, "Only runs of this job."),
-        QueryParameter(
-            "match",
-            .text(
-                pattern:
-                    "^[^,]{1,\(NamePattern.lengthMax)}(,[^,]{1,\(NamePattern.lengthMax)}){0,\(patternsMax - 1)}$"
-            ),
-            "Only runs of jobs whose names match one of these patterns, as in a shell, with commas between them."
-        ) { (text, query) throws(ControlRequest.Fault) in
-            let match = text.split(separator: ",", omittingEmptySubsequences: false)
-                .map(String.init)
-            guard (1...patternsMax).contains(match.count),
-                match.allSatisfy({ (1...NamePattern.lengthMax).contains($0.unicodeScalars.count) })
-            else {
-                throw .badQuery(
-                    "match must be 1 to \(patternsMax) patterns of at most "
-                        + "\(NamePattern.lengthMax) characters, with commas between them")
-            }
-            query.match = match
-        } write: {
-            $0.match.isEmpty ? nil : $0.match.joined(separator: ",")
-        },
+        .patterns("match", \.match, "Only runs of jobs whose names match one of these patterns"),
         .instant(
             "until", \.until,
             "Only runs that are due until then. Without it, those of the next hour."),

@@ -8,7 +8,7 @@ import TimerCore
 import TimerHTTP
 
 /// The files of the status page. They are part of the program, contain no data, and are served without a login. Their
-/// comments are not served, so that these can be as long as they need to be.
+/// comments and indentation are not served, so that these can be as long as they need to be.
 package struct WebPage: Sendable {
     package init() {}
 
@@ -25,7 +25,7 @@ package struct WebPage: Sendable {
             guard let contentType = WebPage.contentType(of: name) else { return nil }
             self.contentType = contentType
             let source = UnsafeBufferPointer(start: file.bytes, count: file.size)
-            bytes = ByteBuffer(bytes: WebPage.withoutComments(source))
+            bytes = ByteBuffer(bytes: WebPage.condensed(source))
             // The hash tells versions apart, so that an update of the program is noticed.
             tag = "\"\(String(FNV1a.hash(bytes.readableBytesView), radix: 16))\""
         }
@@ -70,9 +70,9 @@ package struct WebPage: Sendable {
     /// The file at a path; nil if there is none.
     func file(at path: Substring) -> File? { files[String(path)] }
 
-    /// A script or a style sheet in which lines that are only comments are empty, except the first ones with the
-    /// license. The other lines keep their numbers, which browsers name in errors.
-    static func withoutComments(_ source: some Collection<UInt8>) -> [UInt8] {
+    /// A file in which lines begin with their first character, and lines that are only comments are empty, except the
+    /// first ones with the license. The lines keep their numbers, which browsers name in errors.
+    static func condensed(_ source: some Collection<UInt8>) -> [UInt8] {
         var served: [UInt8] = []
         var isInBlock = false
         var hasCode = false
@@ -85,7 +85,7 @@ package struct WebPage: Sendable {
             let isComment = isInBlock || opens || text.starts(with: "//".utf8)
             isInBlock = (isInBlock || opens) && !endsBlock(text)
             hasCode = hasCode || (!isComment && !text.isEmpty)
-            if !isComment || !hasCode { served += line }
+            if !isComment { served += text } else if !hasCode { served += line }
             served.append(UInt8(ascii: "\n"))
         }
         served.removeLast()

@@ -25,6 +25,12 @@ extension Store {
     public struct HistoryRange: Hashable, Sendable {
         /// Only of this job, or of the jobs of this template; nil: of all jobs.
         public var job: Job.Name?
+        /// Only of these jobs; nil: of all.
+        public var jobs: [Job.Name]?
+        /// Only runs that ended in this way; nil: all.
+        public var verdict: Verdict?
+        /// Only runs that were made for this reason; nil: all.
+        public var cause: CauseKind?
         /// Only what ended at this instant or later; nil: everything.
         public var since: WallInstant?
         /// Only what ended before this instant; nil: everything.
@@ -50,11 +56,21 @@ extension Store {
         /// with its name, and so they sort between that and the same with an A in place of the @.
         fileprivate func condition(_ column: String) -> String {
             guard let job else { return "?1 IS NULL" }
-            return job.isTemplate ? "\(column) > ?1 AND \(column) < ?7" : "\(column) = ?1"
+            return job.isTemplate ? "\(column) > ?1 AND \(column) < ?8" : "\(column) = ?1"
         }
 
-        /// The values of a statement: the job, the range of instants, the place, and the limit; of a
-        /// template also the end of its names.
+        /// The condition for the list of jobs.
+        fileprivate func listCondition(_ column: String) -> String {
+            jobs == nil ? "?7 IS NULL" : "\(column) IN (SELECT value FROM json_each(?7))"
+        }
+
+        /// The conditions that only runs can fulfil.
+        fileprivate var runConditions: String {
+            [verdict?.condition, cause?.condition].compactMap { $0.map { " AND \($0)" } }.joined()
+        }
+
+        /// The values of a statement: the job, the range of instants, the place, and the limit, and
+        /// the list of jobs; of a template also the end of its names.
         fileprivate func values(
             instant: Int64?, row: Int64?
         ) -> [Value] {
@@ -63,6 +79,8 @@ extension Store {
                 Value(job?.description), .integer(since?.microsecondsSinceEpoch ?? .min),
                 .integer(until?.microsecondsSinceEpoch ?? .max), .integer(instant ?? .max),
                 .integer(row ?? .max), .integer(Int64(limit)),
+                // Names of jobs have no character that JSON escapes.
+                Value(jobs.map { "[\($0.map { "\"\($0)\"" }.joined(separator: ","))]" }),
             ] + (template.map { [.text(String($0.dropLast()) + "A")] } ?? [])
         }
     }
@@ -70,12 +88,11 @@ extension Store {
     /// The ended runs, the latest first.
     ///
     /// - Parameters:
-    ///   - failed: only runs that were judged as failed when they ended.
     ///   - withOutput: whether the last part of their output is read.
-    /// - Complexity: O(*m* log *n*) for *m* runs that are returned; of a template, for all runs that
-    ///   its jobs had.
+    /// - Complexity: O(*m* log *n*) for *m* runs that are returned; of a template, a list of jobs or a
+    ///   cause, for all runs of the span.
     public func history(
-        _ range: HistoryRange, failed: Bool = false, withOutput: Bool = true
+        _ range: HistoryRange, withOutput: Bool = true
     ) throws(StoreError) -> [PastRun] {
         var runs: [PastRun] = []
         // Behind a skipped firing come the runs that ended before it.
@@ -84,8 +101,8 @@ extension Store {
             """
             SELECT \(withOutput ? PastRunColumn.list : PastRunColumn.listWithoutOutput) FROM run
             WHERE outcome IS NOT NULL AND \(range.condition("owner"))
-                AND ended_us >= ?2 AND ended_us < ?3 AND (ended_us, id) < (?4, ?5)
-                \(failed ? "AND failed = 1" : "")
+                AND \(range.listCondition("owner")) AND ended_us >= ?2 AND ended_us < ?3 AND (ended_us, id) < (?4, ?5)
+                \(range.runConditions)
             ORDER BY ended_us DESC, id DESC LIMIT ?6
             """, range.values(instant: range.after?.instant, row: row), doing: "read the history"
         ) { row in
@@ -100,7 +117,48 @@ extension Store {
     public func history(
         of job: Job.Name?, since: WallInstant?, failed: Bool, limit: Int
     ) throws(StoreError) -> [PastRun] {
-        try history(HistoryRange(job: job, since: since, limit: limit), failed: failed)
+        var range = HistoryRange(job: job, since: since, limit: limit)
+        if failed { range.verdict = .failed }
+        return try history(range)
+    }
+
+    /// Why runs were made, as a filter.
+    public enum CauseKind: String, Hashable, Sendable {
+        case schedule, requested, chain, resume
+        case catchUp = "catch-up"
+        /// A further attempt, whatever the first one was made for.
+        case retry
+
+        /// A run of a fleet has the cause behind the number of its claim: `claimed(7, schedule)`.
+        fileprivate var condition: String {
+            guard self != .retry else { return "attempt > 1" }
+            return """
+                CASE WHEN cause LIKE 'claimed(%' THEN substr(cause, instr(cause, ', ') + 2)
+                ELSE ifnull(cause, 'schedule') END LIKE '\(rawValue)%'
+                """
+        }
+    }
+
+    /// The jobs of which the history has a run or a skipped firing, by their present names.
+    /// - Complexity: O(*m* log *n*) for *m* jobs, for the same reason as `lastRuns`.
+    public func jobsWithHistory() throws(StoreError) -> [Job.Name] {
+        var names: [Job.Name] = []
+        for (column, table) in [("owner", "run"), ("job", "skip")] {
+            try connection.run(
+                """
+                WITH RECURSIVE known (name) AS (
+                    SELECT min(\(column)) FROM \(table)
+                    UNION ALL
+                    SELECT (SELECT min(\(column)) FROM \(table) WHERE \(column) > known.name)
+                    FROM known WHERE known.name IS NOT NULL
+                )
+                SELECT name FROM known WHERE name IS NOT NULL
+                """, doing: "read the jobs of the history"
+            ) { row in
+                if let name = row.text(0).flatMap({ Job.Name($0) }) { names.append(name) }
+            }
+        }
+        return Array(Set(names))
     }
 
     /// Firings in a row that were skipped for the same reason.
@@ -134,7 +192,7 @@ extension Store {
             """
             SELECT \(SkipColumn.list) FROM skip
             WHERE \(range.condition("job"))
-                AND at_us >= ?2 AND at_us < ?3 AND (at_us, id) < (?4, ?5)
+                AND \(range.listCondition("job")) AND at_us >= ?2 AND at_us < ?3 AND (at_us, id) < (?4, ?5)
             ORDER BY at_us DESC, id DESC LIMIT ?6
             """, range.values(instant: range.after?.instant, row: row), doing: "read the history"
         ) { row in

@@ -11,6 +11,16 @@ extension Store {
         case failed = "f"
         /// It was stopped, replaced or skipped, and neither succeeded nor failed.
         case neither = "i"
+
+        /// The condition for it in SQL.
+        var condition: String {
+            let isProcess = "(outcome LIKE 'exited(%' OR outcome LIKE 'signalled(%')"
+            return switch self {
+            case .failed: "failed = 1"
+            case .succeeded: "failed = 0 AND \(isProcess)"
+            case .neither: "failed = 0 AND NOT \(isProcess)"
+            }
+        }
     }
 
     /// The last runs of a job, the oldest first.
@@ -29,12 +39,15 @@ extension Store {
     ///
     /// - Parameters:
     ///   - count: how many of each job.
+    ///   - since: only runs that ended then or later; nil: all.
+    ///   - failed: whether only failed runs are read.
     ///   - name: only jobs whose names come behind this one.
     ///   - runsMax: after a job with which there are as many runs, no further job is read.
     /// - Returns: the runs, and whether there may be further jobs.
     /// - Complexity: O(*m* log *n*) for *m* runs that are returned.
     public func recentRuns(
-        count: Int, after name: Job.Name?, runsMax: Int
+        count: Int, since: WallInstant? = nil, failed: Bool = false, after name: Job.Name?,
+        runsMax: Int
     ) throws(StoreError) -> (jobs: [RecentRuns], isCut: Bool) {
         let what = "read the latest runs"
         var jobs: [RecentRuns] = []
@@ -55,12 +68,17 @@ extension Store {
             try connection.run(
                 """
                 SELECT ended_us, elapsed_us, failed, outcome FROM run
-                WHERE ended_us IS NOT NULL AND owner = ?
+                WHERE ended_us IS NOT NULL AND owner = ? AND ended_us >= ?
+                    \(failed ? "AND failed = 1" : "")
                 ORDER BY ended_us DESC, id DESC LIMIT ?
-                """, [.text(next), .integer(Int64(count))], doing: what
+                """,
+                [
+                    .text(next), .integer(since?.microsecondsSinceEpoch ?? .min),
+                    .integer(Int64(count)),
+                ], doing: what
             ) { recent.add($0) }
             runs += recent.ends.count
-            jobs.append(recent.reversed)
+            if !recent.ends.isEmpty { jobs.append(recent.reversed) }
         }
     }
 

@@ -130,8 +130,24 @@ every = "12h"
 slots = ["disk"]
 """
 
+# What failed in the night, and what works again.
+NIGHT = r"""
+[job.db-a]
+shell = "test -e '@DIRECTORY@/well' || { echo 'cannot connect'; exit 1; }"
+every = "12h"
+
+[job.db-b]
+shell = '''echo begin; printf '10 %%\r20 %%\r\033[31mdisk full\033[0m\n\n' >&2; exit 2'''
+every = "12h"
+
+[job.web]
+command = ["true"]
+every = "12h"
+"""
+
 VIEWS = {
     "jobs": "/",
+    "runs": "/#/runs",
     "timeline": "/#/timeline?range=1h",
     "job": "/#/job/patient",
     "events": "/#/events",
@@ -438,6 +454,114 @@ class PageTests(unittest.TestCase):
         page.goto(self.server.link())
         expect(self.row(page, "patient")).to_be_visible()
 
+    def test_the_morning_after(self):
+        """What failed is seen without a click, also what works again, and the server finds it by result, job, time and cause."""
+        daemon = Daemon(PROGRAMS, NIGHT)
+        self.addCleanup(daemon.end)
+        server = Server(daemon)
+        self.addCleanup(server.kill)
+        page = self.open(server=server)
+        expect(self.row(page, "web")).to_be_visible()
+
+        def run(job):
+            last = daemon.job(job).get("last", {}).get("id")
+            daemon.post(f"/v1/jobs/{job}/run")
+            wait_for(lambda: daemon.job(job).get("last", {}).get("id") != last, "it does not run")
+
+        run("db-a")
+        failed = page.get_by_role("region", name="failed")
+        expect(failed).to_contain_text(re.compile("1 failed since .*, it still fails"))
+        expect(failed).to_contain_text("cannot connect")
+        (daemon.directory / "well").touch()
+        for job in ("db-b", "db-a", "web"):
+            run(job)
+        expect(failed).to_contain_text(re.compile("2 failed since .*18:00, 1 works again"))
+        # The last line as a terminal shows it, which is no empty one.
+        expect(failed.locator(".note").first).to_have_text("disk full")
+        expect(self.row(page, "db-b").locator(".last-line")).to_have_text("disk full")
+        expect(self.row(page, "db-a").locator(".last-line")).to_be_hidden()
+        page.reload()
+        expect(failed).to_contain_text(re.compile("2 failed since .*18:00, 1 works again"))
+        failed.get_by_role("link", name=re.compile("^2 failed")).click()
+        expect(page).to_have_url(re.compile(r"#/runs\?time=.*T18%3A00\.\.&result=failed$"))
+        rows = page.locator(".runs tbody tr")
+        expect(rows).to_have_count(2)
+        expect(rows.first).to_contain_text("db-b")
+        expect(rows.first).to_contain_text("exit 2")
+        expect(rows.first.locator(".last-line")).to_have_text("disk full")
+        summary = page.locator(".runs .panel li")
+        expect(summary).to_have_count(2)
+        expect(summary.filter(has_text="db-a")).to_contain_text("1 failed run, works again since")
+        expect(summary.filter(has_text="db-b")).to_contain_text("1 failed run, still fails")
+        # Filters of the server: name, result, cause.
+        page.get_by_role("searchbox").fill("db-a")
+        expect(rows).to_have_count(1)
+        page.get_by_label("Result").select_option("")
+        expect(rows).to_have_count(2)
+        page.get_by_role("searchbox").fill("*-a web")
+        expect(rows).to_have_count(3)
+        expect(rows.first).to_contain_text("web")
+        page.get_by_label("Order").select_option("failed")
+        expect(rows.first).to_contain_text("exit 1")
+        page.get_by_label("Cause").select_option("requested")
+        expect(rows).to_have_count(3)
+        page.get_by_label("Cause").select_option("schedule")
+        expect(page.locator(".runs .empty")).to_contain_text(re.compile("^No run matches since .*18:00.$"))
+        page.go_back()
+        expect(rows).to_have_count(3)
+        rows.first.get_by_role("link").first.click()
+        expect(page.locator(".job .heading")).to_contain_text("exit 1")
+        page.go_back()
+        expect(page.get_by_label("Order")).to_have_value("failed")
+        expect(rows).to_have_count(3)
+        # It is live, and a skipped run is there with its reason in words.
+        run("web")
+        expect(rows).to_have_count(4)
+        page.goto(server.address + "/#/runs?time=yesterday")
+        expect(page.locator(".runs .empty")).to_have_text("No run ended yesterday.")
+        page.get_by_label("Time", exact=True).select_option("span")
+        expect(page).to_have_url(re.compile(r"time=.*T18%3A00\.\.$"))
+        page.get_by_label("To", exact=True).fill("2020-01-01T00:00")
+        page.get_by_label("To", exact=True).dispatch_event("change")
+        expect(page.locator(".runs .empty")).to_contain_text("The end of this time must be after its beginning.")
+        for query, sentence in [("time=x", "“x” is no time that this page knows"), ("time=2026-11-30T03:00..2026-11-30T01:00", "is no time"),
+                                ("result=good", "The filter “Result” cannot be “good”"), ("cause=%3Cb%3E", "cannot be “<b>”")]:
+            page.goto(f"{server.address}/#/runs?{query}")
+            expect(page.locator("#wrong")).to_contain_text(sentence)
+            expect(rows).to_have_count(5)
+        page.route("**/v1/runs?*", lambda route: route.fulfill(status=400, json={"code": "bad-query", "error": "no such thing"}))
+        page.get_by_role("searchbox").fill("x")
+        expect(page.locator(".runs .empty")).to_have_text("timerd cannot show these runs: no such thing.")
+
+    def test_a_frequent_job_hides_no_failure_in_the_timeline(self):
+        now = int(time.time() * 1e6)
+
+        def instant(usec):
+            return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(usec // 1_000_000)) + f".{usec % 1_000_000:06}Z"
+
+        def many(route):
+            """Five thousand runs of a frequent job and more; the failed backup is before all of them."""
+            runs = [{"id": f"often:20260101T000000.{n:06}Z:1", "job": "often", "scheduled": instant(now - n * 20_000), "began": instant(now - n * 20_000 - 1000),
+                     "ended": instant(now - n * 20_000), "outcome": "exited(0)", "result": "succeeded", "succeeded": True, "failed": False} for n in range(1000)]
+            route.fulfill(json={"runs": runs, "skipped_runs": [], "next_cursor": "r1.1"})
+
+        def brief(route):
+            isFailed = "failed=1" in route.request.url
+            recent = [{"job": "broken", "verdicts": "f", "end_times": [now - 1_800_000_000], "durations": [60_000_000]}]
+            if not isFailed:
+                recent.append({"job": "often", "verdicts": "s" * 500, "end_times": [now - 600_000_000 + n * 1000 for n in range(500)], "durations": [500] * 500})
+            route.fulfill(json={"recent": recent})
+
+        def prepare(page):
+            page.route(re.compile(r"/v1/runs\?limit=1000"), many)
+            page.route(re.compile(r"/v1/recent\?count=500"), brief)
+
+        page = self.open("/#/timeline?range=1h", prepare=prepare)
+        lane = page.locator(".lanes .lane", has=page.get_by_role("link", name="broken", exact=True))
+        expect(lane.locator(".run-f")).to_have_count(1)
+        expect(page.locator("#timeline-summary")).to_contain_text(re.compile(
+            r"1 failed; .*Of 1 job with very many runs only the last 500 and the last 500 failed ones are shown: often \(complete since \d\d:\d\d"))
+
     def test_the_timeline_is_a_picture_and_a_table(self):
         self.daemon.post("/v1/jobs/broken/run")
         self.daemon.post("/v1/jobs/once/pause", {"note": "see the hatching"})
@@ -479,7 +603,7 @@ class PageTests(unittest.TestCase):
         expect(self.row(page, "patient").locator(".c-state")).to_contain_text("from a terminal")
         self.daemon.post("/v1/jobs/patient/resume")
         expect(self.row(page, "patient").locator(".c-state")).to_contain_text("armed")
-        page.keyboard.press("3")
+        page.keyboard.press("4")
         first = page.locator(".events [data-event=resumed]").first
         expect(first).to_contain_text("patient")
         self.daemon.post("/v1/jobs/broken/run")
@@ -543,8 +667,10 @@ class PageTests(unittest.TestCase):
         page.keyboard.press("Escape")
         expect(self.row(page, "patient")).to_be_visible()
         page.keyboard.press("2")
-        expect(page.get_by_role("heading", level=1)).to_have_text("Timeline")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Runs")
         page.keyboard.press("3")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Timeline")
+        page.keyboard.press("4")
         expect(page.get_by_role("heading", level=1)).to_have_text("Events")
         page.keyboard.press("1")
         expect(self.row(page, "patient")).to_be_visible()
@@ -608,8 +734,10 @@ class PageTests(unittest.TestCase):
         for tag in ("img", "main script", "#own", "iframe"):
             expect(page.locator(tag)).to_have_count(0)
         page.keyboard.press("2")
-        expect(page.locator(".lane", has=page.get_by_role("link", name="hostile"))).to_be_visible()
+        expect(page.locator(".runs tbody tr", has_text="hostile").first).to_be_visible()
         page.keyboard.press("3")
+        expect(page.locator(".lane", has=page.get_by_role("link", name="hostile"))).to_be_visible()
+        page.keyboard.press("4")
         expect(page.locator("main h1")).to_have_text("Events")
         expect(page.locator("img")).to_have_count(0)
         self.assertNotIn("taken over", page.title())

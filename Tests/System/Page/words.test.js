@@ -8,8 +8,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { parse, withQuery } from './script/address.js';
-import { index, itemAt, laneData } from './script/rows.js';
-import { cause, stateWord, verdict, waiting } from './script/runs.js';
+import { lastState, plainLine, styledParts } from './script/ansi.js';
+import { expressionOf, patternsOf, periodOf, spanFrom } from './script/period.js';
+import { index, itemAt, laneData, limitEach } from './script/rows.js';
+import { causeOf, stateWord, verdict, waiting } from './script/jobwords.js';
 import { calendarWords, conditionWords, cronWords, followWords, schedule } from './script/schedule.js';
 import { linesOf, matcher, median, plural, printable, shellWord, span, wholeSpan } from './script/text.js';
 import { attemptOf, clock, dueOf, serverClock } from './script/time.js';
@@ -89,9 +91,9 @@ test('an address is read as it was written', () => {
 
 test('why a run was made, and what it waits for', () => {
   const id = 'a:20261121T055945.910612Z:';
-  assert.equal(cause({ id: `${id}1` }), 'by its schedule');
-  assert.equal(cause({ id: `${id}2`, cause: 'requested', requested_by: 'bob\x07', arguments: ['x'], alone: true }), 'requested by bob\\x07, with x, alone, attempt 2');
-  assert.equal(cause({ id: `${id}1`, cause: 'catch-up', missed: 2 }), 'to catch up a missed run, for 3 due runs');
+  assert.equal(causeOf({ id: `${id}1` }), 'by its schedule');
+  assert.equal(causeOf({ id: `${id}2`, cause: 'requested', requested_by: 'bob\x07', arguments: ['x'], alone: true }), 'requested by bob\\x07, with x, alone, attempt 2');
+  assert.equal(causeOf({ id: `${id}1`, cause: 'catch-up', missed: 2 }), 'to catch up a missed run, for 3 due runs');
   assert.equal(waiting({}), null);
   assert.equal(waiting({ waits: 'slot', slot: 'disk' }), 'waits for the slot disk');
   assert.equal(waiting({ waits: 'something-new' }), 'waits (something-new)');
@@ -115,4 +117,52 @@ test('the timeline finds what is under the pointer, failures first', () => {
   assert.ok(itemAt(lane, 70, x).pause);
   assert.equal(itemAt(lane, 95, x), undefined);
   assert.equal(laneData(data, { job: 'unknown', running: [] }, { from: 0, now: 1 }).runs.length, 0);
+});
+
+test('a job with many runs hides none of another one, nor its own failures', () => {
+  const runs = [...Array(9)].map((_, index) => ({ id: index, job: 'often', failed: index === 8 }));
+  runs.push({ id: 9, job: 'backup', failed: true });
+  assert.deepEqual(limitEach(runs, 2).map(({ id }) => id), [0, 1, 8, 9]);
+  const at = (second) => new Date(second * 1000).toISOString();
+  const data = { runs: [{ id: 'x', job: 'often', began: at(1), ended: at(2), succeeded: true }], skipped: [], coming: [], pauses: [],
+    brief: [{ job: 'often', runs: [{ kind: 's', start: 1000, end: 2000 }, { kind: 's', start: 3000, end: 4000 }] }, { job: 'backup', runs: [{ kind: 'f', start: 1, end: 2 }] }] };
+  index(data);
+  assert.equal(data.of.get('often').runs.length, 2);
+  assert.equal(data.of.get('backup').runs[0].kind, 'f');
+  assert.equal(data.cut.size, 0);
+});
+
+test('a time has a name, or is a day, or from and to', () => {
+  const now = new Date('2026-12-01T10:30').getTime();
+  const local = (ms) => (ms === undefined ? '' : spanFrom(ms).slice(0, 16));
+  for (const [text, kind, since, until] of [['last-night', 'last-night', '2026-11-30T18:00', '2026-12-01T09:00'], ['yesterday', 'yesterday', '2026-11-30T00:00', '2026-12-01T00:00'],
+    ['today', 'today', '2026-12-01T00:00', ''], ['', '', '2026-11-30T10:30', ''], ['7d', '7d', '2026-11-24T10:30', ''], ['all', 'all', '', ''],
+    ['2026-10-25', 'day', '2026-10-25T00:00', '2026-10-26T00:00'], ['2026-11-30T01:00..2026-11-30T03:00', 'span', '2026-11-30T01:00', '2026-11-30T03:00'],
+    ['2026-11-30T01:00..', 'span', '2026-11-30T01:00', ''], ['..2026-11-30T03:00', 'span', '', '2026-11-30T03:00']]) {
+    const found = periodOf(text, now);
+    assert.deepEqual([found.kind, local(found.since), local(found.until)], [kind, since, until], text);
+  }
+  // The night is not over yet.
+  assert.equal(periodOf('last-night', new Date('2026-12-01T03:00').getTime()).until, new Date('2026-12-01T03:00').getTime());
+  for (const text of ['x', '..', '2026-13-45', '2026-11-30T03:00..2026-11-30T01:00', 'a..b', '2026-11-30..', '<b>', '7 d']) assert.equal(periodOf(text, now), null, text);
+});
+
+test('what is typed for jobs is a part of a name, or a pattern', () => {
+  assert.deepEqual(patternsOf(' db-* backup,x'), ['db-*', '*backup*', '*x*']);
+  assert.deepEqual(patternsOf(''), []);
+  for (const [pattern, name, isMatch] of [['db-*', 'db-a', true], ['db-*', 'xdb-a', false], ['*a.b*', 'xaXb', false], ['?', 'a', true], ['[!a-c]x', 'dx', true], ['[a-c]x', 'dx', false], ['a[', 'a[', true], ['(+', '(+', true]]) {
+    assert.equal(expressionOf(pattern).test(name), isMatch, pattern);
+  }
+});
+
+test('a line is what a terminal would show of it', () => {
+  assert.equal(lastState('10 %\r20 %\r30 %\r'), '30 %');
+  assert.equal(lastState('as it is'), 'as it is');
+  assert.equal(plainLine('\x1b[1;31mred\x1b[0m and \x1b]0;title\x07plain'), 'red and plain');
+  const { list, after } = styledParts('a\x1b[1;31mb\x1b[22mc\x1b[0md\x1b[38;5;2me\x1b[38;2;1;2;3mf\x1b[95mg');
+  assert.deepEqual(list, [{ text: 'a' }, { text: 'b', bold: true, color: 1 }, { text: 'c', color: 1 }, { text: 'd' }, { text: 'e', color: 2 }, { text: 'f', color: 2 }, { text: 'g', color: 5 }]);
+  assert.deepEqual(after, { color: 5 });
+  assert.deepEqual(styledParts('x', { color: 3 }).list, [{ color: 3, text: 'x' }]);
+  // What is not complete is shown, as an escape.
+  assert.deepEqual(styledParts('\x1b[31').list, [{ text: '\x1b[31' }]);
 });

@@ -48,13 +48,19 @@ enum SeenPauses {
         .history(HistoryQuery()),
         .history(
             HistoryQuery(
-                job: name, failed: true, since: WallInstant(secondsSinceEpoch: 1_795_000_000),
-                until: WallInstant(secondsSinceEpoch: 1_795_000_060), limit: 1000)),
+                job: name, match: ["db-*", "x"], result: .failed, cause: .retry,
+                since: WallInstant(secondsSinceEpoch: 1_795_000_000),
+                until: WallInstant(secondsSinceEpoch: 1_795_000_060), limit: 1000, lines: 1)),
+        .history(HistoryQuery(result: .skipped, cause: .catchUp)),
         .history(
             HistoryQuery(
                 until: WallInstant(secondsSinceEpoch: 1_795_000_000), output: false, skipped: true,
                 cursor: HistoryCursor("s1795000000000000.17"))),
-        .recent(), .recent(RecentQuery(count: 100, after: name)),
+        .recent(),
+        .recent(
+            RecentQuery(
+                count: 100, since: WallInstant(secondsSinceEpoch: 1_795_000_000), failed: true,
+                after: name)),
         .days(name, DaysQuery(count: 366)), .pauses(PauseQuery()),
         .pauses(
             PauseQuery(
@@ -162,14 +168,30 @@ enum SeenPauses {
         ("GET", "/v1/jobs/%+5", "", .notFound("/v1/jobs/%+5")),
         ("GET", "/v1/jobs/%ff", "", .notFound("/v1/jobs/%ff")),
         ("GET", "/v1/jobs/a%2fb", "", .notFound("/v1/jobs/a%2fb")),
-        ("GET", "/v1/runs?failed=maybe", "", .badQuery("failed must be 1 or 0")),
+        ("GET", "/v1/recent?failed=maybe", "", .badQuery("failed must be 1 or 0")),
+        (
+            "GET", "/v1/runs?result=maybe", "",
+            .badQuery("result must be one of succeeded, failed, other, skipped")
+        ),
+        (
+            "GET", "/v1/runs?cause=luck", "",
+            .badQuery("cause must be one of schedule, requested, chain, resume, catch-up, retry")
+        ),
+        ("GET", "/v1/runs?lines=0", "", .badQuery("lines must be from 1 to 1000")),
+        (
+            "GET", "/v1/runs?match=a,", "",
+            .badQuery(
+                "match must be 1 to 16 patterns of at most 256 characters, with commas between them"
+            )
+        ),
         ("GET", "/v1/runs?limit=1&limit=2", "", .badQuery("limit is given twice")),
         (
             "GET", "/v1/runs?jobs=a", "",
             .unknownParameter(
                 "jobs",
                 known: [
-                    "job", "failed", "since", "until", "limit", "output", "skipped", "cursor",
+                    "job", "match", "result", "cause", "since", "until", "limit", "output",
+                    "lines", "skipped", "cursor",
                 ])
         ),
         ("GET", "/v1/jobs?job=a", "", .unknownParameter("job", known: [])),

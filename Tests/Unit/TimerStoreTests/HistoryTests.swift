@@ -151,7 +151,8 @@ import TimerCore
                 since: since.map { at($0) }, until: until.map { at($0) }, limit: limit)
             var found: [Store.PastRun] = []
             while true {
-                let page = try store.history(range, failed: failed, withOutput: false)
+                if failed { range.verdict = .failed }
+                let page = try store.history(range, withOutput: false)
                 guard let last = page.last else { break }
                 #expect(page.count <= limit && page.allSatisfy { $0.tail.isEmpty })
                 found += page
@@ -161,6 +162,56 @@ import TimerCore
             #expect(found.count == count && Set(found.map(\.summary.id)).count == count)
             #expect(found.map(\.ended) == found.map(\.ended).sorted(by: >))
         }
+    }
+
+    /// Which runs the filters of the history leave: by their end, their cause, and their job.
+    @Test func theHistoryIsFilteredByResultCauseAndJob() throws {
+        defer { clean() }
+        let alice = Initiator.user("alice")
+        var changes = run("a", 10) + run("a", 20, failed: true) + run("b", 30, .stopped)
+        for (second, cause, attempt) in [
+            (40, Firing.Cause.requested(Boxed(wrappedValue: .init(by: alice))), 1),
+            (50, .catchUp, 1),
+            (60, .catchUp, 2), (70, .resume, 1),
+        ] {
+            let job = Job(
+                name: Job.Name("c")!, command: .shell("true"), schedule: .every(.seconds(60)))
+            let firing = Firing(
+                id: firing("c", Int64(second)).id, missed: 0, active: .zero, cause: cause)
+            let run = Run(firing: firing, attempt: attempt, job: job)
+            changes += [
+                .begin(run, released: true, at: at(Int64(second))),
+                .close(
+                    run.id, .exited(0), RunUsage(), failed: false, at: at(Int64(second + 1))),
+            ]
+        }
+        try store.commit(changes + [skip("d", 80)], durable: false)
+        func seconds(_ change: (inout Store.HistoryRange) -> Void) throws -> [Int64] {
+            var range = Store.HistoryRange(limit: 100)
+            change(&range)
+            return try store.history(range).map {
+                ($0.summary.id.firing.scheduled.microsecondsSinceEpoch
+                    - at(0).microsecondsSinceEpoch) / 1_000_000
+            }
+        }
+        #expect(try seconds { $0.verdict = .failed } == [18])
+        #expect(try seconds { $0.verdict = .neither } == [28])
+        #expect(try seconds { $0.verdict = .succeeded } == [70, 60, 50, 40, 8])
+        #expect(try seconds { $0.cause = .schedule } == [28, 18, 8])
+        #expect(try seconds { $0.cause = .requested } == [40])
+        #expect(try seconds { $0.cause = .catchUp } == [60, 50])
+        #expect(try seconds { $0.cause = .retry } == [60])
+        #expect(try seconds { $0.cause = .resume } == [70])
+        #expect(try seconds { $0.cause = .chain } == [])
+        let names = ["a", "b"].map { Job.Name($0)! }
+        #expect(try seconds { $0.jobs = names } == [28, 18, 8])
+        #expect(try seconds { $0.jobs = [] } == [])
+        #expect(Set(try store.jobsWithHistory().map(\.description)) == ["a", "b", "c", "d"])
+        var range = Store.HistoryRange(limit: 9)
+        range.jobs = names
+        #expect(try store.skips(range).isEmpty)
+        range.jobs = [Job.Name("d")!]
+        #expect(try store.skips(range).count == 1)
     }
 
     @Test func theLastRunsOfEachJob_inParts() throws {
@@ -174,6 +225,10 @@ import TimerCore
         #expect(all.jobs[0].verdicts == [.failed, .neither])
         #expect(all.jobs[0].ends == [at(20), at(30)].map(\.microsecondsSinceEpoch))
         #expect(all.jobs[0].durations == [2_000_000, 2_000_000])
+        let late = try store.recentRuns(count: 9, since: at(10), after: nil, runsMax: 100)
+        #expect(late.jobs.map(\.job.description) == ["a"] && late.jobs[0].ends.count == 3)
+        let failed = try store.recentRuns(count: 1, failed: true, after: nil, runsMax: 100)
+        #expect(failed.jobs.map(\.verdicts) == [[.failed]])
         let some = try store.recentRuns(count: 2, after: nil, runsMax: 3)
         #expect(some.jobs.count == 2 && some.isCut)
         let rest = try store.recentRuns(count: 2, after: Job.Name("b"), runsMax: 3)

@@ -30,10 +30,11 @@ extension StoreTests {
         func failed(
             _ job: String?, since second: Int64 = 0, until last: Int64? = nil, limit: Int = 10
         ) throws -> [Int64] {
-            let range = Store.HistoryRange(
+            var range = Store.HistoryRange(
                 job: job.flatMap { Job.Name($0) }, since: now(second).wall,
                 until: last.map { now($0).wall }, limit: limit)
-            return try store.history(range, failed: true).map {
+            range.verdict = .failed
+            return try store.history(range).map {
                 #expect($0.summary.failed)
                 return $0.ended.secondsSinceEpoch - now(0).wall.secondsSinceEpoch
             }

@@ -68,7 +68,7 @@ import TimerCore
         let history = try decode(
             HistoryReply.self,
             #"""
-            {"runs":[\#(ended.joined(separator: ","))],"skipped_runs":[{"job":"backup","reason":"still-running",
+            {"runs":[\#(ended.joined(separator: ","))],"skipped_runs":[{"job":"backup","reason":"still-running","text":"x",
             "blocked_by":"backup:20261118T110500.000000Z:1","skipped_count":3,"at":"2026-11-18T11:06:30Z",
             "first_scheduled":"2026-11-18T11:06:10Z","last_scheduled":"2026-11-18T11:06:30Z"}]}
             """#)

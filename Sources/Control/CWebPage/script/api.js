@@ -3,6 +3,7 @@
 //
 // Requests to the API.
 
+import { withQuery } from './address.js';
 import { encode } from './text.js';
 import { iso } from './time.js';
 
@@ -42,12 +43,32 @@ export const runsPath = (name) => `/v1/runs?job=${encode(name)}&output=0`;
 
 export const jobPath = (name) => `/v1/jobs/${encode(name)}`;
 
-/** The timeline gets about so many runs and skipped runs at most. */
+/** The timeline gets about so many runs of all jobs together with all that is known of them, and of the others only what it draws. */
 export const RUNS_MAX = 5000;
 
-/** Gets the runs that ended since an instant, and the skipped ones, the latest first. */
+/** Of each job it draws at most so many runs, and beside them so many failed ones. */
+export const EACH_MAX = 500;
+
+/** What the timeline draws of the last runs of each job that ended since an instant. */
+async function listBrief(since, failed) {
+  const found = [];
+  let after = '';
+  do {
+    const answer = await ask(withQuery('/v1/recent', { count: EACH_MAX, since: iso(since), failed, after }));
+    for (const { job, verdicts, end_times: ends, durations } of answer.recent) {
+      found.push({ job, runs: [...verdicts].map((kind, i) => ({ kind, end: ends[i] / 1e3, start: (ends[i] - durations[i]) / 1e3 })) });
+    }
+    after = answer.next_job;
+  } while (after !== undefined);
+  return found;
+}
+
+/**
+ * Gets the runs that ended since an instant, and the skipped ones, the latest first. If there are too many of them, `brief`
+ * has the last runs and the last failed runs of each job: a job with many runs hides none of another one.
+ */
 export async function listRuns(since) {
-  const found = { runs: [], skipped: [], hasMore: false };
+  const found = { runs: [], skipped: [], brief: [], hasMore: false };
   let cursor = '';
   do {
     const answer = await ask(`/v1/runs?limit=1000&since=${iso(since)}&output=0&skipped=1${cursor}`);
@@ -56,6 +77,7 @@ export async function listRuns(since) {
     cursor = answer.next_cursor === undefined ? '' : `&cursor=${encode(answer.next_cursor)}`;
     found.hasMore = cursor !== '';
   } while (cursor && found.runs.length + found.skipped.length < RUNS_MAX);
+  if (found.hasMore) found.brief = (await Promise.all([listBrief(since, ''), listBrief(since, 1)])).flat();
   return found;
 }
 

@@ -7,6 +7,7 @@ import { restorePlace } from './address.js';
 import { ask } from './api.js';
 import { toast } from './commands.js';
 import { $ } from './dom.js';
+import { noteFailure } from './failures.js';
 import { feed } from './feed.js';
 import { startKeys } from './keys.js';
 import { hooks, model } from './model.js';
@@ -23,6 +24,7 @@ function start() {
   });
   setInterval(() => { if (!document.hidden && model.frozenAt === null) { view?.tick?.(); feed.renew(); } }, 1000);
   hooks.changed = update;
+  hooks.ended = noteFailure;
   hooks.listed = () => { if (!view) route(); };
   feed.open();
   feed.poll();

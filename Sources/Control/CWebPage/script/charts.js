@@ -4,8 +4,8 @@
 // Charts of one job: how long its runs took, and its last 26 weeks.
 
 import { h, panel, s } from './dom.js';
+import { verdict } from './jobwords.js';
 import { drawn } from './pieces.js';
-import { verdict } from './runs.js';
 import { box, median, plural, printable, px, span } from './text.js';
 import { DAYS, MONTHS } from './time.js';
 

@@ -6,8 +6,8 @@
 import { ask, jobPath } from './api.js';
 import { $, h, quote } from './dom.js';
 import { feed } from './feed.js';
+import { skipWords } from './jobwords.js';
 import { changed, learn, model } from './model.js';
-import { skipWords } from './runs.js';
 import { plural, span } from './text.js';
 
 const PAST = { pause: 'paused', resume: 'resumed', run: 'run requested', retry: 'retry requested', start: 'timer restarted',

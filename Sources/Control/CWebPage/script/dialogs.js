@@ -5,8 +5,8 @@
 
 import { command, commandAll, toast } from './commands.js';
 import { $, h, put, quote } from './dom.js';
+import { pausedBy } from './jobwords.js';
 import { jobOf } from './model.js';
-import { pausedBy } from './runs.js';
 import { plural } from './text.js';
 import { dayOf, serverNow } from './time.js';
 

@@ -6,23 +6,24 @@
 import { jobLink, writeQuery } from './address.js';
 import { button, choice, choose, h, put, searchField } from './dom.js';
 import { feed } from './feed.js';
-import { model } from './model.js';
+import { EVENTS_MAX, model } from './model.js';
 import { matcher } from './text.js';
-import { sentence, timeElement, timeOf } from './time.js';
+import { clock, msOf, sentence, timeElement, timeOf } from './time.js';
 
 const BAD_LEVELS = ['warning', 'error', 'critical'];
 
 export const eventsView = (() => {
   const STEP = 500;
-  let root, listing, search, level, note, more, shown = 0, most = STEP;
+  let about, root, listing, search, level, note, more, shown = 0, most = STEP;
 
   function make() {
     search = searchField('Filter events', () => filter());
     level = choice('Level', () => filter(true), [['', 'all levels'], ['bad', 'warnings and errors']]);
     listing = h('ol.events', { reversed: true });
     note = h('p.empty', { hidden: true });
+    about = h('p.soft', { hidden: true });
     more = button('Older events', () => { most += STEP; redraw(); }, { hidden: true });
-    root = h('div', h('div.heading', h('h1', { tabindex: -1 }, 'Events'), level, search), note, listing, more);
+    root = h('div', h('div.heading', h('h1', { tabindex: -1 }, 'Events'), level, search), about, note, listing, more);
   }
 
   function filter(isStep) {
@@ -58,6 +59,10 @@ export const eventsView = (() => {
 
   function say() {
     shown = model.lastEvent;
+    const first = model.events[0];
+    about.hidden = !first;
+    // The first event of all has the number 1.
+    if (first) put(about, first.number > 1 ? `timerd keeps the latest ${EVENTS_MAX} events, of all jobs together: these begin at ${clock(msOf(first.time))}. What ran before is among the runs.` : `These are all events since timerd started, at ${clock(msOf(first.time))}.`);
     note.hidden = listing.childElementCount > 0;
     put(note, !model.isLive ? 'This tab has no event stream; trying again.' : search.value || level.value ? 'No event matches.' : 'Nothing has happened yet.');
   }

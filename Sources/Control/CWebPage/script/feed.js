@@ -5,6 +5,7 @@
 
 import { ask, NoAnswer, Refusal } from './api.js';
 import { flag } from './dom.js';
+import { learnFailures } from './failures.js';
 import { answered, showAbout } from './frame.js';
 import { changed, EVENTS_MAX, hooks, learn, list, listRecent, model } from './model.js';
 import { steady } from './time.js';
@@ -101,6 +102,8 @@ export const feed = {
     try {
       await list();
       await listRecent();
+      await learnFailures();
+      changed(null);
       answered(true);
       if (model.session === null) loadSession();
     } catch (error) {

@@ -6,8 +6,8 @@
 import { keepPlace } from './address.js';
 import { NoAnswer } from './api.js';
 import { $, flag, mark, put } from './dom.js';
+import { hasFailed } from './jobwords.js';
 import { allJobs, model } from './model.js';
-import { hasFailed } from './runs.js';
 import { plural, printable } from './text.js';
 import { browserZone, clock, msOf, sentence, serverClock, serverNow, steady, timeOf } from './time.js';
 

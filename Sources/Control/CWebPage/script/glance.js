@@ -5,8 +5,9 @@
 
 import { jobAddress } from './address.js';
 import { button, h, mark, put } from './dom.js';
+import { failuresAddress, failureWords, lastLine } from './failures.js';
+import { activeFor, hasFailed, isActive, isPaused, isRunning, pausedBy, shortEnding, stateWord } from './jobwords.js';
 import { allJobs, left, model } from './model.js';
-import { activeFor, hasFailed, isActive, isPaused, isRunning, pausedBy, shortEnding, stateWord } from './runs.js';
 import { nextStart } from './schedule.js';
 import { printable, wholeSpan } from './text.js';
 import { ago, msOf } from './time.js';
@@ -57,12 +58,12 @@ export function makeGlance(filterBy) {
       const link = h('a'), detail = h('bdi.soft'), note = h('bdi.note');
       return { el: h('li', link, ' ', detail, note), link, detail, note };
     });
-    const more = h('li.soft');
-    return { kind, count, head, lines, more, el: h('section', { class: 'glance', 'data-state': kind, 'aria-label': kind }, h('h2', head), h('ul', lines.map((line) => line.el), more)) };
+    const more = h('li.soft'), since = kind === 'failed' ? h('a') : null;
+    return { kind, count, head, lines, more, since, el: h('section', { class: 'glance', 'data-state': kind, 'aria-label': kind }, h('h2', head), h('ul', lines.map((line) => line.el), more, since && h('li', since))) };
   });
   function show() {
     const jobs = allJobs();
-    for (const { kind, count, lines, more, el } of boxes) {
+    for (const { kind, count, lines, more, since, el } of boxes) {
       const [of, none, say] = GLANCE[kind];
       const found = of(jobs);
       put(count, kind !== 'next' ? String(found.length) : found.length ? wholeSpan(left(model.jobs.get(found[0].job)) ?? 0, 1) : '–');
@@ -74,11 +75,15 @@ export function makeGlance(filterBy) {
         put(line.link, job.job);
         mark(line.link, 'href', jobAddress(job.job));
         put(line.detail, say(job));
-        put(line.note, kind === 'paused' && job.paused?.note ? printable(job.paused.note) : '');
+        put(line.note, kind === 'failed' ? lastLine(job) : kind === 'paused' && job.paused?.note ? printable(job.paused.note) : '');
       });
       const rest = kind === 'next' ? 0 : found.length - GLANCE_LINES;
       more.hidden = found.length > 0 && rest <= 0;
       put(more, found.length ? `and ${rest} more` : none);
+      if (!since) continue;
+      put(since, failureWords(jobs));
+      since.parentNode.hidden = !since.textContent;
+      mark(since, 'href', failuresAddress());
     }
   }
   return { el: h('div.board', boxes.map((box) => box.el)), boxes, show };

@@ -7,7 +7,7 @@ import { jobAddress } from './address.js';
 import { ask, runsPath } from './api.js';
 import { toast } from './commands.js';
 import { button, h, headRow, icon, panel, quote } from './dom.js';
-import { cause, ending } from './runs.js';
+import { causeOf, ending } from './jobwords.js';
 import { span } from './text.js';
 import { timeElement } from './time.js';
 
@@ -36,7 +36,7 @@ export function makeHistory(name) {
 
   const makeRow = (run) => h('tr',
     h('td', h('a.open', { href: jobAddress(name, run.id) }, timeElement(run.began ?? run.scheduled))), endCell(run),
-    h('td', run.elapsed_usec ? span(run.elapsed_usec) : '–'), h('td.soft', quote(run.cause ? cause(run) : '')));
+    h('td', run.elapsed_usec ? span(run.elapsed_usec) : '–'), h('td.soft', quote(run.cause ? causeOf(run) : '')));
 
   async function look() {
     const { runs, next_cursor: next } = await ask(`${runsPath(name)}&limit=${most}`);

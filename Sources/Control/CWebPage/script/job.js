@@ -9,10 +9,10 @@ import { ask, jobPath, listUpcoming, runsPath } from './api.js';
 import { makeDurations, makeYear, WEEKS } from './charts.js';
 import { button, factList, h, icon, mark, panel, put, quote } from './dom.js';
 import { makeHistory } from './history.js';
+import { hasEnded, hasFailed, isPaused, shortEnding, stateWord } from './jobwords.js';
 import { jobOf, left, model, sinceHeard } from './model.js';
 import { makeOutput } from './output.js';
 import { incidentSign, remainingBar } from './pieces.js';
-import { hasEnded, hasFailed, isPaused, shortEnding, SKIPPED, stateWord } from './runs.js';
 import { attemptFirst, conditionWords, exactSchedule, followWords, nextStart, schedule, windowWords } from './schedule.js';
 import { encode, printable, shellWord, span, wholeSpan } from './text.js';
 import { clock, longTime, msOf, sentence, steady, timeElement } from './time.js';
@@ -32,7 +32,7 @@ export const jobView = (() => {
     output = makeOutput(name);
     history = makeHistory(name);
     parts.hero.append(h('div.hero-top', parts.rest, h('div.rest-words', parts.restWords, parts.note)), parts.bar, h('div.bar-text', parts.passed, parts.at));
-    parts.main.append(h('div', panel('Why', parts.why, h('p', h('a', { class: 'soft', href: withQuery('#/events', { q: name }) }, 'Its events'))), parts.slotsPanel = panel('Slots', parts.slots), parts.toldPanel = panel('Notifications', parts.told), output.el, history.el),
+    parts.main.append(h('div', panel('Why', parts.why, h('p', h('a', { class: 'soft', href: withQuery('#/events', { q: name }) }, 'Its events'), ' · ', h('a', { class: 'soft', href: withQuery('#/runs', { job: name, time: 'all' }) }, 'Its runs'))), parts.slotsPanel = panel('Slots', parts.slots), parts.toldPanel = panel('Notifications', parts.told), output.el, history.el),
       h('div', parts.next, parts.charts, panel('Definition', parts.facts)));
     place.append(h('div.job',
       h('p.path', h('a', { href: addressOf('') }, 'Jobs'), ' / '),
@@ -96,7 +96,7 @@ export const jobView = (() => {
       ['Followers', job.followers && job.followers.map((other, index) => [index ? ', ' : '', jobLink(other)])],
       ['Counts', job.count && `${job.count} time`], ['Policy', policy], ['Runs due', String(job.firings)], ['Active time', wholeSpan(job.active_usec)],
       ['Not counted', job.uncertain_usec && `up to ${span(job.uncertain_usec)} (crash)`],
-      ['Skipped', job.skipped && `${clock(msOf(job.skipped.scheduled))}: ${SKIPPED[job.skipped.reason] ?? job.skipped.reason}`],
+      ['Skipped', job.skipped && `${clock(msOf(job.skipped.scheduled))}: ${printable(job.skipped.text)}`],
       ['One-off', job.one_off && 'it runs once'],
     ];
     const key = JSON.stringify([facts, job.followers]);

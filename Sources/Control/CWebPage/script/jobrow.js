@@ -6,10 +6,11 @@
 import { actButton } from './acts.js';
 import { jobLink } from './address.js';
 import { h, icon, mark, put, s } from './dom.js';
+import { lastLine } from './failures.js';
 import { GLANCE } from './glance.js';
+import { ending, hasEnded, hasFailed, isPaused, pausedBy, shortEnding, skipWords, stateWord, waiting } from './jobwords.js';
 import { left, model, sinceHeard } from './model.js';
 import { drawRecent, incidentSign, remainingBar } from './pieces.js';
-import { ending, hasEnded, hasFailed, isPaused, pausedBy, shortEnding, skipWords, stateWord, waiting } from './runs.js';
 import { exactSchedule, nextStart, schedule } from './schedule.js';
 import { printable, wholeSpan } from './text.js';
 import { ago, clock, msOf } from './time.js';
@@ -22,7 +23,7 @@ export const ROWS_MAX = 1000;
 /** A row of the table. `show` is called when the status of the job has arrived, and `tick` each second. */
 export function makeRow(name, selection) {
   const box = h('input', { type: 'checkbox', 'aria-label': `Select ${name}`, onchange: () => selection(name, box.checked) });
-  const about = h('bdi.sub');
+  const about = h('bdi.sub'), failure = h('bdi.sub.last-line');
   const sign = icon('armed');
   const word = h('span.word'), incident = incidentSign();
   const detail = h('bdi.sub');
@@ -37,7 +38,7 @@ export function makeRow(name, selection) {
   const cell = (kind, ...parts) => h('td', { role: 'cell', class: `c-${kind}` }, parts);
   const el = h('tr', { role: 'row', 'data-job': name },
     cell('select', box),
-    cell('job', jobLink(name, 'name', name), about),
+    cell('job', jobLink(name, 'name', name), about, failure),
     cell('state', h('div.state', sign, word, incident), detail),
     cell('left', bar, h('div.bar-text', rest, at)),
     cell('last', h('div', result), when),
@@ -78,6 +79,10 @@ export function makeRow(name, selection) {
     mark(result, 'class', !job.last ? 'soft' : hasFailed(job) ? 'bad' : 'fine');
     mark(result, 'title', job.last ? printable(ending(job.last)) : '');
     if (!job.last?.ended) put(when, '');
+    const line = lastLine(job);
+    put(failure, line);
+    mark(failure, 'title', line);
+    failure.hidden = !line;
     const isEnded = hasEnded(job);
     resume.hidden = !isPaused(job);
     pause.hidden = !resume.hidden || isEnded;

@@ -13,7 +13,7 @@ import { view } from './router.js';
 
 const KEYS = {
   'j k': 'next, previous row', Enter: 'open it', '/': 'filter', x: 'select', p: 'pause…', r: 'resume', R: 'run now', s: 'skip the next run',
-  K: 'stop its runs…', '1 2 3': 'jobs, timeline, events', Esc: 'back', '?': 'this list',
+  K: 'stop its runs…', '1 2 3 4': 'jobs, runs, timeline, events', Esc: 'back', '?': 'this list',
 };
 
 const SIGNS = {
@@ -61,7 +61,7 @@ function pressKey(event) {
   const go = (address) => () => { location.hash = address; };
   const does = {
     j: () => step(1), k: () => step(-1), '/': () => $('main').querySelector('[type=search]')?.focus(), '?': openHelp,
-    x: () => view === jobsView && job && jobsView.toggle(job), 1: go(addressOf('')), 2: go(addressOf('timeline')), 3: go(addressOf('events')),
+    x: () => view === jobsView && job && jobsView.toggle(job), 1: go(addressOf('')), 2: go(addressOf('runs')), 3: go(addressOf('timeline')), 4: go(addressOf('events')),
     p: command('pause'), r: command('resume'), R: command('run'), s: command('skip'), K: command('kill'),
   }[event.key];
   if (!does) return;

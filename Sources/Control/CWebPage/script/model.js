@@ -4,7 +4,7 @@
 // The data from timerd.
 
 import { ask } from './api.js';
-import { isPaused, verdict } from './runs.js';
+import { isPaused, verdict } from './jobwords.js';
 import { attemptFirst } from './schedule.js';
 import { encode } from './text.js';
 import { msOf, serverClock, steady } from './time.js';
@@ -73,7 +73,7 @@ export function learn(job, heard = steady(), asked = heard) {
   // An event can arrive before the answer to an older request. Of two statuses, the one with more active time is newer,
   // because that never decreases while the daemon runs. If it is the same, as while a job is paused, the later one is newer.
   if (before && (job.active_usec < before.active_usec || (job.active_usec === before.active_usec && entry.heard > asked))) return false;
-  if (before && job.last && before.last?.id !== job.last.id) noteRecent(job);
+  if (before && job.last && before.last?.id !== job.last.id) { noteRecent(job); hooks.ended(job); }
   entry.job = job;
   entry.heard = heard;
   // The status does not contain the full delay before a retry, which began when the last run ended. If the wall clock was
@@ -95,7 +95,7 @@ function noteRecent(job) {
 }
 
 /** What the page does when the data changes. `app.js` sets it, because the data knows no view. */
-export const hooks = { changed() {}, listed() {} };
+export const hooks = { changed() {}, listed() {}, ended() {} };
 
 /**
  * Says that something changed.

@@ -4,8 +4,8 @@
 // What the timeline draws.
 
 import { mark, s } from './dom.js';
+import { pausedBy } from './jobwords.js';
 import { drawn } from './pieces.js';
-import { pausedBy } from './runs.js';
 import { box, plural, px } from './text.js';
 import { clock, DAYS, minuteOf } from './time.js';
 

@@ -4,8 +4,8 @@
 // Parts that several views have.
 
 import { h, icon, mark, s } from './dom.js';
+import { isPaused } from './jobwords.js';
 import { RECENT_MAX, share } from './model.js';
-import { isPaused } from './runs.js';
 import { attemptFirst } from './schedule.js';
 import { box, plural } from './text.js';
 import { clock, msOf } from './time.js';

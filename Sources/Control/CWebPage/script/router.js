@@ -10,10 +10,11 @@ import { showAbout, showLink, showTitle } from './frame.js';
 import { jobView } from './job.js';
 import { jobsView } from './jobs.js';
 import { runView } from './run.js';
+import { runsView } from './runs.js';
 import { printable } from './text.js';
 import { timelineView } from './timeline.js';
 
-const VIEWS = { '': jobsView, timeline: timelineView, job: jobView, run: runView, events: eventsView };
+const VIEWS = { '': jobsView, runs: runsView, timeline: timelineView, job: jobView, run: runView, events: eventsView };
 
 export let view = null;
 

@@ -6,8 +6,8 @@
 import { addressOf, jobAddress, jobLink, runLink } from './address.js';
 import { ask, Refusal } from './api.js';
 import { factList, h, icon, mark, panel, put } from './dom.js';
+import { causeOf, ending, verdict, waiting } from './jobwords.js';
 import { makeOutput } from './output.js';
-import { cause, ending, verdict, waiting } from './runs.js';
 import { encode, NARROW, printable, span } from './text.js';
 import { ago, longTime, msOf, sentence } from './time.js';
 
@@ -16,7 +16,7 @@ function runFacts({ run_status: run, caused = [], following_attempt: next, attem
   const also = (other) => [runLink(other.id, other.job), `, ${other.ended ? printable(ending(other)) : waiting(other) ?? 'is running'}`];
   return factList([
     ['Run', run.id, 'code'], ['Machine', run.machine],
-    ['Cause', run.cause_run ? ['after ', runLink(run.cause_run), ` (${printable(run.cause_result)})`] : cause(run)],
+    ['Cause', run.cause_run ? ['after ', runLink(run.cause_run), ` (${printable(run.cause_result)})`] : causeOf(run)],
     ['Due', run.scheduled && longTime(msOf(run.scheduled))], ['Started', run.began && longTime(msOf(run.began))], ['Ended', run.ended && longTime(msOf(run.ended))],
     ['Took', run.elapsed_usec > 0 && span(run.elapsed_usec)], ['Attempt', attempt > 1 && `${attempt}${retries ? ` of at most ${retries + 1}` : ''}`],
     ['CPU', run.user_usec + run.system_usec > 0 && `${span(run.user_usec)} user, ${span(run.system_usec)} system`],

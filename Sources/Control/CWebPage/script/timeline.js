@@ -3,14 +3,14 @@
 //
 // View: timeline.
 
-import { jobAddress, jobLink, writeQuery } from './address.js';
-import { ask, listRuns, listUpcoming, Refusal, RUNS_MAX } from './api.js';
+import { jobAddress, jobLink, withQuery, writeQuery } from './address.js';
+import { ask, EACH_MAX, listRuns, listUpcoming, Refusal, RUNS_MAX } from './api.js';
 import { button, h, headRow, mark, put, quote, s, searchField } from './dom.js';
 import { hideTip, showTip } from './frame.js';
 import { ROWS_MAX } from './jobrow.js';
 import { allJobs } from './model.js';
 import { drawAxis, drawLane, drawLoad, LANE } from './picture.js';
-import { index, itemAt, itemWords, laneData } from './rows.js';
+import { index, itemAt, itemWords, laneData, limitEach } from './rows.js';
 import { matcher, NARROW, plural, printable } from './text.js';
 import { clock, iso, longTime, msOf, serverNow } from './time.js';
 
@@ -23,7 +23,7 @@ const PAST_SHARE = 0.75;
 
 export const timelineView = (() => {
   let root, lanes, load, axis, nowLine, summary, table, tableBody, note, range = '3h', search;
-  let data = null, width = 0, timer = 0, observer, asked = 0, frame = null, pending = 0, track;
+  let comingUntil = 0, data = null, width = 0, timer = 0, observer, asked = 0, frame = null, pending = 0, track;
   const laneOf = new Map();
 
   function make() {
@@ -93,10 +93,19 @@ export const timelineView = (() => {
     return { ...found, coming, pauses };
   }
 
+  /** Says what the picture does not have, and where that begins. */
+  function cutWords() {
+    const cut = [...data.cut].filter(([, since]) => since > frame.from);
+    const names = cut.slice(0, 3).map(([job, since]) => `${job} (complete since ${clock(since)})`).join(', ');
+    const past = cut.length ? ` Of ${plural(cut.length, 'job')} with very many runs only the last ${EACH_MAX} and the last ${EACH_MAX} failed ones are shown: ${names}${cut.length > 3 ? ' and others' : ''}.` : '';
+    return past + (comingUntil ? ` Of what is due after ${clock(comingUntil)} only the next run of each job is shown.` : '');
+  }
+
   /** Gets the upcoming runs. If there are more than 1000: the first 1000, and for every other job its next run. */
   async function listComing() {
     const end = serverNow() + RANGES[range] * (1 - PAST_SHARE);
     const { upcoming, has_more: hasMore } = await listUpcoming(end, 1000);
+    comingUntil = hasMore ? msOf(upcoming.at(-1).at) : 0;
     if (!hasMore) return upcoming;
     const last = upcoming.at(-1).at;
     return [...upcoming, ...(await listUpcoming(end, 1000, '&grouped=1')).upcoming.filter(({ at }) => at > last)];
@@ -108,11 +117,12 @@ export const timelineView = (() => {
     const mine = asked;
     const last = data.runs[0]?.ended;
     try {
-      const { coming, pauses, ...found } = await lookSince(last ? msOf(last) : data.since, data.since);
+      const { coming, pauses, brief, ...found } = await lookSince(last ? msOf(last) : data.since, data.since);
       if (mine !== asked || !data) return;
       Object.assign(data, { coming, pauses });
+      data.brief = [...data.brief, ...brief];
       const known = new Set(data.runs.slice(0, 2000).map((run) => run.id));
-      data.runs = [...found.runs.filter((run) => !known.has(run.id)), ...data.runs].slice(0, 2 * RUNS_MAX);
+      data.runs = limitEach([...found.runs.filter((run) => !known.has(run.id)), ...data.runs], RUNS_MAX);
       // Skipped runs in a row are one entry, whose count grows: the latest answer replaces the earlier ones.
       const skips = [...found.skipped, ...data.skipped].reverse().map((skip) => [`${skip.job} ${skip.first_scheduled}`, skip]);
       data.skipped = [...new Map(skips).values()].reverse();
@@ -150,13 +160,23 @@ export const timelineView = (() => {
     note.hidden = shown.length > 0;
     put(note, search.value ? 'No job matches.' : 'Nothing ran, and nothing is due, within this time.');
     put(summary, `${plural(done, 'run')} from ${clock(Math.max(from, data.since))} until now, ${failed} failed; at most ${most} at once.`
-      + (data.hasMore ? ` Only the latest ${data.runs.length} are shown.` : '') + (busy > ROWS_MAX ? ` Only ${ROWS_MAX} of ${busy} jobs are shown: filter them.` : ''));
+      + cutWords() + (busy > ROWS_MAX ? ` Only ${ROWS_MAX} of ${busy} jobs are shown: filter them.` : ''));
     if (table.open) drawTable();
+  }
+
+  /** Opens the page of a run. The identity of one of which only the bar is known is asked for by its end. */
+  async function openRun(job, hit) {
+    if (hit?.run?.ended) location.hash = jobAddress(job, hit.run.id);
+    else if ('sfi'.includes(hit?.kind ?? '?')) {
+      const end = Math.floor(hit.end);
+      const { runs } = await ask(withQuery('/v1/runs', { job, output: 0, limit: 1, since: iso(end), until: iso(end + 1) })).catch(() => ({ runs: [] }));
+      if (runs[0]) location.hash = jobAddress(job, runs[0].id);
+    }
   }
 
   function makeLane(name) {
     const picture = s('svg', { height: LANE, role: 'img', onpointermove: (event) => point(row, event), onpointerleave: hideTip,
-      onclick: (event) => { const hit = hitOf(row, event); if (hit?.run?.ended) location.hash = jobAddress(name, hit.run.id); } });
+      onclick: (event) => openRun(name, hitOf(row, event)) });
     const el = h('div.lane', jobLink(name, 'lane-name', name), h('div.track', picture));
     const row = { el, picture, name };
     laneOf.set(name, row);

@@ -52,20 +52,30 @@ extension ControlRequest {
 
 /// Of which jobs the last runs are requested, and how many.
 public struct RecentQuery: RequestQuery {
-    /// How many runs of each job: 1 to 100.
+    /// How many runs of each job: 1 to 1000.
     public var count = 20
+    /// Only runs that ended then or later; nil: all.
+    public var since: WallInstant?
+    /// Whether only failed runs are requested.
+    public var failed = false
     /// Only jobs whose names come behind this one; nil: all.
     public var after: Job.Name?
 
     public init() {}
 
-    public init(count: Int, after: Job.Name? = nil) {
+    public init(
+        count: Int, since: WallInstant? = nil, failed: Bool = false, after: Job.Name? = nil
+    ) {
         self.count = count
+        self.since = since
+        self.failed = failed
         self.after = after
     }
 
     public static let parameters: [QueryParameter<RecentQuery>] = [
-        .number("count", \.count, 1...100, "How many runs of each job."),
+        .number("count", \.count, 1...1000, "How many runs of each job."),
+        .instant("since", \.since, "Only runs that ended since then."),
+        .flag("failed", \.failed, "Whether only runs that failed."),
         .job(
             "after", \.after,
             "Only jobs whose names come behind this one: `next_job` of an earlier answer."),

@@ -93,6 +93,60 @@ extension QueryParameter {
         }
     }
 
+    /// A whole number of a range; nil without one.
+    static func optionalNumber(
+        _ name: String, _ path: Path<Int?>, _ range: ClosedRange<Int>, _ sentence: String
+    ) -> Self {
+        Self(name, .number(range, unless: nil), sentence) { (text, query) throws(Fault) in
+            guard let number = Int(digits: text), range.contains(number) else {
+                throw .badQuery("\(name) must be from \(range.lowerBound) to \(range.upperBound)")
+            }
+            query[keyPath: path] = number
+        } write: {
+            $0[keyPath: path].map { "\($0)" }
+        }
+    }
+
+    /// One of some words.
+    static func word<Word: RawRepresentable<String> & CaseIterable & Sendable>(
+        _ name: String, _ path: Path<Word?>, _ sentence: String
+    ) -> Self {
+        let words = Word.allCases.map(\.rawValue)
+        return Self(name, .word(words), sentence) { (text, query) throws(Fault) in
+            guard let word = Word(rawValue: text) else {
+                throw .badQuery("\(name) must be one of \(words.joined(separator: ", "))")
+            }
+            query[keyPath: path] = word
+        } write: {
+            $0[keyPath: path]?.rawValue
+        }
+    }
+
+    /// Patterns for names of jobs.
+    static func patterns(
+        _ name: String, _ path: Path<[String]>, _ sentence: String
+    ) -> Self {
+        let length = NamePattern.lengthMax
+        let most = NamePattern.countMax
+        return Self(
+            name, .text(pattern: "^[^,]{1,\(length)}(,[^,]{1,\(length)}){0,\(most - 1)}$"),
+            "\(sentence), as in a shell, with commas between them."
+        ) { (text, query) throws(Fault) in
+            let patterns = text.split(separator: ",", omittingEmptySubsequences: false)
+                .map(String.init)
+            guard (1...most).contains(patterns.count),
+                patterns.allSatisfy({ (1...length).contains($0.unicodeScalars.count) })
+            else {
+                throw .badQuery(
+                    "\(name) must be 1 to \(most) patterns of at most \(length) characters, "
+                        + "with commas between them")
+            }
+            query[keyPath: path] = patterns
+        } write: {
+            $0[keyPath: path].isEmpty ? nil : $0[keyPath: path].joined(separator: ",")
+        }
+    }
+
     /// The name of a job.
     static func job(_ name: String, _ path: Path<Job.Name?>, _ sentence: String) -> Self {
         Self(name, .named("JobName"), sentence) { (text, query) throws(Fault) in

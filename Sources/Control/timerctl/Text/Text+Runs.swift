@@ -98,16 +98,11 @@ extension Text {
 
     /// The last lines of an output that are not empty.
     static func lastLines(of output: String, _ count: Int) -> [String] {
-        lines(of: output).filter { !$0.isEmpty }.suffix(count).map { Printable.text($0) }
+        OutputLines.last(count, of: output).map { Printable.text($0) }
     }
 
-    /// The lines of an output. They are split by bytes, because Swift combines CR and LF into one
-    /// character.
-    static func lines(of output: String) -> [String] {
-        var lines = output.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
-        if lines.last?.isEmpty == true { lines.removeLast() }
-        return lines.map { String($0) }
-    }
+    /// The lines of an output.
+    static func lines(of output: String) -> [String] { OutputLines.all(of: output) }
 }
 
 extension Array {

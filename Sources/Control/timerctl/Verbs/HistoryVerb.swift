@@ -51,7 +51,7 @@ struct HistoryVerb: Verb {
     func run() throws {
         let period = try times.period()
         let query = HistoryQuery(
-            job: job, failed: failed, since: period.since, until: period.until,
+            job: job, result: failed ? .failed : nil, since: period.since, until: period.until,
             limit: connection.json ? limit : min(limit + 1, HistoryQuery.limitMax),
             output: connection.json || (lines > 0 && !names),
             skipped: !failed && !names)

@@ -34,7 +34,7 @@ extension Control {
     ) {
         loop.later { loop in
             guard let (driver, machine) = loop.fleet else {
-                return DispatchQueue.answers.async { done(HistoryReply(page)) }
+                return DispatchQueue.answers.async { done(HistoryReply(page, lines: query.lines)) }
             }
             let template = query.job.flatMap { $0.isTemplate ? $0 : nil }
             driver.readRuns(of: template == nil ? query.job : nil) { all in
@@ -43,7 +43,7 @@ extension Control {
                         template.map { template in
                             all.filter { $0.run.firing.job.isInstance(of: template) }
                         } ?? all
-                    var reply = HistoryReply(page)
+                    var reply = HistoryReply(page, lines: query.lines)
                     FleetPage(runs, machine).add(to: &reply, of: page, query)
                     done(reply)
                 }
@@ -79,13 +79,14 @@ struct FleetPage {
         let known = Set(reply.runs.map(\.id))
         let ended = runs.filter { isIn(page, query, $0) }
         reply.runs += ended.filter {
-            $0.skipReason == nil && $0.machine != machine && (!query.failed || $0.hasFailed)
+            $0.skipReason == nil && $0.machine != machine && query.admits($0)
                 && !known.contains($0.run.description)
         }.map { RunStatus($0) }
         // Instants sort as their texts do, because all have the same number of digits.
         reply.runs.sort { ($0.ended ?? "", $0.id) > ($1.ended ?? "", $1.id) }
-        if query.skipped {
-            reply.skippedRuns = (reply.skippedRuns ?? []) + ended.compactMap { SkippedRuns($0) }
+        if query.wantsSkips {
+            let skipped = ended.filter { query.admitsName(of: $0) }
+            reply.skippedRuns = (reply.skippedRuns ?? []) + skipped.compactMap { SkippedRuns($0) }
             reply.skippedRuns?.sort { $0.at > $1.at }
         }
         cut(&reply, of: page, to: query.limit)
@@ -120,6 +121,33 @@ struct FleetPage {
         // All that ended then is on this page, also if that makes it a little longer.
         reply.nextCursor =
             HistoryCursor(microseconds: instant, isSkip: true, row: 0).description
+    }
+}
+
+extension HistoryQuery {
+    fileprivate func admitsName(of run: FleetJobView.MachineRun) -> Bool {
+        let name = run.run.firing.job.description
+        return match.isEmpty || match.contains { NamePattern($0).matches(name) }
+    }
+
+    /// Whether a run of a machine passes the filters. The fleet does not say why it was made: of the
+    /// reasons only a further attempt is known.
+    fileprivate func admits(_ run: FleetJobView.MachineRun) -> Bool {
+        guard admitsName(of: run), cause == nil || (cause == .retry && run.run.attempt > 1) else {
+            return false
+        }
+        let hasProcess =
+            switch run.outcome {
+            case .exited, .signalled: true
+            default: false
+            }
+        return switch result {
+        case nil: true
+        case .failed: run.hasFailed
+        case .succeeded: !run.hasFailed && hasProcess
+        case .other: !run.hasFailed && !hasProcess
+        case .skipped: false
+        }
     }
 }
 

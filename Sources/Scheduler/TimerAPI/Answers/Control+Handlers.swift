@@ -105,7 +105,7 @@ extension Control {
             control.follow(asked.query, from: peer, reply)
         }
         all.on(ControlRequest.recent) { control, asked, _, reply in
-            control.recent(count: asked.query.count, after: asked.query.after, reply)
+            control.recent(asked.query, reply)
         }
         all.on(ControlRequest.days) { control, asked, _, reply in
             control.days(of: asked.place, count: asked.query.count, reply)

@@ -62,9 +62,11 @@ extension Control {
         }
     }
 
-    func recent(count: Int, after job: Job.Name?, _ reply: @escaping ControlAnswer.Reply) {
+    func recent(_ query: RecentQuery, _ reply: @escaping ControlAnswer.Reply) {
         recorder.read { (store) throws(StoreError) in
-            try store.recentRuns(count: count, after: job, runsMax: RecentReply.runsMax)
+            try store.recentRuns(
+                count: query.count, since: query.since, failed: query.failed, after: query.after,
+                runsMax: RecentReply.runsMax)
         } _: { result in
             DispatchQueue.answers.async {
                 switch result {
@@ -198,11 +200,21 @@ struct HistoryPage: Sendable {
             Store.HistoryPlace(instant: $0.microseconds, isSkip: $0.isSkip, row: $0.row)
         }
         // One more than is shown, to know whether there is more.
-        let range = Store.HistoryRange(
+        var range = Store.HistoryRange(
             job: query.job, since: query.since, until: query.until, after: place,
             limit: query.limit + 1)
-        runs = try store.history(range, failed: query.failed, withOutput: query.output)
-        if query.skipped { skips = try store.skips(range) }
+        if !query.match.isEmpty {
+            let patterns = query.match.map { NamePattern($0) }
+            range.jobs = try store.jobsWithHistory().filter { name in
+                patterns.contains { $0.matches(name.description) }
+            }
+        }
+        range.verdict = query.result.flatMap { Store.Verdict($0) }
+        range.cause = query.cause.flatMap { Store.CauseKind(rawValue: $0.rawValue) }
+        if query.result != .skipped {
+            runs = try store.history(range, withOutput: query.output)
+        }
+        if query.wantsSkips { skips = try store.skips(range) }
         cut(to: query.limit)
     }
 
@@ -231,10 +243,29 @@ struct HistoryPage: Sendable {
     }
 }
 
+extension Store.Verdict {
+    /// Nil for runs that were not started: they are in another table.
+    fileprivate init?(_ result: HistoryResult) {
+        switch result {
+        case .succeeded: self = .succeeded
+        case .failed: self = .failed
+        case .other: self = .neither
+        case .skipped: return nil
+        }
+    }
+}
+
 extension HistoryReply {
-    init(_ page: HistoryPage) {
+    /// - Parameter lines: how many lines of the output of a run are left; nil: all.
+    init(_ page: HistoryPage, lines: Int?) {
         self.init(
-            runs: page.runs.map { RunStatus($0) },
+            runs: page.runs.map { run in
+                var status = RunStatus(run)
+                if let lines, let output = status.output {
+                    status.output = OutputLines.last(lines, of: output).joined(separator: "\n")
+                }
+                return status
+            },
             skippedRuns: page.skips.map { skips in skips.map { SkippedRuns($0) } },
             nextCursor: page.next?.description)
     }

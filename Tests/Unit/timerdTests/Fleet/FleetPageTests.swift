@@ -63,7 +63,7 @@ import TimerStore
         var (query, pages): (HistoryQuery, [HistoryReply]) = (query, [])
         repeat {
             let page = try HistoryPage(query, from: store)
-            var reply = HistoryReply(page)
+            var reply = HistoryReply(page, lines: query.lines)
             FleetPage(fleet, Self.web1).add(to: &reply, of: page, query)
             pages.append(reply)
             query.cursor = reply.nextCursor.flatMap { HistoryCursor($0) }
@@ -117,8 +117,16 @@ import TimerStore
             let skip = try #require(all[1].skippedRuns?.first)
             #expect(skip.reason == "still-running" && skip.skippedCount == 3)
             #expect(skip.firstScheduled == at(6).rfc3339Micros)
-            let bad = try pages(HistoryQuery(failed: true), store, fleet)
+            let bad = try pages(HistoryQuery(result: .failed), store, fleet)
             #expect(bad.flatMap(\.runs).map(\.id) == [lost, failed].map(\.run.description))
+            let good = try pages(HistoryQuery(result: .succeeded), store, fleet)
+            #expect(good.flatMap(\.runs).count == 3)
+            let onlySkipped = try pages(HistoryQuery(result: .skipped), store, fleet)
+            #expect(onlySkipped.flatMap(\.runs).isEmpty)
+            #expect(onlySkipped.flatMap { $0.skippedRuns ?? [] }.count == 1)
+            let others = try pages(HistoryQuery(match: ["no-*"], skipped: true), store, fleet)
+            #expect(others.flatMap(\.runs).isEmpty)
+            #expect(others.flatMap { $0.skippedRuns ?? [] }.isEmpty)
             let early = try pages(HistoryQuery(until: at(26)), store, fleet)
             #expect(
                 early.flatMap(\.runs).map(\.ended) == [25, 20, 10].map { at($0).rfc3339Micros })

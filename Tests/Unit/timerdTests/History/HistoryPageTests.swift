@@ -68,6 +68,39 @@ import TimerZones
         #expect(pages == max(1, (24 + limit - 1) / limit))
     }
 
+    /// Patterns are applied to the jobs, and words to the runs; an output is cut to its last lines.
+    @Test func aPageHasWhatTheFiltersLeave() throws {
+        mkdir(folder, 0o700)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let store = try Store(path: "\(folder)/\(Store.fileName)")
+        for (job, code) in [("db-a", 0), ("db-b", 1), ("web", 1)] {
+            let run = Run(
+                firing: firing(job, 0), attempt: 1,
+                job: Job(
+                    name: Job.Name(job)!, command: .shell("true"), schedule: .every(.seconds(9))))
+            try store.commit(
+                [
+                    .begin(run, released: true, at: at(0)),
+                    .close(
+                        run.id, .exited(Int32(code)), RunUsage(), failed: code > 0, at: at(1),
+                        tail: Array("one\ntwo\n\n".utf8)),
+                    .skip(SkippedFiring(firing: firing(job, 1), reason: .missed, at: at(2))),
+                ], durable: false)
+        }
+        func page(_ query: HistoryQuery) throws -> HistoryReply {
+            HistoryReply(try HistoryPage(query, from: store), lines: query.lines)
+        }
+        let failed = try page(HistoryQuery(match: ["db-*", "x"], result: .failed, lines: 1))
+        #expect(failed.runs.map(\.job) == ["db-b"] && failed.runs[0].output == "two")
+        #expect(failed.skippedRuns == nil)
+        let skipped = try page(HistoryQuery(match: ["*-b"], result: .skipped))
+        #expect(skipped.runs.isEmpty && skipped.skippedRuns?.map(\.job) == ["db-b"])
+        #expect(skipped.skippedRuns?.first?.text == "it was missed (on-missed)")
+        let retries = try page(HistoryQuery(cause: .retry, skipped: true))
+        #expect(retries.runs.isEmpty && retries.skippedRuns == nil)
+        #expect(try page(HistoryQuery(match: ["nothing"])).runs.isEmpty)
+    }
+
     @Test(arguments: [
         "", "r", "r1", "x1.2", "r1.2.3", "r-1.2", "r1.", "s.1", "r1.2 ", "r99999999999999999999.1",
     ])
