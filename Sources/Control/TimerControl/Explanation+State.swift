@@ -137,8 +137,10 @@ extension Explanation {
         if let count = job.count, let left = job.remainingUsec, job.window == nil {
             add(
                 .nextRun,
-                "It runs next at \(when), after \(span(left)) more of \(Self.time(count)); "
-                    + "\(span(job.elapsedUsec)) elapsed so far.", at: next)
+                saysDistance
+                    ? "It runs next at \(when), after \(span(left)) more of \(Self.time(count)); "
+                        + "\(span(job.elapsedUsec)) elapsed so far."
+                    : "It runs next at \(when), counting \(Self.time(count)).", at: next)
         } else {
             add(.nextRun, "It runs next at \(when).", at: next)
         }

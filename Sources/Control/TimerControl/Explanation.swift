@@ -13,12 +13,20 @@ public struct Explanation {
     public var sentences: [String] { reasons.map(\.text) }
     let reply: WhyReply
     let show: (String) -> String
+    /// Whether the sentences say how long it is until an instant, or since then.
+    let saysDistance: Bool
 
     /// Explains the data of the daemon.
     ///
-    /// - Parameter instant: formats an instant of RFC 3339.
-    public init(_ reply: WhyReply, instant: @escaping (String) -> String) {
+    /// - Parameters:
+    ///   - saysDistance: whether the sentences say how long it is until an instant, or since then. A reader who keeps
+    ///     them takes `at` for that, because these words are soon wrong.
+    ///   - instant: formats an instant of RFC 3339.
+    public init(
+        _ reply: WhyReply, saysDistance: Bool = true, instant: @escaping (String) -> String
+    ) {
         self.reply = reply
+        self.saysDistance = saysDistance
         show = instant
         if let rejected = reply.rejection { explain(rejected) }
         guard let status = reply.status else { return }
@@ -183,7 +191,8 @@ public struct Explanation {
             add(
                 .incident,
                 "Since \(show(incident.since)), \(incident.words) (\(incident.kind)); notifier "
-                    + "\(incident.notifier) sent a message.", at: incident.since)
+                    + "\(incident.notifier) has a message about it, and `timerctl notify list` says whether it was sent.",
+                at: incident.since)
         }
     }
 
@@ -191,7 +200,8 @@ public struct Explanation {
 
     /// Such as ` (in 3 h)` or ` (5 min ago)`.
     func away(_ instant: String) -> String {
-        guard let instant = WallInstant(rfc3339: instant), let now = WallInstant(rfc3339: reply.now)
+        guard saysDistance, let instant = WallInstant(rfc3339: instant),
+            let now = WallInstant(rfc3339: reply.now)
         else { return "" }
         let away = instant - now
         return away >= .zero

@@ -280,14 +280,14 @@ public struct ConditionStatus: Codable, Hashable, Sendable {
     }
 }
 
-/// Something that is wrong with a job, about which a notifier sent a message.
+/// Something that is wrong with a job, about which a notifier has a message to send.
 public struct IncidentStatus: Codable, Hashable, Sendable {
     /// How many firings in a row failed, how many runs were lost or how many firings were skipped;
     /// absent for the other kinds.
     public var failedCount: Int?
     /// What is wrong.
     public var kind: String
-    /// The notifier that sent the message, as in `[notify.NAME]`.
+    /// The notifier that sends the message, as in `[notify.NAME]`.
     public var notifier: String
     /// When it began, RFC 3339.
     public var since: String

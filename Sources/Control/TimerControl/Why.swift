@@ -99,11 +99,12 @@ public struct WhyReply: Codable, Hashable, Sendable {
         reasons = []
     }
 
-    /// The same with the reasons. The instants in their sentences have the format of the API.
+    /// The same with the reasons. The instants in their sentences have the format of the API, and how long it is until
+    /// them is left to `at`.
     /// - Complexity: O(*n*) in the job's runs.
     public var explained: WhyReply {
         var reply = self
-        reply.reasons = Explanation(self) { $0 }.reasons
+        reply.reasons = Explanation(self, saysDistance: false) { $0 }.reasons
         return reply
     }
 }

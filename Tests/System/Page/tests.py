@@ -102,6 +102,18 @@ command = ["true"]
 every = "12h"
 """
 
+# A run that does not end at once when it is told to.
+STOPPED = r"""
+[job.slow]
+shell = "trap '' TERM; sleep 3 & wait; wait"
+every = "12h"
+kill-timeout = "5s"
+
+[job.calm]
+command = ["true"]
+every = "12h"
+"""
+
 # One after the other, and one at a time.
 CHAINED = r"""
 [slot.disk]
@@ -764,9 +776,50 @@ class PageTests(unittest.TestCase):
         page = self.open(prepare=viewer)
         expect(page.locator("#about")).to_contain_text("you are eve, who may only look")
         expect(self.row(page, "steady").get_by_role("button")).to_have_count(0)
+        # Nor anything that only commands need.
+        expect(page.get_by_role("checkbox")).to_have_count(0)
         page.keyboard.press("j")
+        page.keyboard.press("x")
+        expect(page.get_by_role("region", name="Selected jobs")).to_be_hidden()
         page.keyboard.press("R")
         expect(page.get_by_role("status")).to_contain_text("You may look, but not change anything.")
+
+    def test_a_pause_of_another_user_is_ended_after_a_question(self):
+        def other(page):
+            page.route("**/v1/session", lambda route: route.fulfill(json={"user": "alice", "may_change": True}))
+
+        self.daemon.post("/v1/jobs/nightly/pause", {"note": "ask Bob"})
+        page = self.open("/#/job/nightly", prepare=other)
+        expect(page.locator("#about")).to_contain_text("you are alice")
+        page.get_by_role("button", name="Resume").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("nightly by root “ask Bob”")
+        dialog.get_by_role("button", name="Resume").click()
+        expect(page.locator(".job .heading .state")).to_contain_text("armed")
+
+    def test_why_counts_down(self):
+        page = self.open("/#/job/steady")
+        next_run = page.locator(".why [data-code=next-run]")
+        expect(next_run).to_contain_text(re.compile(r"It runs next at .*\. in 5\u00a0h \d+\u00a0min"))
+        # As the clock of the page says it, not as timerd said it once.
+        self.daemon.post("/v1/jobs/steady/run")
+        last = page.locator(".why [data-code=last-run] [data-at]")
+        expect(last).to_have_text(re.compile("^[3-9]\u00a0s ago$"))
+
+    def test_a_stop_is_said(self):
+        daemon = Daemon(PROGRAMS, STOPPED)
+        self.addCleanup(daemon.end)
+        server = Server(daemon)
+        self.addCleanup(server.kill)
+        page = self.open("/#/job/calm", server=server)
+        daemon.post("/v1/jobs/slow/run")
+        wait_for(lambda: daemon.job("slow")["running"][0].get("began"), "it does not start")
+        expect(page.locator(".hero")).to_contain_text("until the next run")
+        daemon.process.terminate()
+        # Never that no run is scheduled: it is started again.
+        expect(page.locator(".hero")).to_contain_text(re.compile("until the next run|timerd is stopping"))
+        expect(page.locator("#link")).to_have_text("no answer")
+        expect(page.locator(".hero")).not_to_contain_text("no run is scheduled")
 
     def test_who_is_logged_out_is_told_what_to_do(self):
         def refuse(page):
@@ -1024,7 +1077,7 @@ class PageTests(unittest.TestCase):
         expect(sign).to_be_hidden()
         daemon.post("/v1/jobs/payroll/run")
         expect(sign).to_be_visible()
-        expect(sign).to_have_attribute("aria-label", re.compile("^failure since .*, ops was notified; failure since .*, away was notified$"))
+        expect(sign).to_have_attribute("aria-label", re.compile("^failure since .*, ops has a message about it; failure since .*, away (has a message about it|cannot send messages)$"))
         expect(self.row(page, "calm").locator(".incident")).to_be_hidden()
         page.get_by_label("State").select_option("incident")
         expect(page.locator("tbody tr")).to_have_count(1)
@@ -1115,9 +1168,8 @@ class PageTests(unittest.TestCase):
         good = daemon.config.read_text()
         daemon.config.write_text(good + 'evry = "1h"\n')
         wait_for(lambda: "refusal" in daemon.get("/v1/jobs"), "the configuration is not refused")
-        # It is no event of a job: the page asks once a minute.
+        # An event says it at once: no minute passes by the clock of the page.
         faults = page.get_by_role("region", name="Errors of the configuration")
-        page.clock.fast_forward(61_000)
         expect(faults).to_contain_text(f"the current configuration is kept; timerd check {daemon.config} shows the errors")
         self.check(page, 1440)
         daemon.config.write_text(good)

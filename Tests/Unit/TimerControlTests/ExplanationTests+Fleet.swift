@@ -33,6 +33,10 @@ extension ExplanationTests {
 
     @Test func itNamesTheMachineOfTheNextRun() throws {
         let reply = try shared { _ in }
+        // How long it is until then would soon be wrong: whoever shows it computes it from `at`.
+        let next = try #require(reply.reasons.first { $0.code == "next-run" })
+        let at = try #require(next.at)
+        #expect(next.text == "It runs next at \(at), counting active time.")
         #expect(codes(reply).prefix(2) == ["fleet-machines", "next-run"])
         #expect(
             reply.reasons[0].text
@@ -47,10 +51,10 @@ extension ExplanationTests {
         #expect(
             reasons.first { $0.code == "time-basis" }?.text
                 == "Its time does not count while timerd runs on no machine of the fleet.")
-        #expect(reasons[1].text.contains("more of active time"))
+        #expect(reasons[1].text.contains("counting active time"))
         let all = try shared(.wall) { _ in }.reasons
         #expect(!all.contains { $0.code == "time-basis" })
-        #expect(all[1].text.contains("more of wall-clock time"))
+        #expect(all[1].text.contains("counting wall-clock time"))
     }
 
     @Test func itSaysWhatKeepsTheFleetFromRunningIt() throws {

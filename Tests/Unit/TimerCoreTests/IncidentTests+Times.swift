@@ -65,6 +65,17 @@ extension IncidentTests {
         #expect(world.incidents.values.map(\.id.kind) == [.failure])
     }
 
+    @Test(arguments: [RunOutcome.stopped, .replaced])
+    func aLongRunThatIsStoppedIsNoRecovery(outcome: RunOutcome) {
+        let long = job { $0.longAfter = .seconds(600) }
+        var world = world([long], [mail()])
+        world.handle(.began(world.started[0].id, at: world.now.wall))
+        world.pass(.seconds(700))
+        world.end(world.started[0], outcome)
+        #expect(world.kinds == [.long])
+        #expect(world.incidents.isEmpty)
+    }
+
     @Test func aJobIsStale_fromItsFirstLoadOn_untilARunSucceeds() {
         let stale = job { $0.staleAfter = .seconds(7000) }
         var world = world([stale], [mail([.stale, .recovery])])

@@ -120,6 +120,7 @@ private enum Samples {
         .oneOffRemoved(oneOff.name), .loginLinkMade(by: "root"), .loggedIn("root"),
         .sessionsEnded(2, of: "root", because: "root revoked them"),
         .lossAccepted(Failure()), .stateDamaged("x", in: "/var/lib/timerd/timerd.db"),
+        .configRefused("1 error", in: "/etc/timerd/timerd.toml"),
     ]
 
     private struct Failure: Error {}

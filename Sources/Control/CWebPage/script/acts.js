@@ -4,7 +4,7 @@
 // What keys and buttons do with one job.
 
 import { command, toast } from './commands.js';
-import { askPause, confirmThat } from './dialogs.js';
+import { askPause, askResume, confirmThat } from './dialogs.js';
 import { button, icon } from './dom.js';
 import { jobOf, model } from './model.js';
 
@@ -12,7 +12,11 @@ import { jobOf, model } from './model.js';
 const acts = {
   run: (name) => command('run', name),
   pause: (name) => askPause([name]),
-  resume: (name) => command('resume', name),
+  // Another user may have a reason to keep the job paused: then it is shown first.
+  resume: (name) => {
+    const pause = jobOf(name)?.paused;
+    return pause && model.session?.user && pause.by !== model.session.user ? askResume([name]) : command('resume', name);
+  },
   skip: (name) => command('skip-next', name, { count: (jobOf(name)?.skips ?? 0) + 1 }),
   unskip: (name) => command('skip-next', name, { count: 0 }),
   retry: (name) => command('retry', name),

@@ -31,6 +31,9 @@ async function takePlace() {
   return place;
 }
 
+/** Events after which only the list says how things are. */
+const RELISTED = ['reloaded', 'config-refused', 'one-off-created', 'incident-began', 'incident-ended'];
+
 /** The connection to timerd: the event stream, and polling while there is none. */
 export const feed = {
   stream: null,
@@ -70,6 +73,7 @@ export const feed = {
   /** The first message of a stream: which start of the daemon it is from. */
   greet({ instance, number }) {
     model.isLive = true;
+    model.isStopping = false;
     if (model.instance !== instance) {
       const isRestart = model.instance !== null;
       Object.assign(model, { instance, events: [], lastEvent: isRestart || this.wantsPast ? 0 : number });
@@ -90,7 +94,8 @@ export const feed = {
     model.lastEvent = fresh.at(-1)?.number ?? model.lastEvent;
     if (model.events.length > EVENTS_MAX) model.events.splice(0, model.events.length - EVENTS_MAX);
     // Only the list says at which place of the configuration a new job is.
-    if (relist || fresh.some(({ event }) => event === 'reloaded' || event === 'one-off-created')) this.relist();
+    if (relist || fresh.some(({ event }) => RELISTED.includes(event))) this.relist();
+    if (fresh.some(({ event }) => event === 'shut-down')) model.isStopping = true;
     changed(removed?.length ? null : names, fresh);
   },
 

@@ -15,7 +15,7 @@ import { makeOutput } from './output.js';
 import { incidentSign, remainingBar } from './pieces.js';
 import { attemptFirst, conditionWords, exactSchedule, followWords, nextStart, schedule, windowWords } from './schedule.js';
 import { encode, printable, shellWord, span, wholeSpan } from './text.js';
-import { clock, longTime, msOf, sentence, steady, timeElement } from './time.js';
+import { clock, distanceWords, longTime, msOf, sentence, steady, timeElement } from './time.js';
 
 export const jobView = (() => {
   let name, parts, output, history, timers, isGone;
@@ -131,13 +131,14 @@ export const jobView = (() => {
       text = `${remaining === undefined ? '' : 'left; '}paused ${pause ? `by ${printable(pause.by)} since ${clock(msOf(pause.since))}` : ''}`
         + (pause?.until ? `, until ${clock(msOf(pause.until))}` : ', until it is resumed') + (pause?.with_run ? ', with its runs' : '');
     } else if (start !== undefined) text = attemptFirst(job) ? 'until the next attempt' : 'until the next run';
-    else text = { stopped: 'stopped: its timer does not run', finished: 'no more runs are scheduled' }[job.state] ?? 'no run is scheduled';
+    else text = { stopped: 'stopped: its timer does not run', finished: 'no more runs are scheduled' }[job.state] ?? (model.isStopping ? 'timerd is stopping: no run starts before it is started again' : 'no run is scheduled');
     const note = job.paused?.note ?? '';
     put(parts.restWords, printable(text));
     put(parts.note, note && `“${printable(note)}”`);
     const passed = job.elapsed_usec + (isPaused(job) || job.remaining_usec === undefined ? 0 : sinceHeard(entry));
     put(parts.passed, remaining === undefined || attemptFirst(job) ? '' : `${wholeSpan(passed)} elapsed`);
     put(parts.at, start === undefined ? '' : longTime(start));
+    for (const distance of parts.why.querySelectorAll('[data-at]')) put(distance, distanceWords(msOf(distance.dataset.at)));
   }
 
   /** Shows who holds the slots of the job, and who waits for them. */
@@ -162,12 +163,22 @@ export const jobView = (() => {
   async function lookWhy() {
     const mine = name;
     const why = await ask(`${jobPath(name)}/why`);
-    if (mine === name && parts) parts.why.replaceChildren(...why.reasons.map(({ code, text }) => {
-      // Remaining times in the text would soon be wrong: they are removed, because the countdown above shows the time.
-      const lasting = text.replace(/ \((?:in )?(?:[\d.]+[a-z]+ ?)+(?:ago)?\)/g, '');
-      return h('li', { 'data-code': code }, sentence(code === 'next-run' ? lasting.replace(/, after .*$/s, '.') : lasting));
+    if (mine !== name || !parts) return;
+    parts.why.replaceChildren(...why.reasons.map(({ code, text, at }) => {
+      const distance = at && h('span.soft', { 'data-at': at });
+      return h('li', { 'data-code': code }, sentence(text), distance && [' ', distance]);
     }));
+    tick();
   }
+  /** How far a message is: sent, held back, waiting for its next attempt, or given up. */
+  function messageState({ notifier, state, sent, created, next }) {
+    if (state === 'sent') return ['sent ', timeElement(sent)];
+    if (state === 'dead') return ['given up; of ', timeElement(created)];
+    const held = model.daemon?.held_notifications?.find((one) => one.notifier === notifier);
+    if (!next && held) return ['held back until ', timeElement(held.until)];
+    return ['waits for its next attempt ', next && timeElement(next)];
+  }
+
   /** Shows the latest messages about the job. While one of them is not sent yet, it asks again. */
   async function lookTold() {
     const mine = parts;
@@ -175,8 +186,7 @@ export const jobView = (() => {
     if (mine !== parts) return;
     parts.toldPanel.hidden = !messages.length;
     parts.told.replaceChildren(...messages.map(({ created, notifications, notifier, state, sent, next, error }) => h('li', { class: state === 'sent' ? '' : 'bad' },
-      `${notifier}: ${notifications.map(({ kind }) => kind).join(', ')}, `,
-      state === 'sent' ? ['sent ', timeElement(sent)] : state === 'dead' ? ['not sent; of ', timeElement(created)] : ['waits for its next attempt ', next && timeElement(next)],
+      `${notifier}: ${notifications.map(({ kind }) => kind).join(', ')}, `, messageState({ notifier, state, sent, created, next }),
       error ? [': ', quote(error)] : null)));
     if (pending || messages.some(({ state }) => state === 'waiting')) later('told', 5000, lookTold);
   }

@@ -9,6 +9,7 @@ import { toast } from './commands.js';
 import { openDialog } from './dialogs.js';
 import { $, h, icon } from './dom.js';
 import { jobsView } from './jobs.js';
+import { model } from './model.js';
 import { view } from './router.js';
 
 const KEYS = {
@@ -18,7 +19,7 @@ const KEYS = {
 
 const SIGNS = {
   armed: 'waits for its time', running: 'a run is active', paused: 'its time is kept', retrying: 'a retry waits for its delay',
-  stopped: 'its timer does not run', finished: 'no more runs are scheduled', failed: 'its last run failed', incident: 'a notification was sent',
+  stopped: 'its timer does not run', finished: 'no more runs are scheduled', failed: 'its last run failed', incident: 'a notifier has a message about it',
 };
 
 function openHelp() {
@@ -61,7 +62,7 @@ function pressKey(event) {
   const go = (address) => () => { location.hash = address; };
   const does = {
     j: () => step(1), k: () => step(-1), '/': () => $('main').querySelector('[type=search]')?.focus(), '?': openHelp,
-    x: () => view === jobsView && job && jobsView.toggle(job), 1: go(addressOf('')), 2: go(addressOf('runs')), 3: go(addressOf('timeline')), 4: go(addressOf('events')),
+    x: () => view === jobsView && job && model.session?.may_change !== false && jobsView.toggle(job), 1: go(addressOf('')), 2: go(addressOf('runs')), 3: go(addressOf('timeline')), 4: go(addressOf('events')),
     p: command('pause'), r: command('resume'), R: command('run'), s: command('skip'), K: command('kill'),
   }[event.key];
   if (!does) return;

@@ -44,6 +44,8 @@ export const model = {
   session: null,
   /** Whether there is an event stream. */
   isLive: false,
+  /** Whether timerd said that it stops. */
+  isStopping: false,
   /** For each job its last 20 runs, the oldest first: [{verdict, ended, elapsed}]. Null until they have arrived. */
   recent: null,
   /** The received events, the oldest first; which start of the daemon they are from; and the number of the last one. */

@@ -32,7 +32,7 @@ export function drawAxis(axis, { from, to, x, length, width }) {
 
 /** Draws how many runs were active at once, and returns the maximum. */
 export function drawLoad(load, runs, { from, now, x, width }) {
-  const changes = runs.flatMap(({ start, end }) => [[Math.max(start, from), 1], [Math.max(end, start + 1), -1]]).sort((a, b) => a[0] - b[0] || b[1] - a[1]);
+  const changes = runs.flatMap(({ start, end }) => [[Math.max(start, from), 1], [Math.max(end, start + 1), -1]]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   // For each column of pixels the maximum within it: short peaks stay visible.
   const columns = new Array(Math.ceil(width) + 1).fill(0);
   let count = 0, at = 0, most = 0;

@@ -5,16 +5,24 @@
 
 import { h, icon, mark, s } from './dom.js';
 import { isPaused } from './jobwords.js';
-import { RECENT_MAX, share } from './model.js';
+import { model, RECENT_MAX, share } from './model.js';
 import { attemptFirst } from './schedule.js';
 import { box, plural } from './text.js';
 import { clock, msOf } from './time.js';
 
-/** The bell of a job about which a notification was sent, for as long as the incident lasts. */
+/** Whether a notifier can send messages now; the page of a job says of each message whether it was sent. */
+function notifierWords(notifier) {
+  const held = model.daemon?.held_notifications?.find((one) => one.notifier === notifier);
+  if (model.daemon?.failing_notifiers?.includes(notifier)) return `${notifier} cannot send messages`;
+  return held ? `${notifier} holds messages back until ${clock(msOf(held.until))}` : `${notifier} has a message about it`;
+}
+
+/** The bell of a job about which a notifier has a message, for as long as the incident lasts. */
 export function incidentSign() {
-  const sign = h('span.incident', { role: 'img' }, icon('incident'));
+  // Nothing is known of a job before its status has arrived.
+  const sign = h('span.incident', { role: 'img', hidden: true }, icon('incident'));
   sign.show = ({ incidents }) => {
-    const text = incidents?.map(({ kind, since, notifier }) => `${kind} since ${clock(msOf(since))}, ${notifier} was notified`).join('; ') ?? '';
+    const text = incidents?.map(({ kind, since, notifier }) => `${kind} since ${clock(msOf(since))}, ${notifierWords(notifier)}`).join('; ') ?? '';
     sign.hidden = !text;
     mark(sign, 'aria-label', text);
     mark(sign, 'title', text);

@@ -54,6 +54,12 @@ export function timeElement(text, shown) {
   return h('time', { datetime: text, title: `${longTime(ms)} (${text})` }, shown ?? clock(ms));
 }
 
+/** How long it is until an instant, or since then: `in 3 h 5 min`, `4 s ago`. */
+export function distanceWords(ms) {
+  const away = ms - serverNow();
+  return away >= 0 ? `in ${wholeSpan(away * 1e3)}` : `${wholeSpan(-away * 1e3)} ago`;
+}
+
 export const ago = (ms) => `${wholeSpan(Math.max(0, serverNow() - ms) * 1e3, 1)} ago`;
 
 /** When a run was due, in milliseconds since 1970. Its identity says so: `backup:20261121T055945.910612Z:1`. */

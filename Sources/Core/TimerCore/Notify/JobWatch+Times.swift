@@ -14,9 +14,10 @@ extension JobWatch {
         check(
             .late, firstReached(facts, lateAt), canBegin: !facts.phase.isPaused, isWell: hasBegun,
             facts, into: &result)
+        // A run that was stopped or replaced has not recovered: its work is not done.
         check(
-            .long, firstReached(facts, longAt), isWell: ended?.failed != true, facts,
-            into: &result)
+            .long, firstReached(facts, longAt), isWell: ended.map { $0.result == .success } ?? true,
+            facts, into: &result)
         checkStale(ended, facts, into: &result)
         let longPause = pausedLongAt(facts).flatMap { $0 <= facts.now.wall ? $0 : nil }
         check(.pausedLong, longPause.map { Problem(since: $0) }, facts, into: &result)

@@ -8,6 +8,7 @@ import Synchronization
 package import TimerConfig
 package import TimerControl
 package import TimerCore
+import TimerLog
 import TimerZones
 
 /// Reads the configuration again and hands the new jobs to the loop, one reload after the other. It
@@ -263,7 +264,8 @@ package final class Reloader: Sendable {
         for warning in news.warnings.sentences { log.warning("\(warning)") }
         for error in news.errors.sentences { log.error("\(error)") }
         if let refusal, !news.errors.sentences.isEmpty {
-            log.error("\(path): \(refusal) (\(cause.text))")
+            let notice = DaemonNotice.configRefused("\(refusal) (\(cause.text))", in: path)
+            loop.later { $0.log(notice) }
         }
     }
 
@@ -313,15 +315,18 @@ package final class Reloader: Sendable {
 
     private func refuse(_ errors: Errors, _ reload: Reload) {
         for error in errors.sentences { log.error("\(error)") }
-        let message =
-            "\(path): \(errors.count); the current configuration is kept (\(reload.cause.text))"
-        log.error("\(message)")
+        let kept = "\(errors.count); the current configuration is kept (\(reload.cause.text))"
+        let notice = DaemonNotice.configRefused(kept, in: path)
         let refusal =
             "reload refused, \(errors.count) in \(path); the current configuration is kept"
         supervision.reloaded("R" + refusal.dropFirst())
-        loop.later { $0.note(configRefusal: refusal) }
+        loop.later {
+            // The refusal is in the status before an event says that there is one.
+            $0.note(configRefusal: refusal)
+            $0.log(notice)
+        }
         reload.done(
             .failure(
-                ErrorReply(message, code: .invalidConfiguration, details: errors.sentences)))
+                ErrorReply(notice.message, code: .invalidConfiguration, details: errors.sentences)))
     }
 }

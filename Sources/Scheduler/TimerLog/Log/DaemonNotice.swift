@@ -10,7 +10,7 @@ package import TimerCore
 package struct DaemonNotice {
     let kind: EventKind
     let level: Logger.Level
-    let message: String
+    package let message: String
     /// The job that it is about; nil for one about several, or the daemon.
     var job: Job.Name?
     private var fields: Logger.Metadata = [:]
@@ -84,6 +84,13 @@ package struct DaemonNotice {
             kind: .oneOffRemoved, level: .debug,
             message: "The one-off job \(job) finished a day ago and was removed", job: job,
             fields: ["TIMERD_JOB": "\(job)"])
+    }
+
+    /// A configuration was refused, or a part of it. Its errors have entries of their own.
+    package static func configRefused(_ refusal: String, in path: String) -> DaemonNotice {
+        DaemonNotice(
+            kind: .configRefused, level: .error, message: "\(path): \(refusal)",
+            fields: ["TIMERD_CONFIG": "\(path)"])
     }
 
     /// A user got a link to the status page, which another person could use as well.

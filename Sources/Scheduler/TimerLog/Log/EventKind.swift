@@ -33,6 +33,7 @@ package enum EventKind: String, CaseIterable {
     case renamed
     case finished
     case reloaded
+    case configRefused = "config-refused"
     case zonesChanged = "zones-changed"
     case clockStepped = "clock-stepped"
     case incidentBegan = "incident-began"
@@ -89,6 +90,7 @@ package enum EventKind: String, CaseIterable {
         case .renamed: ("6f2589a972604722bc16414a46809dc1", .job)
         case .finished: ("72e0b45752a64ee68441d841160a4713", .job)
         case .reloaded: ("afe471a1bc9f428d87b73cb92da17bb8", .allJobs)
+        case .configRefused: ("7b0e52c1d9f64a3e8c25f1a6e04b9d73", .none)
         case .zonesChanged: ("042eba724d5c4eb0a84cf297750d8768", .none)
         case .clockStepped: ("9c1d5e0f4b7a4e6f8d2c3b4a5f6e7d81", .none)
         case .incidentBegan: ("0d6c9d0ee7c14d0aa6e8ad4f9df51a1b", .none)
