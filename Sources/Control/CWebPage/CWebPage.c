@@ -75,6 +75,12 @@ static const unsigned char script_jobwords[] = {
 static const unsigned char script_keys[] = {
 #embed "script/keys.js"
 };
+static const unsigned char script_linelist[] = {
+#embed "script/linelist.js"
+};
+static const unsigned char script_loglines[] = {
+#embed "script/loglines.js"
+};
 static const unsigned char script_model[] = {
 #embed "script/model.js"
 };
@@ -142,6 +148,8 @@ static const struct cwebpage_file files[] = {
     FILE_AT("/script/jobs.js", script_jobs),
     FILE_AT("/script/jobwords.js", script_jobwords),
     FILE_AT("/script/keys.js", script_keys),
+    FILE_AT("/script/linelist.js", script_linelist),
+    FILE_AT("/script/loglines.js", script_loglines),
     FILE_AT("/script/model.js", script_model),
     FILE_AT("/script/output.js", script_output),
     FILE_AT("/script/period.js", script_period),

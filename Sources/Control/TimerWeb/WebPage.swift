@@ -75,22 +75,30 @@ package struct WebPage: Sendable {
     static func condensed(_ source: some Collection<UInt8>) -> [UInt8] {
         var served: [UInt8] = []
         var isInBlock = false
-        var hasCode = false
+        var isHead = true
         for line in source.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
             let text = line.drop { $0 == UInt8(ascii: " ") }
             // A line with code behind the comment is kept.
             let opens =
                 text.starts(with: "/*".utf8)
                 && (endsBlock(text) || text.firstRange(of: "*/".utf8) == nil)
-            let isComment = isInBlock || opens || text.starts(with: "//".utf8)
-            isInBlock = (isInBlock || opens) && !endsBlock(text)
-            hasCode = hasCode || (!isComment && !text.isEmpty)
-            if !isComment { served += text } else if !hasCode { served += line }
+            let isBlock = isInBlock || opens
+            let isComment =
+                isBlock || text.starts(with: "//".utf8)
+                || (text.starts(with: "<!--".utf8) && text.suffix(3).elementsEqual("-->".utf8))
+            if !isComment || isHead { served += isComment ? line : text }
+            isInBlock = isBlock && !endsBlock(text)
+            // Behind the license, a comment is about the code.
+            let isLicense = isHead && isComment && text.firstRange(of: licenseMark) != nil
+            if isLicense, isInBlock { served += " */".utf8 }
+            isHead = isHead && !isLicense && (isComment || text.isEmpty)
             served.append(UInt8(ascii: "\n"))
         }
         served.removeLast()
         return served
     }
+
+    private static let licenseMark = Array("SPDX-License-Identifier".utf8)
 
     private static func endsBlock(_ line: some Collection<UInt8>) -> Bool {
         line.suffix(2).elementsEqual("*/".utf8)

@@ -64,7 +64,7 @@ def run(job, due, took, failed, cause="schedule", note=None):
     began = due + datetime.timedelta(milliseconds=2)
     return {"id": f"{job}:{due:%Y%m%dT%H%M%S.%fZ}:1", "job": job, "scheduled": text(due), "began": text(began),
             "ended": text(began + datetime.timedelta(seconds=took)), "elapsed_usec": int(took * 1e6), "reason": "exited",
-            "exit_code": int(failed), "failed": failed, "succeeded": not failed, "outcome": f"exited({int(failed)})",
+            "exit_code": int(failed), "failed": failed, "succeeded": not failed, "outcome": f"exited({int(failed)})", "result": "exit 1" if failed else "succeeded",
             "cause": cause, "missed": 0, "output": (note or "done") + "\n", "user_usec": int(took * 2e5),
             "system_usec": int(took * 4e4), "peak_bytes": 41_000_000}
 
@@ -140,9 +140,10 @@ def upcoming(until, name):
     return sorted(found, key=lambda run: run["at"])
 
 
-def recent(runs):
-    """The last runs of a job as the table shows them, the oldest first."""
-    last = runs[19::-1]
+def recent(runs, query):
+    """The last runs of a job that the query asks for, the oldest first."""
+    wanted = [run for run in runs if run["ended"] >= query.get("since", "") and (run["failed"] or query.get("failed") != "1")]
+    last = wanted[:int(query["count"])][::-1]
     return {"verdicts": "".join("f" if run["failed"] else "s" for run in last),
             "end_times": [int(datetime.datetime.fromisoformat(run["ended"].replace("Z", "+00:00")).timestamp() * 1e6) for run in last],
             "durations": [run["elapsed_usec"] for run in last]}
@@ -165,8 +166,8 @@ def reasons(job):
     if "paused" in answer:
         pause = answer["paused"]
         return [{"code": "paused", "text": f"It was paused at {pause['since']} by {pause['by']} ({pause['note']}); the pause "
-                 f"ends at {pause.get('until')}."},
-                {"code": "on-resume", "text": "It keeps 24min 20s of elapsed time; 3h 35min 40s will be left when it is resumed."}]
+                 f"ends at {pause.get('until')}.", "at": pause.get("until")},
+                {"code": "on-resume", "text": "It keeps 24 min 20 s of elapsed time; 3 h 35 min 40 s will be left when it is resumed."}]
     return [{"code": "next-run", "text": f"It runs next at {answer['next']}."}]
 
 
@@ -185,7 +186,7 @@ class Handler(serve.Handler):
             "/v1/upcoming": lambda: {"upcoming": upcoming(query["until"], name)[:int(query["limit"])], "has_more": False},
             "/v1/runs": lambda: {"runs": sorted(
                 (run for job, runs in PAST.items() for run in runs
-                 if name in (None, job) and run["ended"] >= query.get("since", "")),
+                 if name in (None, job) and run["ended"] >= query.get("since", "") and (run["failed"] or query.get("result") != "failed")),
                 key=lambda run: run["ended"], reverse=True)[:int(query["limit"])], "skipped_runs": []},
             "/v1/pauses": lambda: {"pauses": [
                 {"job": job, "by": by, "note": note, "since": text(ago(start)), "ended": text(ago(end)), "ended_by": by}
@@ -194,7 +195,7 @@ class Handler(serve.Handler):
                 {"number": 1, "notifier": one["notifier"], "state": "sent", "attempts": 1, "created": one["since"], "sent": one["since"],
                  "notification_count": 1, "notifications": [{"at": one["since"], "job": name, "kind": one["kind"]}]}
                 for one in status(job).get("incidents", [])], "pending_count": 0},
-            "/v1/recent": lambda: {"recent": [{"job": job, **recent(runs)} for job, runs in PAST.items() if runs]},
+            "/v1/recent": lambda: {"recent": [{"job": job, **recent(runs, query)} for job, runs in PAST.items() if recent(runs, query)["verdicts"]]},
             f"/v1/jobs/{name}/days": lambda: days(job),
             f"/v1/jobs/{name}/why": lambda: {"reasons": reasons(job)},
             f"/v1/jobs/{name}/log": lambda: {"active": [], "cursor": 1, "lines": [], "written": [], "since": "", "past": PAST[name][0]

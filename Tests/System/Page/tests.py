@@ -627,6 +627,66 @@ class PageTests(unittest.TestCase):
         expect(page.locator(".events [data-job=broken]")).to_have_count(0)
         expect(first).to_contain_text("patient")
 
+    def test_a_long_output_is_read_searched_and_kept(self):
+        run = "talker:20261121T055945.910612Z:1"
+        count = 100_000
+
+        def text(number):
+            return f"\x1b[{31 + number % 6}mline {number}\x1b[0m of many" + (" with a needle" if number % 30_000 == 0 else "")
+
+        lines = [{"run": run, "number": number, "at": f"2026-11-21T05:59:{number % 60:02}.250000Z", "is_error": number % 10 == 0, "text": text(number)}
+                 for number in range(2, count + 2)]
+        status = {"id": run, "job": "talker", "scheduled": "2026-11-21T05:59:45.910612Z", "ended": "2026-11-21T06:00:00.000000Z", "outcome": "exited(0)",
+                  "result": "succeeded", "succeeded": True, "failed": False, "user_usec": 0, "system_usec": 0}
+
+        def prepare(page):
+            page.route("**/log?*", lambda route: route.fulfill(json={"lines": lines, "written": [{"run": run, "line_count": count + 1}], "cursor": 1, "active": [], "since": "x"}))
+            page.route("**/v1/runs/talker*", lambda route: route.fulfill(json={"run_status": status, "state": "ended", "attempt": 1}))
+
+        page = self.open(f"/#/job/talker/{run}", prepare=prepare)
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        output = page.get_by_role("log")
+        # It begins at its end; few of its lines are elements, wherever one reads.
+        expect(output.get_by_text(f"line {count + 1} of many")).to_be_in_viewport()
+        expect(page.locator(".panel", has_text="Output").first).to_contain_text(f"{count} of {count + 1} lines; journalctl TIMERD_RUN_ID={run} shows what was logged of the rest.")
+        expect(page.get_by_label("Follow")).to_be_checked()
+        for place in (0.5, 0.1, 0):
+            output.evaluate("(box, place) => { box.scrollTop = box.scrollHeight * place; }", place)
+            wait_for(lambda: output.evaluate("(box) => [...box.querySelectorAll('.line')].some((one) => Math.abs(one.getBoundingClientRect().top - box.getBoundingClientRect().top) < 60)"),
+                     "there are no lines where one reads")
+            self.assertLess(output.locator(".line").count(), 2500)
+        expect(page.get_by_label("Follow")).not_to_be_checked()
+        expect(output.get_by_text("line 1 is not here")).to_be_visible()
+        expect(output.locator(".line").nth(1).locator("span.a3")).to_have_text("line 2")
+        # The time, the stream, and long lines.
+        expect(output.locator(".line-time").first).to_be_hidden()
+        page.get_by_label("Times").check()
+        expect(output.locator(".line-time").first).to_have_text("06:59:02.250")
+        page.get_by_label("Wrap").uncheck()
+        expect(output).not_to_have_class(re.compile("wrap"))
+        self.check(page, 1440)
+        # A search goes from line to line, and around.
+        find = page.get_by_label("Find in the output")
+        find.fill("NEEDLE")
+        expect(page.get_by_text("3 lines", exact=True)).to_be_visible()
+        for number in (30_000, 60_000, 90_000, 30_000):
+            find.press("Enter")
+            expect(output.locator(".found")).to_contain_text(f"line {number} of many with a needle")
+            expect(output.locator(".found")).to_be_in_viewport()
+        find.press("Shift+Enter")
+        expect(output.locator(".found")).to_contain_text("line 90000")
+        page.get_by_label("Streams").select_option("err")
+        expect(output.get_by_text(f"line {count} of many")).to_be_in_viewport()
+        expect(output.get_by_text(f"line {count + 1} of many")).to_have_count(0)
+        page.get_by_role("button", name="Copy").click()
+        expect(page.get_by_role("status")).to_contain_text("copied")
+        copied = page.evaluate("navigator.clipboard.readText()").split("\n")
+        self.assertEqual((copied[0], copied[-2], len(copied)), ("line 10 of many", f"line {count} of many", count // 10 + 1))
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download").click()
+        self.assertEqual(download.value.suggested_filename, "talker_20261121T055945.910612Z_1.log")
+        self.assertEqual(pathlib.Path(download.value.path()).read_text().split("\n")[0], text(10))
+
     # Everyone
 
     def test_everything_by_keyboard_alone(self):
@@ -740,7 +800,7 @@ class PageTests(unittest.TestCase):
         expect(row.locator(".c-state")).to_contain_text(r"<img src=x onerror=alert(1)> \x202egpj.exe")
         row.get_by_role("link").click()
         output = page.get_by_role("log")
-        for text in ("<b id=own>bold</b>", r"\x1b[31mred\x1b[0m", r"\x202etxt.exe", "\ufffd no UTF-8"):
+        for text in ("<b id=own>bold</b>", "red", r"\x202etxt.exe", "\ufffd no UTF-8"):
             expect(output).to_contain_text(text)
         expect(page.get_by_role("region", name="Remaining time")).to_contain_text("“<img src=x")
         for tag in ("img", "main script", "#own", "iframe"):
@@ -800,7 +860,7 @@ class PageTests(unittest.TestCase):
     def test_why_counts_down(self):
         page = self.open("/#/job/steady")
         next_run = page.locator(".why [data-code=next-run]")
-        expect(next_run).to_contain_text(re.compile(r"It runs next at .*\. in 5\u00a0h \d+\u00a0min"))
+        expect(next_run).to_contain_text(re.compile(r"It runs next at .*, counting active time\. \(in 5\u00a0h \d+\u00a0min\)"))
         # As the clock of the page says it, not as timerd said it once.
         self.daemon.post("/v1/jobs/steady/run")
         last = page.locator(".why [data-code=last-run] [data-at]")
@@ -1300,8 +1360,8 @@ class PageTests(unittest.TestCase):
         if not wanted:
             self.addCleanup(shutil.rmtree, directory)
         directory.mkdir(exist_ok=True)
-        pictures = [("page-jobs", "/", 880, "light", "tr[data-job=stock-sync]"),
-                    ("page-jobs-dark", "/", 880, "dark", "tr[data-job=stock-sync]"),
+        pictures = [("page-jobs", "/", 880, "light", "tr[data-job=price-feed] .last-line"),
+                    ("page-jobs-dark", "/", 880, "dark", "tr[data-job=price-feed] .last-line"),
                     ("page-timeline", "/#/timeline?range=24h", 760, "light", ".lane .run-next"),
                     ("page-job", "/#/job/snapshots", 960, "light", ".durations, .next li")]
         for name, path, height, scheme, shown in pictures:

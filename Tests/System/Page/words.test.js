@@ -9,6 +9,7 @@ import { test } from 'node:test';
 
 import { parse, withQuery } from './script/address.js';
 import { lastState, plainLine, styledParts } from './script/ansi.js';
+import { amountWords, firstLines, withNotes } from './script/loglines.js';
 import { expressionOf, patternsOf, periodOf, spanFrom } from './script/period.js';
 import { index, itemAt, laneData, limitEach } from './script/rows.js';
 import { causeOf, stateWord, verdict, waiting } from './script/jobwords.js';
@@ -159,10 +160,31 @@ test('a line is what a terminal would show of it', () => {
   assert.equal(lastState('10 %\r20 %\r30 %\r'), '30 %');
   assert.equal(lastState('as it is'), 'as it is');
   assert.equal(plainLine('\x1b[1;31mred\x1b[0m and \x1b]0;title\x07plain'), 'red and plain');
-  const { list, after } = styledParts('a\x1b[1;31mb\x1b[22mc\x1b[0md\x1b[38;5;2me\x1b[38;2;1;2;3mf\x1b[95mg');
-  assert.deepEqual(list, [{ text: 'a' }, { text: 'b', bold: true, color: 1 }, { text: 'c', color: 1 }, { text: 'd' }, { text: 'e', color: 2 }, { text: 'f', color: 2 }, { text: 'g', color: 5 }]);
-  assert.deepEqual(after, { color: 5 });
-  assert.deepEqual(styledParts('x', { color: 3 }).list, [{ color: 3, text: 'x' }]);
+  assert.deepEqual(styledParts('a\x1b[1;31mb\x1b[22mc\x1b[0md\x1b[38;5;2me\x1b[38;2;1;2;3mf\x1b[95mg'),
+    [{ text: 'a' }, { text: 'b', bold: true, color: 1 }, { text: 'c', color: 1 }, { text: 'd' }, { text: 'e', color: 2 }, { text: 'f', color: 2 }, { text: 'g', color: 5 }]);
   // What is not complete is shown, as an escape.
-  assert.deepEqual(styledParts('\x1b[31').list, [{ text: '\x1b[31' }]);
+  assert.deepEqual(styledParts('\x1b[31'), [{ text: '\x1b[31' }]);
+});
+
+test('what is missing of an output is said', () => {
+  const line = (number, run = 'a:1') => ({ run, number, text: `line ${number}` });
+  const last = new Map();
+  const words = (lines) => lines.map(({ head, note, text }) => (head ? `head ${head}` : note ?? text));
+  assert.deepEqual(words(withNotes([line(3), line(4), line(6)], last, true)), ['lines 1 to 2 are not here', 'line 3', 'line 4', 'line 5 is not here', 'line 6']);
+  assert.deepEqual(words(withNotes([line(7), line(1, 'b:1')], last, false)), ['line 7', 'head b:1', 'line 1']);
+  assert.deepEqual(words(withNotes([{ run: 'c:1', text: 'of an unknown number' }], last, true)), ['of an unknown number']);
+  assert.equal(amountWords(270, { total: 9001, run: 'a:1' }), '270 of 9001 lines; `journalctl TIMERD_RUN_ID=a:1` shows what was logged of the rest.');
+  assert.equal(amountWords(1, { total: 1 }), '1 line.');
+  assert.match(amountWords(9, { isCut: true }), /^The last 9 lines, as output-tail keeps them\.$/);
+});
+
+test('a stored output and the last lines are one', () => {
+  const lines = [3, 4].map((number) => ({ run: 'a:1', number, text: `l${number}`, is_error: number === 4, at: 't' }));
+  const past = { id: 'a:1', output: 'l1\nl2\nl3\nl4\n' };
+  const written = [{ run: 'a:1', line_count: 4 }];
+  assert.deepEqual(firstLines({ lines, past, written }).map(({ text, number, isError }) => [text, number, isError]), [['l1', 1, undefined], ['l2', 2, undefined], ['l3', 3, false], ['l4', 4, true]]);
+  // With a gap between the last lines it is not known which of the stored ones they are.
+  assert.equal(firstLines({ lines: [lines[0], { ...lines[1], number: 9 }], past, written }).length, 2);
+  assert.deepEqual(firstLines({ lines: [], past }).map(({ number }) => number), [undefined, undefined, undefined, undefined]);
+  assert.deepEqual(firstLines({ lines: [] }), []);
 });

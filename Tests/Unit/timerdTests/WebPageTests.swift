@@ -23,6 +23,15 @@ import TimerCore
             "// License\n\ncode;\n/* short */ more;\n/* short */\nlast;",
             "// License\n\ncode;\n/* short */ more;\n\nlast;"
         ),
+        (
+            "/* SPDX-License-Identifier: X\n\n   about */\na {}\n",
+            "/* SPDX-License-Identifier: X */\n\n\na {}\n"
+        ),
+        (
+            "// SPDX-License-Identifier: X\n//\n// about\n\ncode;",
+            "// SPDX-License-Identifier: X\n\n\n\ncode;"
+        ),
+        ("<p>\n  <!-- why -->\n<!-- a\nb -->", "<p>\n\n<!-- a\nb -->"),
         ("a {\n  color: red; /* why */\n}\n", "a {\ncolor: red; /* why */\n}\n"), ("", ""),
     ])
     func commentsAndIndentationAreNotServed_andLinesKeepTheirNumbers(source: String, served: String)

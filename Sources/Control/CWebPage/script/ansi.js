@@ -38,12 +38,9 @@ function styleAfter(style, numbers) {
   return next;
 }
 
-/**
- * Splits a line into parts of one style: `{ list: [{ text, color, bold, dim, under }] }`, with colors from 0 to 7.
- *
- * @param style the style at its beginning, from the line before; the style at its end is `after` of the result
- */
-export function styledParts(line, style = {}) {
+/** Splits a line into parts of one style: `[{ text, color, bold, dim, under }]`, with colors from 0 to 7. */
+export function styledParts(line) {
+  let style = {};
   const found = [];
   let at = 0;
   const text = lastState(line);
@@ -54,5 +51,5 @@ export function styledParts(line, style = {}) {
     if (match[2] === 'm') style = styleAfter(style, match[1]);
   }
   add(text.length);
-  return { list: found, after: style };
+  return found;
 }

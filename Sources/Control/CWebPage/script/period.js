@@ -3,6 +3,8 @@
 //
 // Spans of time by name, such as "last night", in the time zone of the browser. Tests call it directly.
 
+import { dayOf, minuteOf } from './time.js';
+
 export const PERIODS = [['', 'last 24 hours'], ['last-night', 'last night'], ['today', 'today'], ['yesterday', 'yesterday'], ['7d', 'last 7 days'], ['all', 'any time'],
   ['day', 'a day…'], ['span', 'from … to …']];
 
@@ -47,9 +49,8 @@ export const eveningBefore = (now) => at(now, -1, 18);
 
 /** The same as a part of an address. */
 export function spanFrom(ms) {
-  const two = (number) => String(number).padStart(2, '0');
   const d = new Date(ms);
-  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}T${two(d.getHours())}:${two(d.getMinutes())}..`;
+  return `${dayOf(d)}T${minuteOf(d)}..`;
 }
 
 /** A pattern of names as a regular expression, for names that the page has already. */
