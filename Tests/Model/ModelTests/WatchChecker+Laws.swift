@@ -164,16 +164,16 @@ extension WatchChecker {
 
     /// Whether the problem is solved; nil if that depends on the order of what happened.
     private func isWell(_ key: Key, _ facts: WatchEpisode.Job) -> Bool? {
-        var (failures, beginnings, all, successes) = (0, 0, 0, 0)
-        for case .ended(key.job, let hasSucceeded, let hasFailed, _, let hasBegun) in now.happened {
+        var (beginnings, all, successes) = (0, 0, 0)
+        for case .ended(key.job, let hasSucceeded, _, _, let hasBegun) in now.happened {
             all += 1
             successes += hasSucceeded ? 1 : 0
-            failures += hasFailed ? 1 : 0
             beginnings += hasBegun ? 1 : 0
         }
         switch key.kind {
         case "skipped", "paused-long": return true
-        case "long": return failures == 0 ? true : failures == all ? false : nil
+        // A run that was stopped has not done its work either.
+        case "long": return successes == all ? true : successes == 0 ? false : nil
         case "stale": return successes > 0 ? true : nil
         default:
             // What an earlier daemon knew about starts is not stored.
