@@ -195,7 +195,26 @@ cat "$slots"
 expect 'each time exactly once' all_once
 expect 'no text became a command' test ! -e "$MACHINE_ROOT/var/tmp/injected"
 
-inside systemctl disable ten.timer timerd
+# Someone switches a line and a timer on again by hand, and adds a line. The next --switch corrects that, and --back keeps
+# what is new.
+two='--only anna --only ten.timer'
+inside systemctl start ten.timer
+inside timerctl import --all --switch --yes $two || true
+{ inside crontab -u anna -l | sed '0,/^#timerd# /s///'; echo '# mine'; } >"$MACHINE_WORK/edited"
+inside crontab -u anna - <"$MACHINE_WORK/edited"
+inside systemctl enable --now ten.timer
+inside timerctl import --all --switch --yes $two
+expect 'the timer is off' is_off ten.timer
+expect 'for good' equals disabled inside systemctl is-enabled ten.timer
+expect 'both lines are off' equals 2 grep -c '^#timerd# ' "$spool"
+expect 'no job has a guard' sh -c '! grep "# guard$" "$1"/etc/timerd/jobs.d/*.toml' sh "$MACHINE_ROOT"
+inside timerctl import --all --back --yes
+expect 'the line is kept' sh -c 'test "$1" = "$2"' sh "$(printf '%s\n# mine' "$table")" "$(inside crontab -u anna -l)"
+expect 'the timer is on' is_on ten.timer
+expect_status 4 'the job is gone' inside timerctl show ten
+
+inside systemctl disable --now ten.timer
+inside systemctl disable timerd
 inside crontab -u anna -r
 for user in anna bert; do inside userdel "$user"; done
 inside sh -c 'rm -f /usr/local/bin/slot* /etc/cron.d/over /var/tmp/slots* /etc/timerd/jobs.d/*.off \

@@ -108,7 +108,7 @@ struct SwitchTiming {
         let schedule: WallSchedule
         do {
             let local = try zones.local()
-            let own = try job.timezone.map { try zones.rules(named: $0) }
+            let own = try job.timezone.map { try zones.rules(under: $0) }
             schedule = WallSchedule(
                 try calendar.map { text in
                     let spec = try CalendarSpec(text)

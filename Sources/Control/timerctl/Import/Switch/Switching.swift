@@ -48,14 +48,7 @@ struct Switching {
             if items.contains(where: { !$0.isDone }) { sync() }
             for index in items.indices where !items[index].isDone {
                 attempt(index) { (switching) throws(SwitchFault) in
-                    let direction = switching.items[index].direction
-                    let state = try switching.state(of: index)
-                    guard let step = state.next(direction) else {
-                        // Such as an upgrade can enable a timer again.
-                        if state.file == .plain { try switching.timer(index)?.keepOff() }
-                        switching.items[index].isDone = true
-                        return
-                    }
+                    guard let step = try switching.next(index) else { return }
                     if step.isCommit {
                         commits.append(index)
                     } else {
@@ -74,7 +67,18 @@ struct Switching {
         }
     }
 
-    /// Does something with a source. If it fails, the source goes back to where it came from.
+    /// The next change of a source; nil if it is done.
+    private mutating func next(_ index: Int) throws(SwitchFault) -> SwitchState.Step? {
+        let state = try state(of: index)
+        if let step = state.next(items[index].direction) { return step }
+        // Such as an upgrade can enable a timer again.
+        if state.file == .plain { try timer(index)?.keepOff() }
+        items[index].isDone = true
+        return nil
+    }
+
+    /// Does something with a source. If it fails, and a part of the way is done, the source goes back to where it came
+    /// from.
     mutating func attempt(
         _ index: Int, _ body: (inout Switching) throws(SwitchFault) -> Void
     ) {
@@ -89,6 +93,11 @@ struct Switching {
             return
         }
         items[index].fault = why
+        // What an earlier command has finished stays as it is.
+        guard items[index].changes > 0 || file(of: index)?.file.isGuarded == true else {
+            items[index].isDone = true
+            return
+        }
         items[index].direction = items[index].direction == .toTimerd ? .back : .toTimerd
     }
 
