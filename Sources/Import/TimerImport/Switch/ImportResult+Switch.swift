@@ -12,7 +12,9 @@ extension ImportResult {
         }
         // The whole timer is switched off, and would no longer start its service at these times.
         for entry in report.entries {
-            guard case .reported(_, let why) = entry.outcome, Self.starts(entry.text) else { continue }
+            guard case .reported(_, let why) = entry.outcome, Self.starts(entry.text) else {
+                continue
+            }
             return "\(entry.place): \(why)"
         }
         return nil
