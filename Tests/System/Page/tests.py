@@ -860,7 +860,7 @@ class PageTests(unittest.TestCase):
     def test_why_counts_down(self):
         page = self.open("/#/job/steady")
         next_run = page.locator(".why [data-code=next-run]")
-        expect(next_run).to_contain_text(re.compile(r"It runs next at .*, counting active time\. \(in 5\u00a0h \d+\u00a0min\)"))
+        expect(next_run).to_contain_text(re.compile(r"It runs next at .*, counting active time \(in 5\u00a0h \d+\u00a0min\)\."))
         # As the clock of the page says it, not as timerd said it once.
         self.daemon.post("/v1/jobs/steady/run")
         last = page.locator(".why [data-code=last-run] [data-at]")

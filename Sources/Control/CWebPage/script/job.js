@@ -166,7 +166,7 @@ export const jobView = (() => {
     if (mine !== name || !parts) return;
     parts.why.replaceChildren(...why.reasons.map(({ code, text, at }) => {
       const distance = at && h('span.soft', { 'data-at': at });
-      return h('li', { 'data-code': code }, sentence(text), distance && [' (', distance, ')']);
+      return h('li', { 'data-code': code }, sentence(at ? text.replace(/\.$/, '') : text), distance && [' (', distance, ').']);
     }));
     tick();
   }
