@@ -103,7 +103,9 @@ package final class WebServer: Sendable {
         var former: (any Channel)?
         let responder = state.withLock { state -> (any RequestResponder)? in
             if state.open.count >= connectionsMax {
-                guard let index = state.open.firstIndex(where: { $0.place.givesWay }) else {
+                let places = state.open.map(\.place)
+                let idle = places.firstIndex { !$0.isKnown && !$0.isAnswered }
+                guard let index = idle ?? places.firstIndex(where: { !$0.isKnown }) else {
                     return nil
                 }
                 former = state.open.remove(at: index).channel

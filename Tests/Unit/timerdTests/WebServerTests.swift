@@ -102,6 +102,35 @@ import WebReceiver
         for socket in strangers + [known, last] { close(socket) }
     }
 
+    /// They are answered all the time, and keep nobody out either.
+    @Test func clientsThatReadNoAnswerGiveWay() throws {
+        let web = StubWeb()
+        let channel = try WebServer.listen(on: address(), group: group, connectionsMax: 2) { _ in
+            web.responder()
+        }
+        defer { try? channel.close().wait() }
+        let port = try #require(channel.localAddress?.port)
+        let request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        let many = Array(String(repeating: request, count: 20_000).utf8)
+        let strangers = [try connect(port), try connect(port)]
+        for socket in strangers {
+            _ = fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK)
+            var sent = 0
+            while sent < many.count {
+                let count = many[sent...].withUnsafeBytes {
+                    send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                }
+                if count > 0 { sent += count } else { break }
+            }
+        }
+        for _ in 0..<3 {
+            let next = try connect(port)
+            #expect(ask(next) == "HTTP/1.1 200 OK")
+            close(next)
+        }
+        for socket in strangers { close(socket) }
+    }
+
     @Test func withoutAConnectionItSaysSo_andNotWhileThereIsOne() throws {
         let web = StubWeb()
         let idle = DispatchSemaphore(value: 0)
