@@ -7,14 +7,15 @@
     harmless.py journal      the output of `journalctl -o export`
 """
 
+import os
 import re
 import sys
 import unicodedata
 
-EVENTS = """daemon-started recovered fired run-ordered run-killed run-cancelled pause-changed machine-held machine-released output-slowed skipped held replacing retrying run-began run-ended run-recovered
-    run-reattached paused resumed started stopped skip-next-set renamed finished reloaded zones-changed
-    clock-stepped shut-down output output-dropped leftovers-ended log-dropped commanded state-lost data-loss-accepted
-    state-damaged incident-began incident-ended""".split()
+# Those of the scheduler stand in its source, which is beside this file; the others are not decided about.
+OTHERS = {"output", "output-dropped", "output-slowed", "leftovers-ended", "log-dropped"}
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "EventKind.swift")) as source:
+    EVENTS = {raw or case for case, raw in re.findall(r'^    case (\w+)(?: = "([a-z-]+)")?$', source.read(), re.M)} | OTHERS
 FIELD = re.compile("TIMERD_[A-Z_]+|MESSAGE|MESSAGE_ID|PRIORITY|SYSLOG_IDENTIFIER|EXIT_CODE|EXIT_STATUS"
                    "|JOB_DURATION_USEC|CPU_USAGE_NSEC")
 

@@ -4,6 +4,7 @@
 # as text and has no other effect.
 
 install -m 644 "$MACHINE_HERE/harmless.py" "$MACHINE_ROOT/root/harmless.py"
+install -m 644 "$MACHINE_HERE/../../../Sources/Scheduler/TimerLog/Log/EventKind.swift" "$MACHINE_ROOT/root/EventKind.swift"
 # is_harmless KIND COMMAND...: checks the output of the command.
 is_harmless() {
     local kind=$1
