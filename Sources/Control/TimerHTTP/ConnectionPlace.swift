@@ -3,9 +3,9 @@
 
 import Synchronization
 
-/// The place of a connection in a server that has a limit. Nobody knows who sends a first request, or does not: so a
-/// connection gives way to a new one until a client is known that uses it; last those that are answered just now, which
-/// may be those of a browser that loads the page, or of somebody who reads no answer.
+/// What decides whether a connection is closed when the server has too many: first an idle one whose client is not
+/// known, then one whose client is not known and is being answered. The latter can be a browser that loads the page, or a
+/// client that does not read.
 package final class ConnectionPlace: Sendable {
     private let state = Mutex((isKnown: false, isAnswered: false))
 

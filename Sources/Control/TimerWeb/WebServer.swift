@@ -96,7 +96,7 @@ package final class WebServer: Sendable {
     }
 
     /// Counts a connection. If there are too many, the oldest one gives way of which no client is known: otherwise
-    /// anybody could keep all others out with connections that send nothing.
+    /// clients without any rights could block all others with connections that send nothing.
     ///
     /// - Returns: what answers it; nil if none gives way.
     private func add(_ channel: any Channel, _ place: ConnectionPlace) -> (any RequestResponder)? {

@@ -16,22 +16,18 @@ extension Job {
         let draft = Draft(showing: self)
         var settings: [String: String] = [:]
         for key in JobKey.all {
-            guard let value = key.value(draft)?.plainText, value != key.standard()?.plainText else {
-                continue
-            }
-            settings[key.name] = value
+            let shown = key.shown(draft)
+            if shown != key.shown(Draft()) { settings[key.name] = shown }
         }
-        if !environment.isEmpty {
-            settings["environment"] = environment.keys.sorted().joined(separator: ", ")
-        }
-        if !policy.slots.isEmpty {
-            settings["slots"] = policy.slots.map { use in
-                use.weight == 1 ? use.name.description : "\(use.name) (\(use.weight))"
-            }
-            .joined(separator: ", ")
-        }
-        if let stdin = execution.stdin { settings["stdin"] = plural(stdin.utf8.count, "byte") }
         return settings
+    }
+}
+
+extension Key where Target == Draft {
+    /// What is shown of its value; nil if there is none, or none that can be written.
+    fileprivate func shown(_ draft: Draft) -> String? {
+        if let summary { return summary(draft) }
+        return value(draft)?.plainText
     }
 }
 

@@ -34,6 +34,8 @@ struct Key<Target: KeyTarget>: Sendable {
     private(set) var remove: (@Sendable (inout Target) -> Void)?
     /// Whether its value is added to the one that is there.
     private(set) var isMerged = false
+    /// What is shown of its value in place of it, because it may be a secret, or is long; nil if there is no value.
+    private(set) var summary: (@Sendable (Target) -> String?)?
 
     typealias Path<Value> = any WritableKeyPath<Target, Value> & Sendable
 
@@ -119,6 +121,13 @@ struct Key<Target: KeyTarget>: Sendable {
         }
         remove = { $0[keyPath: path] = [:] }
         isMerged = true
+    }
+
+    /// The same key, of whose value only this is shown.
+    func summarized(_ summary: @escaping @Sendable (Target) -> String?) -> Self {
+        var key = self
+        key.summary = summary
+        return key
     }
 
     /// The same key, whose value `"none"` makes the target what it is without the key.

@@ -53,7 +53,9 @@ extension Draft {
             none: 0),
         JobKey(
             \.execution.stdin, "stdin", .standardInput,
-            "What its runs read from their standard input."),
+            "What its runs read from their standard input."
+        )
+        .summarized { $0.execution.stdin.map { plural($0.utf8.count, "byte") } },
         JobKey(merging: \.execution.limits, "limits", .limits, "Resource limits of its runs."),
         JobKey(
             merging: \.execution.credentials, "credentials", .credentials,

@@ -27,18 +27,17 @@ extension Draft {
                         ("name", .pattern(ValueShape.name)), ("weight", .integer(RunSlot.range)),
                     ])), min: 0), type: "[STRING or TABLE, ...]",
             "The slots that each active run of the job takes, by the names of their tables.",
-            value: { draft in
-                .array(
-                    draft.policy.slots.map { use in
-                        let name = JSONValue.string(use.name.description)
-                        return use.weight == 1
-                            ? name
-                            : .object([("name", name), ("weight", .integer(Int64(use.weight)))])
-                    })
-            }
+            value: { $0.policy.slots.isEmpty ? .array([]) : nil }
         ) { node, draft throws(Fault) in
             draft.policy.slots = try node.slotUses()
             draft.slotsMark = node.mark
+        }
+        .summarized { draft in
+            draft.policy.slots.isEmpty
+                ? nil
+                : draft.policy.slots.map { use in
+                    use.weight == 1 ? use.name.description : "\(use.name) (\(use.weight))"
+                }.joined(separator: ", ")
         },
         JobKey(
             \.policy.onBusySlot, "on-busy-slot", .words,

@@ -78,7 +78,11 @@ extension Draft: KeyTarget {
         JobKey(\.count, "count", .words, "Which time counts as elapsed time."),
         JobKey(
             \.paused, "paused", .boolean, "Whether a new job is paused until it is resumed."),
-        JobKey(merging: \.environment, "environment", .environment, "Variables for its runs."),
+        JobKey(merging: \.environment, "environment", .environment, "Variables for its runs.")
+            .summarized {
+                $0.environment.isEmpty
+                    ? nil : $0.environment.keys.sorted().joined(separator: ", ")
+            },
         JobKey(
             \.execution.passEnvironment, "pass-environment", .variables(),
             "Names of variables that its runs inherit from the runner's environment."),

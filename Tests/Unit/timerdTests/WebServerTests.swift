@@ -69,7 +69,7 @@ import WebReceiver
         close(second)
     }
 
-    /// Whoever opens connections without a right to anything keeps nobody out.
+    /// Clients without any rights cannot block others.
     @Test func connectionsOfUnknownClientsGiveWay_theOldestFirst() throws {
         // The daemon does not know the session that asks for the slots.
         let web = StubWeb { request in
@@ -102,7 +102,7 @@ import WebReceiver
         for socket in strangers + [known, last] { close(socket) }
     }
 
-    /// They are answered all the time, and keep nobody out either.
+    /// Such clients are answered all the time. They cannot block others either.
     @Test func clientsThatReadNoAnswerGiveWay() throws {
         let web = StubWeb()
         let channel = try WebServer.listen(on: address(), group: group, connectionsMax: 2) { _ in

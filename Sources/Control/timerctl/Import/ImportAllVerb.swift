@@ -140,18 +140,11 @@ struct ImportAllVerb: ParsableCommand {
                     name: "\(ImportCrontabVerb.systemTable) and \(folder)",
                     arguments: ["crontab", "--system"], verb: ImportCrontabVerb.self))
         }
-        for folder in ImportCrontabVerb.spoolFolders {
-            for user in ImportCrontabVerb.names(in: folder) where !user.hasPrefix(".") {
-                var status = stat()
-                guard stat("\(folder)/\(user)", &status) == 0,
-                    status.st_mode & S_IFMT == S_IFREG
-                else { continue }
-                found.append(
-                    Found(
-                        name: "the crontab of \(user)",
-                        arguments: ["crontab", "--user", CrontabSwitch.quoted(user)],
-                        verb: ImportCrontabVerb.self))
-            }
+        found += ImportCrontabVerb.usersWithTable.map { user in
+            Found(
+                name: "the crontab of \(user)",
+                arguments: ["crontab", "--user", CrontabSwitch.quoted(user)],
+                verb: ImportCrontabVerb.self)
         }
         if access("/etc/anacrontab", R_OK) == 0 {
             found.append(

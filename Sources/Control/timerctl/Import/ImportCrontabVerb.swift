@@ -128,6 +128,17 @@ struct ImportCrontabVerb: ImportSourceVerb {
             2, "there is no crontab of \(user) in \(spoolFolders.joined(separator: ", "))")
     }
 
+    /// The users who have a crontab, as far as this process may see them.
+    static var usersWithTable: [String] {
+        spoolFolders.flatMap { folder in
+            names(in: folder).filter { user in
+                var status = stat()
+                return !user.hasPrefix(".") && stat("\(folder)/\(user)", &status) == 0
+                    && status.st_mode & S_IFMT == S_IFREG
+            }
+        }
+    }
+
     /// The names in a directory, sorted by their bytes; none if it cannot be read.
     static func names(in folder: String) -> [String] {
         Descriptor.names(at: folder).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }

@@ -169,21 +169,7 @@ struct NextVerb: Verb {
             preview.afterBootUsec = status.afterBootUsec
             return preview
         }
-        let sources =
-            try (status.calendar ?? []).map { text -> WallSchedule.Source in
-                let spec = try CalendarSpec(text)
-                let name = spec.zoneName ?? status.timezone ?? "UTC"
-                return .calendar(spec, try rules(under: name))
-            }
-            + (status.cron ?? []).map { text in
-                .cron(try CronSpec(text), try rules(under: status.timezone ?? "UTC"))
-            }
-        let at = (status.at.flatMap { WallInstant(rfc3339: $0) }).map {
-            [WallSchedule.Source.at($0)]
-        }
-        let schedule = WallSchedule(
-            sources + (at ?? []), gap: status.dstGap.flatMap { DSTRule.Gap(rawValue: $0) },
-            overlap: status.dstOverlap.flatMap { DSTRule.Overlap(rawValue: $0) })
+        let schedule = try status.wallSchedule(rules(under:))
         guard !schedule.sources.isEmpty else {
             return SchedulePreview(
                 normalized: nil, timezone: nil, instants: [status.next].compactMap { $0 })
@@ -360,6 +346,24 @@ struct SchedulePreview: Codable {
 }
 
 extension JobStatus {
+    /// Its schedule by the wall clock, which has no sources if it has another one.
+    ///
+    /// - Parameter rules: those of a zone by its name in the daemon.
+    func wallSchedule(_ rules: (String) throws -> ZoneRules) throws -> WallSchedule {
+        let sources =
+            try (calendar ?? []).map { text -> WallSchedule.Source in
+                let spec = try CalendarSpec(text)
+                return .calendar(spec, try rules(spec.zoneName ?? timezone ?? "UTC"))
+            }
+            + (cron ?? []).map { text in
+                .cron(try CronSpec(text), try rules(timezone ?? "UTC"))
+            }
+        let at = (at.flatMap { WallInstant(rfc3339: $0) }).map { [WallSchedule.Source.at($0)] }
+        return WallSchedule(
+            sources + (at ?? []), gap: dstGap.flatMap { DSTRule.Gap(rawValue: $0) },
+            overlap: dstOverlap.flatMap { DSTRule.Overlap(rawValue: $0) })
+    }
+
     /// Whether its schedule alone does not say when it runs.
     fileprivate var hasLimits: Bool {
         (calendar ?? cron) != nil && (except ?? onlyOn) != nil || everyNth != nil

@@ -42,14 +42,7 @@ struct SwitchDiscovery {
         let folder = ImportCrontabVerb.systemFolder
         found += ImportCrontabVerb.names(in: folder)
             .filter { CronFileName($0, .debian) == .read }.map { .file("\(folder)/\($0)") }
-        let users = ImportCrontabVerb.spoolFolders.flatMap { folder in
-            ImportCrontabVerb.names(in: folder).filter { user in
-                var status = stat()
-                return !user.hasPrefix(".") && stat("\(folder)/\(user)", &status) == 0
-                    && status.st_mode & S_IFMT == S_IFREG
-            }
-        }
-        return found + users.map { .userTable($0) }
+        return found + ImportCrontabVerb.usersWithTable.map { .userTable($0) }
     }
 
     /// All timers of the machine, if this is root and systemd runs.

@@ -103,20 +103,12 @@ struct SwitchTiming {
     private func times(
         of job: JobStatus, _ delays: QuietMoment.Delays, at now: WallInstant
     ) throws(SwitchFault) -> [WallInstant] {
-        guard let calendar = job.calendar else { return [] }
+        guard job.calendar != nil else { return [] }
         let zones = ZoneFiles()
         let schedule: WallSchedule
-        do {
-            let local = try zones.local()
-            let own = try job.timezone.map { try zones.rules(under: $0) }
-            schedule = WallSchedule(
-                try calendar.map { text in
-                    let spec = try CalendarSpec(text)
-                    let zone = try spec.zoneName.map { try zones.rules(named: $0) }
-                    return .calendar(spec, zone ?? own ?? local)
-                }, gap: job.dstGap.flatMap(DSTRule.Gap.init(rawValue:)),
-                overlap: job.dstOverlap.flatMap(DSTRule.Overlap.init(rawValue:)))
-        } catch { throw SwitchFault("its times cannot be worked out: \(error)") }
+        do { schedule = try job.wallSchedule(zones.rules(under:)) } catch {
+            throw SwitchFault("its times cannot be worked out: \(error)")
+        }
         var (times, at): ([WallInstant], WallInstant) = ([], now - delays.longest)
         while let next = schedule.next(after: at), next <= now + QuietMoment.waitMax {
             times.append(next)

@@ -12,15 +12,15 @@ extension Switching {
     mutating func commit(_ indexes: [Int]) {
         let end = Terminal.now + QuietMoment.waitMax
         var waiting = indexes.map { (index: $0, at: Terminal.now) }
-        var isTold = false
+        var isWaitSaid = false
         while let place = waiting.indices.min(by: { waiting[$0].at < waiting[$1].at }) {
             let one = waiting[place]
             let wait = one.at - Terminal.now
-            if wait > .seconds(2), !isTold {
+            if wait > .seconds(2), !isWaitSaid {
                 let names = waiting.map { items[$0.index].source.description }
                 Terminal.complain(
                     "timerctl: waiting until no run is due: \(names.joined(separator: ", "))")
-                isTold = true
+                isWaitSaid = true
             }
             if wait > .zero { usleep(useconds_t(min(wait.wholeMicroseconds, 900_000))) }
             guard one.at <= Terminal.now else { continue }
