@@ -64,30 +64,3 @@ struct StoppedDaemon {
         }
     }
 }
-
-/// Runs another program and waits for it.
-enum Program {
-    /// The standard output of the program; nil if it cannot be started or fails. It is searched in
-    /// PATH.
-    static func output(of arguments: [String]) -> String? {
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { return nil }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
-        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
-        var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
-        var child = pid_t()
-        let code = posix_spawnp(&child, arguments[0], &actions, nil, &words, environ)
-        close(ends[1])
-        defer { close(ends[0]) }
-        guard code == 0 else { return nil }
-        let bytes = Descriptor.read(ends[0], upTo: 65_536) ?? []
-        var status: Int32 = 0
-        while waitpid(child, &status, 0) < 0, errno == EINTR {}
-        return status == 0 ? String(decoding: bytes, as: UTF8.self) : nil
-    }
-}

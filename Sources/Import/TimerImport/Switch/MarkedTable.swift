@@ -7,7 +7,7 @@ public struct MarkedTable: Hashable, Sendable {
     public static let mark = "#timerd# "
     /// The line that says that the marked lines are off. It comes and goes in the same change as the marks, so that a
     /// guard has to look for nothing else.
-    public static let witness =
+    public static let marker =
         "# timerd runs the lines below that begin with #timerd#; `timerctl import --all --back` gives them back to cron."
 
     private let lines: [ArraySlice<UInt8>]
@@ -17,7 +17,7 @@ public struct MarkedTable: Hashable, Sendable {
     }
 
     /// Whether timerd runs its marked lines.
-    public var isSwitched: Bool { lines.contains(where: Self.isWitness) }
+    public var isSwitched: Bool { lines.contains(where: Self.isMarker) }
 
     /// A line as the header of a file of jobs.d has it. Control characters are escaped there, so lines are compared
     /// in this form.
@@ -33,7 +33,7 @@ public struct MarkedTable: Hashable, Sendable {
 
     /// The table with these lines off.
     public func switchedOff(_ keys: Set<String>) -> [UInt8] {
-        var result = isSwitched ? [] : Array(Self.witness.utf8) + [10]
+        var result = isSwitched ? [] : Array(Self.marker.utf8) + [10]
         for (index, line) in lines.enumerated() {
             if index > 0 { result.append(10) }
             if let key = Self.key(line), keys.contains(key) { result += Array(Self.mark.utf8) }
@@ -44,14 +44,14 @@ public struct MarkedTable: Hashable, Sendable {
 
     /// The table with all marked lines on.
     public var switchedOn: [UInt8] {
-        let kept = lines.filter { !Self.isWitness($0) }.map { line in
+        let kept = lines.filter { !Self.isMarker($0) }.map { line in
             line.starts(with: Self.mark.utf8) ? line.dropFirst(Self.mark.utf8.count) : line
         }
         return Array(kept.joined(separator: [10]))
     }
 
-    private static func isWitness(_ line: ArraySlice<UInt8>) -> Bool {
-        line.elementsEqual(witness.utf8)
+    private static func isMarker(_ line: ArraySlice<UInt8>) -> Bool {
+        line.elementsEqual(marker.utf8)
     }
 
     private static func key(_ line: ArraySlice<UInt8>) -> String? {

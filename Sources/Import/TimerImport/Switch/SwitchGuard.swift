@@ -34,8 +34,8 @@ public enum SwitchGuard {
     public static func command(of source: SwitchedSource) -> [String] {
         let arguments =
             switch source {
-            case .userTable: [table, "sh", MarkedTable.witness]
-            case .file(let path): [file, "sh", MarkedTable.witness, path]
+            case .userTable: [table, "sh", MarkedTable.marker]
+            case .file(let path): [file, "sh", MarkedTable.marker, path]
             case .timer(let unit, _): [timer, "sh", unit.description]
             }
         return ["/bin/sh", "-c"] + arguments

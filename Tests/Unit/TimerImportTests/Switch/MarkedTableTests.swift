@@ -7,7 +7,7 @@ import Testing
 
 /// Lines of crontabs are switched off and on, and all else stays as it is.
 @Suite struct MarkedTableTests {
-    private static let witness = MarkedTable.witness + "\n"
+    private static let marker = MarkedTable.marker + "\n"
 
     private func off(_ text: String, _ lines: String...) -> String {
         let keys = Set(lines.map { MarkedTable.key($0) })
@@ -41,7 +41,7 @@ import Testing
             ("", "1 * * * * a", ""), ("# 1 * * * * a\n", "1 * * * * a", "# 1 * * * * a\n"),
         ])
     func linesAreSwitchedOffAndOn(text: String, line: String, marked: String) {
-        #expect(off(text, line) == Self.witness + marked)
+        #expect(off(text, line) == Self.marker + marked)
         #expect(on(off(text, line)) == text)
         #expect(!MarkedTable(Array(text.utf8)).isSwitched)
         let table = MarkedTable(Array(off(text, line).utf8))
@@ -63,13 +63,13 @@ import Testing
 
     /// Someone has switched on one of the lines by hand.
     @Test func theRestIsSwitchedOffAgain() {
-        let mixed = Self.witness + "1 * * * * a\n#timerd# 2 * * * * b\n"
+        let mixed = Self.marker + "1 * * * * a\n#timerd# 2 * * * * b\n"
         let table = MarkedTable(Array(mixed.utf8))
         #expect(
             table.isSwitched && table.on(of: ["1 * * * * a", "2 * * * * b"]) == ["1 * * * * a"])
         #expect(
             off(mixed, "1 * * * * a", "2 * * * * b")
-                == Self.witness + "#timerd# 1 * * * * a\n#timerd# 2 * * * * b\n")
+                == Self.marker + "#timerd# 1 * * * * a\n#timerd# 2 * * * * b\n")
     }
 
     /// A marked line, and the line that tells, are comments for cron and for the import.

@@ -82,8 +82,8 @@ import Testing
     @Test(
         arguments: [
             ("1 * * * * a", 1), ("", 1), ("#timerd# 1 * * * * a", 1),
-            (MarkedTable.witness, 0), ("1 * * * * a\n\(MarkedTable.witness)\n#timerd# x", 0),
-            (" " + MarkedTable.witness, 1), (MarkedTable.witness + ".", 1),
+            (MarkedTable.marker, 0), ("1 * * * * a\n\(MarkedTable.marker)\n#timerd# x", 0),
+            (" " + MarkedTable.marker, 1), (MarkedTable.marker + ".", 1),
         ] as [(String, Int32)])
     func aTableIsOff_ifItSaysSo(text: String, expected: Int32) throws {
         let program = "test \"$*\" = -l || exit 9\ncat <<'END'\n\(text)\nEND"
@@ -96,7 +96,7 @@ import Testing
 
     /// The condition that the job has of its own comes after it.
     @Test func anotherCommandIsExecutedOnlyIfTheSourceIsOff() throws {
-        let off = "cat <<'END'\n\(MarkedTable.witness)\nEND"
+        let off = "cat <<'END'\n\(MarkedTable.marker)\nEND"
         for (program, own, expected) in [
             (off, ["/bin/sh", "-c", "exit $1", "sh", "7"], 7), (off, ["/bin/true"], 0),
             ("echo x", ["/bin/true"], 1),

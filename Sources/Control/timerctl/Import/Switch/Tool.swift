@@ -1,10 +1,6 @@
 // Copyright 2026 the timerd authors
 // SPDX-License-Identifier: Apache-2.0
 
-import CLinux
-import Glibc
-import HostFiles
-
 /// What is wrong with one source. The others are switched nevertheless.
 struct SwitchFault: Error {
     /// What is wrong and what to do next, without the name of the source.
@@ -13,50 +9,18 @@ struct SwitchFault: Error {
     init(_ message: String) { self.message = message }
 }
 
-/// A program that has ended, with what it wrote.
-struct Tool {
-    /// Its exit code; 128 and more if a signal ended it.
-    var code: Int32
-    var output: [UInt8]
-    /// The first line of its standard error, or of its output if that is empty.
-    var complaint: String
-
-    /// The most bytes of its output that are read.
-    private static let bytesMax = 16 << 20
+/// The programs that a switch asks and commands.
+enum Tool {
     /// The same for each user, so that only the machine decides what is executed.
     private static let environment = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"]
 
-    /// Runs a program until it ends. Its input and its output are files in memory: if this process is killed, the
-    /// program has all of its input nevertheless.
+    /// Runs a program until it ends.
     ///
     /// - Throws: if it cannot be started.
-    static func run(_ arguments: [String], input: [UInt8] = []) throws(SwitchFault) -> Tool {
-        let files = (0..<3).map { _ in clinux_memory_file("timerctl") }
-        defer { for file in files where file >= 0 { close(file) } }
-        guard files.allSatisfy({ $0 >= 0 }), write(input, to: files[0]) else {
-            throw SwitchFault("no memory for a file: \(systemError())")
-        }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        for (index, file) in files.enumerated() {
-            posix_spawn_file_actions_adddup2(&actions, file, Int32(index))
-        }
-        var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
-        var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup($0) } + [nil]
-        defer { for word in words + variables { free(word) } }
-        var child = pid_t()
-        let code = posix_spawnp(&child, arguments[0], &actions, nil, &words, &variables)
-        guard code == 0 else {
-            throw SwitchFault("\(arguments[0]) cannot be started: \(systemError(code))")
-        }
-        var status: Int32 = 0
-        while waitpid(child, &status, 0) < 0, errno == EINTR {}
-        let output = read(files[1])
-        let errors = read(files[2])
-        return Tool(
-            code: status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f, output: output,
-            complaint: firstLine(errors.isEmpty ? output : errors))
+    static func run(_ arguments: [String], input: [UInt8] = []) throws(SwitchFault) -> Program {
+        do throws(Program.Failure) {
+            return try Program.run(arguments, input: input, in: environment)
+        } catch { throw SwitchFault(error.message) }
     }
 
     /// The same for a program that must succeed.
@@ -68,24 +32,5 @@ struct Tool {
                 "`\(arguments.joined(separator: " "))` failed with \(tool.code): \(tool.complaint)")
         }
         return tool.output
-    }
-
-    private static func write(_ bytes: [UInt8], to file: Int32) -> Bool {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
-            guard count > 0 || errno == EINTR else { return false }
-            rest = rest.dropFirst(max(0, count))
-        }
-        return lseek(file, 0, SEEK_SET) == 0
-    }
-
-    private static func read(_ file: Int32) -> [UInt8] {
-        lseek(file, 0, SEEK_SET)
-        return Descriptor.read(file, upTo: bytesMax) ?? []
-    }
-
-    private static func firstLine(_ bytes: [UInt8]) -> String {
-        String(decoding: bytes.prefix { $0 != 10 }.prefix(500), as: UTF8.self)
     }
 }
