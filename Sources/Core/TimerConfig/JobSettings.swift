@@ -13,11 +13,11 @@ extension Job {
     /// Left out are the keys that say when the job runs and what must be true then: the daemon keeps
     /// their meaning and not their text.
     public var settings: [String: String] {
-        let draft = Draft(showing: self)
+        let (draft, standard) = (Draft(showing: self), Draft())
         var settings: [String: String] = [:]
         for key in JobKey.all {
             let shown = key.shown(draft)
-            if shown != key.shown(Draft()) { settings[key.name] = shown }
+            if shown != key.shown(standard) { settings[key.name] = shown }
         }
         return settings
     }
